@@ -1,0 +1,316 @@
+/*
+ * regatta.h: the C interface of Regatta, a message-passing environment.
+ *
+ * GRAMMAR (read this once, then guess the rest)
+ *
+ *  Names      rg_VERB acts; rg_iVERB starts the same act and returns at once with a request;
+ *             rg_VERBv takes views (strided or scattered memory) where rg_VERB takes one block.
+ *  Ids        A handle is a struct with one field, passed by value. It owns nothing you can
+ *             touch, may be copied freely, and is checked at each use: a stale or made-up handle
+ *             is RG_ERR_HANDLE, never a crash.
+ *  Errors     Every function that can fail returns an int: 0 (RG_OK) or a negative RG_ERR_ code.
+ *             After an error nothing has happened, unless the function says otherwise.
+ *             rg_strerror(code) explains the code; rg_last_error() gives this thread's last
+ *             error as a sentence with its names and numbers.
+ *  Order      where from what: (buffer, length, peer, tag, group, outputs). Outputs come last
+ *             and any of them may be NULL when you do not want it.
+ *  Units      Lengths, offsets and strides are bytes. Counts are elements. Ranks are ints from 0.
+ *  Ownership  A buffer given to a blocking call is yours again when the call returns. A buffer
+ *             given to an rg_i call belongs to Regatta until its request is complete: do not read
+ *             a receive buffer, do not write a send buffer. Callers own every output object.
+ *  Blocking   "Blocks" is said where a call may wait for another task. A blocked task sleeps
+ *             when there is nothing to do. All other calls return without waiting.
+ *  Threads    Every function may be called by any thread at any time between rg_init and
+ *             rg_finalize. Calls of one thread that use one group are ordered; several threads
+ *             that enter collectives of one group must agree on an order themselves.
+ *
+ *  A message has a source, a destination, a context (its group), a tag and a length. Two messages
+ *  from one task to another in one group never overtake each other. A receive selects exactly by
+ *  group, and by source and tag exactly or with RG_ANY, or by tag under a mask.
+ */
+#ifndef REGATTA_H
+#define REGATTA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RG_VERSION_MAJOR 0
+#define RG_VERSION_MINOR 1
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+#define RG_OK 0
+#define RG_ERR_ARGUMENT (-1)   /* an argument makes no sense; the last error says which */
+#define RG_ERR_STATE (-2)      /* called before rg_init or after rg_finalize */
+#define RG_ERR_TASK (-3)       /* no such task or rank */
+#define RG_ERR_TAG (-4)        /* tags are 0 .. 2147483647 */
+#define RG_ERR_HANDLE (-5)     /* stale or made-up handle */
+#define RG_ERR_TRUNCATED (-6)  /* the message was longer than the buffer; the front was kept */
+#define RG_ERR_DEAD (-7)       /* a task this call depends on has died; the last error names it */
+#define RG_ERR_LEFT (-8)       /* a task this call depends on has left with rg_finalize */
+#define RG_ERR_MEMORY (-9)     /* memory, or a limit on it, is used up */
+#define RG_ERR_CYCLE (-10)     /* waiting senders form a cycle, all buffers full; it is named */
+#define RG_ERR_CANCELLED (-12) /* the request was cancelled */
+#define RG_ERR_CORRUPT (-13)   /* shared memory holds what no task of this version writes */
+#define RG_ERR_LAUNCHER (-14)  /* started by a launcher Regatta cannot speak to */
+#define RG_ERR_VERSION (-15)   /* launcher and library versions do not fit */
+#define RG_ERR_SYSTEM (-16)    /* the operating system refused; the last error has its words */
+#define RG_ERR_UNSUPPORTED (-17)
+
+const char *rg_strerror(int code);  /* static storage; never NULL */
+const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
+const char *rg_version(void);       /* "regatta 0.1.0 ..." */
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Join the job this process was started in by `regatta run`, or become a world of one. Under a
+ * foreign launcher (Slurm, mpirun) it fails with RG_ERR_LAUNCHER and a sentence. A second call
+ * does nothing. */
+int rg_init(void);
+/* Leave. Messages already sent stay readable by their receivers. Requests still open are
+ * dropped. Does not wait for others. */
+int rg_finalize(void);
+int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
+
+/* ---- who ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    int32_t id;
+} rg_group;
+
+#ifdef __cplusplus
+#define RG_GROUP_(n) (rg_group{n})
+#else
+#define RG_GROUP_(n) ((rg_group){n})
+#endif
+#define RG_WORLD RG_GROUP_(0) /* the tasks of this job, in rank order */
+
+#define RG_ANY (-1)  /* any source, any tag */
+#define RG_NONE (-2) /* a peer that is nobody: sends and receives complete at once, empty */
+
+int rg_rank(rg_group group); /* my rank, or a negative error */
+int rg_size(rg_group group); /* number of members, or a negative error */
+int rg_tid(void);            /* my task id, unique in the virtual machine, or an error */
+int rg_tid_of(rg_group group, int rank);
+int rg_rank_of(rg_group group, int tid); /* RG_ERR_TASK when not a member */
+
+/* ---- send and receive ---------------------------------------------------------------------- */
+
+typedef struct {
+    int32_t source; /* rank of the sender in the group; RG_NONE for an empty operation */
+    int32_t tag;
+    size_t length; /* bytes of the message, also when it was truncated */
+    int32_t error; /* RG_OK or what this operation ended with */
+    int32_t reserved;
+} rg_status;
+
+typedef struct {
+    uint64_t id;
+} rg_request;
+#ifdef __cplusplus
+#define RG_REQUEST_NULL (rg_request{0})
+#else
+#define RG_REQUEST_NULL ((rg_request){0})
+#endif
+
+/* Blocks until the buffer may be reused: at once while Regatta has room to hold the message,
+ * else until the receiver takes it. */
+int rg_send(const void *buf, size_t len, int to, int tag, rg_group group);
+/* Synchronous: blocks until the receiver has begun to receive. */
+int rg_ssend(const void *buf, size_t len, int to, int tag, rg_group group);
+/* Ready: the caller promises that the receive is already posted. Regatta needs no such promise
+ * and treats it like rg_send; it is here for interfaces that have it. */
+int rg_rsend(const void *buf, size_t len, int to, int tag, rg_group group);
+/* Blocks until a message arrives. Too long for the buffer: the front is kept, status->length is
+ * the whole length, RG_ERR_TRUNCATED. */
+int rg_recv(void *buf, size_t capacity, int from, int tag, rg_group group, rg_status *status);
+/* Blocks until both are complete. */
+int rg_sendrecv(const void *sbuf, size_t slen, int to, int stag, void *rbuf, size_t rcapacity,
+                int from, int rtag, rg_group group, rg_status *status);
+
+int rg_isend(const void *buf, size_t len, int to, int tag, rg_group group, rg_request *request);
+int rg_issend(const void *buf, size_t len, int to, int tag, rg_group group, rg_request *request);
+int rg_irsend(const void *buf, size_t len, int to, int tag, rg_group group, rg_request *request);
+int rg_irecv(void *buf, size_t capacity, int from, int tag, rg_group group, rg_request *request);
+
+/* A receive by tag under a mask takes messages with (message tag & mask) == (tag & mask). */
+int rg_recv_masked(void *buf, size_t capacity, int from, int tag, int mask, rg_group group,
+                   rg_status *status);
+int rg_irecv_masked(void *buf, size_t capacity, int from, int tag, int mask, rg_group group,
+                    rg_request *request);
+
+/* Is there a message to receive? rg_probe blocks until there is; rg_iprobe sets *found. */
+int rg_probe(int from, int tag, rg_group group, rg_status *status);
+int rg_iprobe(int from, int tag, rg_group group, int *found, rg_status *status);
+
+/* ---- strided and scattered memory ---------------------------------------------------------- */
+
+/* `count` blocks of `block` bytes; block k starts at (char *)base + k * stride. A message of
+ * several views is their concatenation. Layouts of sender and receiver need not agree. */
+typedef struct {
+    void *base;
+    size_t block;
+    size_t count;
+    ptrdiff_t stride;
+} rg_view;
+
+int rg_sendv(const rg_view *views, int n, int to, int tag, rg_group group);
+int rg_recvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_status *status);
+int rg_isendv(const rg_view *views, int n, int to, int tag, rg_group group, rg_request *request);
+int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_request *request);
+
+/* ---- completion ---------------------------------------------------------------------------- */
+
+/* A completed request is freed and set to RG_REQUEST_NULL; waiting for RG_REQUEST_NULL returns at
+ * once. The return value is the operation's own error. */
+int rg_wait(rg_request *request, rg_status *status);                            /* blocks */
+int rg_test(rg_request *request, int *done, rg_status *status);
+int rg_waitall(int n, rg_request *requests, rg_status *statuses);               /* blocks */
+int rg_waitany(int n, rg_request *requests, int *index, rg_status *status);     /* blocks */
+int rg_testall(int n, rg_request *requests, int *done, rg_status *statuses);
+int rg_testany(int n, rg_request *requests, int *index, int *done, rg_status *status);
+
+/* Call `done` once when the request completes, from inside a later Regatta call of some thread.
+ * The request is then freed by Regatta; do not wait for it as well. */
+typedef void (*rg_callback)(const rg_status *status, void *arg);
+int rg_on_complete(rg_request *request, rg_callback done, void *arg);
+/* Cancel a receive that has not matched yet. *cancelled tells; it still must be waited for. */
+int rg_cancel(rg_request request, int *cancelled);
+
+/* Advance whatever can advance, run callbacks, return. */
+int rg_progress(void);
+/* A descriptor that is readable when a message may be waiting: put it into poll or epoll, and when
+ * it is readable call rg_clear_fd, then rg_test or rg_progress. Belongs to Regatta: do not close. */
+int rg_fd(int *fd);
+int rg_clear_fd(void);
+
+/* ---- loans: messages that are never copied -------------------------------------------------- */
+
+/* Borrow `len` bytes of shared memory, write the message in place, hand it over. The block is
+ * yours until rg_loan_send or rg_loan_free; RG_ERR_MEMORY when none is to be had. */
+int rg_loan(size_t len, void **block);
+/* Does not block. Afterwards the block is the receiver's: do not touch it. */
+int rg_loan_send(void *block, size_t len, int to, int tag, rg_group group);
+/* Receive a message in place. Any message may be received so; one that was sent from a loan is
+ * not copied. The block is yours, to read, write, send on or free. Blocks. */
+int rg_loan_recv(void **block, int from, int tag, rg_group group, rg_status *status);
+int rg_loan_free(void *block);
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+/* Each of these is a collective: every member of the new group calls it. Blocks. */
+int rg_group_dup(rg_group group, rg_group *out);
+/* The members `ranks[0..n)` of `group`, in that order. Only they call. */
+int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
+/* Members of `group` with equal `colour`, ordered by (key, rank). Every member of `group` calls;
+ * colour RG_NONE joins nothing and gets {-1}. */
+int rg_group_split(rg_group group, int colour, int key, rg_group *out);
+/* The survivors of `group`, in rank order. Every survivor calls. */
+int rg_group_shrink(rg_group group, rg_group *out);
+int rg_group_free(rg_group group);
+/* Receives from RG_ANY fail with RG_ERR_DEAD while the group has dead members you have not
+ * acknowledged; afterwards they go on among the living. */
+int rg_acknowledge_dead(rg_group group, int *dead);
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+typedef enum {
+    RG_INT8 = 1, RG_INT16, RG_INT32, RG_INT64,
+    RG_UINT8, RG_UINT16, RG_UINT32, RG_UINT64,
+    RG_FLOAT, RG_DOUBLE, RG_LONG_DOUBLE
+} rg_type;
+/* An element of n bytes for user operators. */
+#define RG_BYTES(n) ((rg_type)(0x10000 + (n)))
+
+typedef struct {
+    int32_t id;
+} rg_op;
+#ifdef __cplusplus
+#define RG_OP_(n) (rg_op{n})
+#else
+#define RG_OP_(n) ((rg_op){n})
+#endif
+#define RG_SUM RG_OP_(1)
+#define RG_PRODUCT RG_OP_(2)
+#define RG_MAX RG_OP_(3)
+#define RG_MIN RG_OP_(4)
+#define RG_AND RG_OP_(5)  /* logical, integers */
+#define RG_OR RG_OP_(6)
+#define RG_XOR RG_OP_(7)
+#define RG_BAND RG_OP_(8) /* bitwise, integers */
+#define RG_BOR RG_OP_(9)
+#define RG_BXOR RG_OP_(10)
+
+/* inout[i] = in[i] (op) inout[i] for count elements, `in` coming from the lower ranks. Must be
+ * associative. It may not call Regatta. */
+typedef void (*rg_combine)(const void *in, void *inout, size_t count, void *arg);
+int rg_op_create(rg_combine combine, void *arg, int commutative, rg_op *op);
+int rg_op_free(rg_op op);
+
+/* All block (the rg_i forms do not), all are called by every member of the group in the same
+ * order. If a member dies, every member that cannot finish gets RG_ERR_DEAD with its name.
+ * `in` may be RG_IN_PLACE where marked (*): the input is then taken from the output. */
+#define RG_IN_PLACE ((const void *)1)
+
+int rg_barrier(rg_group group);
+int rg_broadcast(void *buf, size_t len, int root, rg_group group);
+int rg_reduce(const void *in /*(*) at root*/, void *out, size_t count, rg_type type, rg_op op,
+              int root, rg_group group);
+int rg_allreduce(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_op op,
+                 rg_group group);
+int rg_scan(const void *in /*(*)*/, void *out, size_t count, rg_type type, rg_op op,
+            rg_group group); /* inclusive prefix */
+/* len: bytes each task contributes or gets. lens, offsets: one per rank, bytes. */
+int rg_gather(const void *in /*(*) at root*/, size_t len, void *out, int root, rg_group group);
+int rg_gatherv(const void *in /*(*) at root*/, size_t len, void *out, const size_t *lens,
+               const size_t *offsets, int root, rg_group group);
+int rg_scatter(const void *in, void *out /* RG_IN_PLACE at root */, size_t len, int root,
+               rg_group group);
+int rg_scatterv(const void *in, const size_t *lens, const size_t *offsets, void *out, size_t len,
+                int root, rg_group group);
+int rg_allgather(const void *in /*(*)*/, size_t len, void *out, rg_group group);
+int rg_allgatherv(const void *in /*(*)*/, size_t len, void *out, const size_t *lens,
+                  const size_t *offsets, rg_group group);
+int rg_alltoall(const void *in, size_t len, void *out, rg_group group);
+int rg_alltoallv(const void *in, const size_t *in_lens, const size_t *in_offsets, void *out,
+                 const size_t *out_lens, const size_t *out_offsets, rg_group group);
+
+int rg_ibarrier(rg_group group, rg_request *request);
+int rg_ibroadcast(void *buf, size_t len, int root, rg_group group, rg_request *request);
+int rg_ireduce(const void *in, void *out, size_t count, rg_type type, rg_op op, int root,
+               rg_group group, rg_request *request);
+int rg_iallreduce(const void *in, void *out, size_t count, rg_type type, rg_op op,
+                  rg_group group, rg_request *request);
+int rg_iscan(const void *in, void *out, size_t count, rg_type type, rg_op op, rg_group group,
+             rg_request *request);
+int rg_igather(const void *in, size_t len, void *out, int root, rg_group group,
+               rg_request *request);
+int rg_igatherv(const void *in, size_t len, void *out, const size_t *lens, const size_t *offsets,
+                int root, rg_group group, rg_request *request);
+int rg_iscatter(const void *in, void *out, size_t len, int root, rg_group group,
+                rg_request *request);
+int rg_iscatterv(const void *in, const size_t *lens, const size_t *offsets, void *out, size_t len,
+                 int root, rg_group group, rg_request *request);
+int rg_iallgather(const void *in, size_t len, void *out, rg_group group, rg_request *request);
+int rg_iallgatherv(const void *in, size_t len, void *out, const size_t *lens,
+                   const size_t *offsets, rg_group group, rg_request *request);
+int rg_ialltoall(const void *in, size_t len, void *out, rg_group group, rg_request *request);
+int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offsets, void *out,
+                  const size_t *out_lens, const size_t *out_offsets, rg_group group,
+                  rg_request *request);
+
+/* ---- settings and insight ---------------------------------------------------------------------- */
+
+/* Seconds since some moment in the past, the same for all tasks of a host. */
+double rg_time(void);
+/* Which path messages to `rank` take and why, as text of at most `size` bytes with its end. */
+int rg_path(rg_group group, int rank, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

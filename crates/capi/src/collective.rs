@@ -1,0 +1,413 @@
+//! Collectives.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard};
+
+use regatta_process::{
+    self as process, Builtin, Element, Error, Operator, Parts, Reduction, Result, UserCombine,
+    Views,
+};
+
+use crate::error::{answer, argument, fail};
+use crate::memory::{RgGroup, RgRequest, block, output};
+use crate::message::started;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RgOp {
+    id: i32,
+}
+
+/// A place for a user's operator. A freed place is used again under another generation, so that a
+/// stale id never reaches somebody else's operator.
+struct Slot {
+    generation: i32,
+    operator: Option<Operator>,
+}
+
+static USER: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
+/// An id is `FIRST_USER + generation * PLACES + place`.
+const FIRST_USER: i32 = 100;
+const PLACES: i32 = 1 << 12;
+const GENERATIONS: i32 = (1 << 18) - 1;
+
+fn users() -> MutexGuard<'static, Vec<Slot>> {
+    USER.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The place an id names, if its operator has not been freed.
+fn place(users: &mut [Slot], op: RgOp) -> Result<&mut Slot> {
+    let number = op.id.checked_sub(FIRST_USER).filter(|&number| number >= 0);
+    number
+        .and_then(|number| {
+            let slot = users.get_mut((number % PLACES) as usize)?;
+            let live = slot.generation == number / PLACES && slot.operator.is_some();
+            live.then_some(slot)
+        })
+        .ok_or(Error::Handle("operator"))
+}
+
+fn operator(op: RgOp) -> Result<Operator> {
+    let builtin = match op.id {
+        1 => Builtin::Sum,
+        2 => Builtin::Product,
+        3 => Builtin::Max,
+        4 => Builtin::Min,
+        5 => Builtin::And,
+        6 => Builtin::Or,
+        7 => Builtin::Xor,
+        8 => Builtin::BitAnd,
+        9 => Builtin::BitOr,
+        10 => Builtin::BitXor,
+        _ => {
+            let mut users = users();
+            let found = place(&mut users, op)?.operator;
+            return found.ok_or(Error::Handle("operator"));
+        }
+    };
+    Ok(Operator::Builtin(builtin))
+}
+
+fn element(kind: c_int) -> Result<Element> {
+    Ok(match kind {
+        1 => Element::I8,
+        2 => Element::I16,
+        3 => Element::I32,
+        4 => Element::I64,
+        5 => Element::U8,
+        6 => Element::U16,
+        7 => Element::U32,
+        8 => Element::U64,
+        9 => Element::F32,
+        10 => Element::F64,
+        11 => Element::LongDouble,
+        0x10001.. => Element::Bytes((kind - 0x10000) as usize),
+        _ => return Err(Error::Argument(format!("{kind} is not an element type"))),
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_op_create(
+    combine: Option<UserCombine>,
+    arg: *mut c_void,
+    commutative: c_int,
+    op: *mut RgOp,
+) -> c_int {
+    let made = combine
+        .ok_or_else(|| argument("combine is NULL"))
+        .and_then(|combine| Ok((combine, output(op, "op")?)));
+    let (combine, op) = match made {
+        Ok(made) => made,
+        Err(error) => return fail(&error),
+    };
+    // SAFETY: the C contract: the function stays callable until the operator is freed.
+    let operator = unsafe { Operator::user(combine, arg, commutative != 0) };
+    let mut users = users();
+    let at = match users.iter().position(|slot| slot.operator.is_none()) {
+        Some(at) => at,
+        None if users.len() == PLACES as usize => {
+            return fail(&Error::Memory(format!(
+                "all {PLACES} operators are in use; free those that are not needed"
+            )));
+        }
+        None => {
+            users.push(Slot {
+                generation: 0,
+                operator: None,
+            });
+            users.len() - 1
+        }
+    };
+    users[at].operator = Some(operator);
+    op.id = FIRST_USER + users[at].generation * PLACES + at as i32;
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_op_free(op: RgOp) -> c_int {
+    let mut users = users();
+    match place(&mut users, op) {
+        Ok(slot) => {
+            slot.operator = None;
+            slot.generation = (slot.generation + 1) % GENERATIONS;
+            0
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+const IN_PLACE: usize = 1;
+
+/// Input memory, or `None` for RG_IN_PLACE.
+fn input(memory: *const c_void, len: usize) -> Result<Option<Views>> {
+    if memory as usize == IN_PLACE {
+        return Ok(None);
+    }
+    block(memory, len).map(Some)
+}
+
+fn root(rank: c_int) -> Result<u32> {
+    u32::try_from(rank).map_err(|_| Error::Task(rank as i64))
+}
+
+fn size(group: RgGroup) -> Result<usize> {
+    Ok(process::size(group.id())? as usize)
+}
+
+fn total(len: usize, size: usize) -> Result<usize> {
+    len.checked_mul(size)
+        .ok_or_else(|| Error::Argument(format!("{size} times {len} bytes are more than memory")))
+}
+
+/// The parts an array of lengths and offsets describes, and the memory they need.
+fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Parts, usize)> {
+    if lens.is_null() || offsets.is_null() {
+        return Err(argument("lens or offsets is NULL"));
+    }
+    let mut list = Vec::with_capacity(size);
+    let mut end = 0;
+    for rank in 0..size {
+        // SAFETY: the C contract: one length and one offset per rank.
+        let (len, offset) = unsafe { (*lens.add(rank), *offsets.add(rank)) };
+        let last = len.checked_add(offset);
+        end = end.max(last.ok_or_else(|| argument("a part ends beyond all memory"))?);
+        list.push((len, offset));
+    }
+    Ok((Parts::Listed(list), end))
+}
+
+/// A blocking and a starting form of the same collective, with the same checks.
+macro_rules! forms {
+    ($name:ident, $iname:ident, ($($arg:ident: $type:ty),*), $checks:expr, $run:expr, $start:expr) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $type,)* group: RgGroup) -> c_int {
+            let checks = $checks;
+            let run = $run;
+            answer(checks(group, $($arg),*).and_then(|given| run(group.id(), given)))
+        }
+
+        #[unsafe(no_mangle)]
+        extern "C" fn $iname($($arg: $type,)* group: RgGroup, request: *mut RgRequest) -> c_int {
+            if let Err(error) = output(request, "request") {
+                return fail(&error);
+            }
+            let checks = $checks;
+            let start = $start;
+            started(checks(group, $($arg),*).and_then(|given| start(group.id(), given)), request)
+        }
+    };
+}
+
+forms!(
+    rg_barrier,
+    rg_ibarrier,
+    (),
+    |_| Ok(()),
+    |group, ()| process::barrier(group),
+    |group, ()| process::start_barrier(group)
+);
+
+forms!(
+    rg_broadcast,
+    rg_ibroadcast,
+    (buf: *mut c_void, len: usize, from: c_int),
+    |_, buf, len, from| Ok((root(from)?, block(buf, len)?)),
+    |group, (root, views)| process::broadcast(group, root, views),
+    |group, (root, views)| process::start_broadcast(group, root, views)
+);
+
+type Reduced = (Views, Views, Reduction);
+
+fn reduced(
+    given: *const c_void,
+    out: *mut c_void,
+    count: usize,
+    kind: c_int,
+    op: RgOp,
+) -> Result<Reduced> {
+    let what = Reduction {
+        operator: operator(op)?,
+        element: element(kind)?,
+        count,
+    };
+    let bytes = total(count, what.element.size())?;
+    let output = block(out, bytes)?;
+    Ok((
+        input(given, bytes)?.unwrap_or_else(|| output.clone()),
+        output,
+        what,
+    ))
+}
+
+/// At other tasks than the root the output is not looked at and may be anything.
+fn reduced_to(
+    group: RgGroup,
+    given: *const c_void,
+    out: *mut c_void,
+    count: usize,
+    kind: c_int,
+    op: RgOp,
+    to: c_int,
+) -> Result<(u32, Reduced)> {
+    let at_root = process::rank(group.id())? as c_int == to;
+    if !at_root && given as usize == IN_PLACE {
+        return Err(argument("RG_IN_PLACE is for the root only"));
+    }
+    let out = if at_root { out } else { given.cast_mut() };
+    Ok((root(to)?, reduced(given, out, count, kind, op)?))
+}
+
+forms!(
+    rg_reduce,
+    rg_ireduce,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp, to: c_int),
+    reduced_to,
+    |group, (root, (input, output, what))| process::reduce(group, root, input, output, what),
+    |group, (root, (input, output, what))| process::start_reduce(group, root, input, output, what)
+);
+
+forms!(
+    rg_allreduce,
+    rg_iallreduce,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
+    |_, given, out, count, kind, op| reduced(given, out, count, kind, op),
+    |group, (input, output, what)| process::allreduce(group, input, output, what),
+    |group, (input, output, what)| process::start_allreduce(group, input, output, what)
+);
+
+forms!(
+    rg_scan,
+    rg_iscan,
+    (given: *const c_void, out: *mut c_void, count: usize, kind: c_int, op: RgOp),
+    |_, given, out, count, kind, op| reduced(given, out, count, kind, op),
+    |group, (input, output, what)| process::scan(group, input, output, what),
+    |group, (input, output, what)| process::start_scan(group, input, output, what)
+);
+
+/// At other tasks than the root there is one part: this task's.
+fn rooted(
+    group: RgGroup,
+    whole: *const c_void,
+    len: usize,
+    at: c_int,
+) -> Result<(u32, Views, Parts)> {
+    let bytes = total(len, size(group)?)?;
+    let here = process::rank(group.id())? as c_int == at;
+    let whole = if here {
+        block(whole, bytes)?
+    } else {
+        Views::none()
+    };
+    Ok((root(at)?, whole, Parts::Even(len)))
+}
+
+fn rooted_listed(
+    group: RgGroup,
+    whole: *const c_void,
+    lens: *const usize,
+    offsets: *const usize,
+    at: c_int,
+) -> Result<(u32, Views, Parts)> {
+    if process::rank(group.id())? as c_int != at {
+        return Ok((root(at)?, Views::none(), Parts::Even(0)));
+    }
+    let (parts, end) = parts(lens, offsets, size(group)?)?;
+    Ok((root(at)?, block(whole, end)?, parts))
+}
+
+forms!(
+    rg_gather,
+    rg_igather,
+    (given: *const c_void, len: usize, out: *mut c_void, to: c_int),
+    |group, given, len, out: *mut c_void, to| Ok((input(given, len)?, rooted(group, out, len, to)?)),
+    |group, (input, (root, output, parts))| process::gather(group, root, input, output, &parts),
+    |group, (input, (root, output, parts))| process::start_gather(group, root, input, output, &parts)
+);
+
+forms!(
+    rg_gatherv,
+    rg_igatherv,
+    (given: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize, to: c_int),
+    |group, given, len, out: *mut c_void, lens, offsets, to| {
+        Ok((input(given, len)?, rooted_listed(group, out, lens, offsets, to)?))
+    },
+    |group, (input, (root, output, parts))| process::gather(group, root, input, output, &parts),
+    |group, (input, (root, output, parts))| process::start_gather(group, root, input, output, &parts)
+);
+
+forms!(
+    rg_scatter,
+    rg_iscatter,
+    (given: *const c_void, out: *mut c_void, len: usize, from: c_int),
+    |group, given, out: *mut c_void, len, from| {
+        Ok((input(out, len)?, rooted(group, given, len, from)?))
+    },
+    |group, (output, (root, input, parts))| process::scatter(group, root, input, &parts, output),
+    |group, (output, (root, input, parts))| process::start_scatter(group, root, input, &parts, output)
+);
+
+forms!(
+    rg_scatterv,
+    rg_iscatterv,
+    (given: *const c_void, lens: *const usize, offsets: *const usize, out: *mut c_void, len: usize, from: c_int),
+    |group, given, lens, offsets, out: *mut c_void, len, from| {
+        Ok((input(out, len)?, rooted_listed(group, given, lens, offsets, from)?))
+    },
+    |group, (output, (root, input, parts))| process::scatter(group, root, input, &parts, output),
+    |group, (output, (root, input, parts))| process::start_scatter(group, root, input, &parts, output)
+);
+
+forms!(
+    rg_allgather,
+    rg_iallgather,
+    (given: *const c_void, len: usize, out: *mut c_void),
+    |group, given, len, out: *mut c_void| {
+        let all = total(len, size(group)?)?;
+        Ok((input(given, len)?, block(out, all)?, Parts::Even(len)))
+    },
+    |group, (input, output, parts)| process::allgather(group, input, output, parts),
+    |group, (input, output, parts)| process::start_allgather(group, input, output, &parts)
+);
+
+forms!(
+    rg_allgatherv,
+    rg_iallgatherv,
+    (given: *const c_void, len: usize, out: *mut c_void, lens: *const usize, offsets: *const usize),
+    |group, given, len, out: *mut c_void, lens, offsets| {
+        let (parts, end) = parts(lens, offsets, size(group)?)?;
+        Ok((input(given, len)?, block(out, end)?, parts))
+    },
+    |group, (input, output, parts)| process::allgather(group, input, output, parts),
+    |group, (input, output, parts)| process::start_allgather(group, input, output, &parts)
+);
+
+forms!(
+    rg_alltoall,
+    rg_ialltoall,
+    (given: *const c_void, len: usize, out: *mut c_void),
+    |group, given, len, out: *mut c_void| {
+        let all = total(len, size(group)?)?;
+        Ok((block(given, all)?, Parts::Even(len), block(out, all)?, Parts::Even(len)))
+    },
+    |group, (input, gives, output, gets)| process::alltoall(group, input, gives, output, gets),
+    |group, (input, gives, output, gets): (Views, Parts, Views, Parts)| {
+        process::start_alltoall(group, input, &gives, output, &gets)
+    }
+);
+
+forms!(
+    rg_alltoallv,
+    rg_ialltoallv,
+    (given: *const c_void, in_lens: *const usize, in_offsets: *const usize, out: *mut c_void,
+     out_lens: *const usize, out_offsets: *const usize),
+    |group, given, in_lens, in_offsets, out: *mut c_void, out_lens, out_offsets| {
+        let size = size(group)?;
+        let (gives, in_end) = parts(in_lens, in_offsets, size)?;
+        let (gets, out_end) = parts(out_lens, out_offsets, size)?;
+        Ok((block(given, in_end)?, gives, block(out, out_end)?, gets))
+    },
+    |group, (input, gives, output, gets)| process::alltoall(group, input, gives, output, gets),
+    |group, (input, gives, output, gets): (Views, Parts, Views, Parts)| {
+        process::start_alltoall(group, input, &gives, output, &gets)
+    }
+);

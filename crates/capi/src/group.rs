@@ -1,0 +1,119 @@
+//! Who: groups, ranks, task ids, paths.
+
+use std::ffi::{c_char, c_int};
+
+use regatta_process::{self as process, Error, GroupId, Result};
+
+use crate::error::{OK, answer, argument, fail, number};
+use crate::memory::{RgGroup, output};
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_rank(group: RgGroup) -> c_int {
+    number(process::rank(group.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_size(group: RgGroup) -> c_int {
+    number(process::size(group.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_tid() -> c_int {
+    number(process::tid())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_tid_of(group: RgGroup, rank: c_int) -> c_int {
+    number(process::tid_of(group.id(), rank))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_rank_of(group: RgGroup, tid: c_int) -> c_int {
+    number(process::rank_of(group.id(), tid))
+}
+
+fn made(result: Result<Option<GroupId>>, out: *mut RgGroup) -> c_int {
+    let result = result.and_then(|made| {
+        output(out, "out")?.id = made.map_or(-1, |group| group.0);
+        Ok(())
+    });
+    answer(result)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_dup(group: RgGroup, out: *mut RgGroup) -> c_int {
+    made(process::duplicate(group.id()).map(Some), out)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_group_select(
+    group: RgGroup,
+    n: c_int,
+    ranks: *const c_int,
+    out: *mut RgGroup,
+) -> c_int {
+    let ranks = match usize::try_from(n) {
+        Ok(n) if n > 0 && !ranks.is_null() => {
+            // SAFETY: the C contract: `ranks` points to `n` ranks.
+            unsafe { std::slice::from_raw_parts(ranks, n) }
+        }
+        _ => return fail(&argument("a new group needs at least one rank")),
+    };
+    made(process::select(group.id(), ranks).map(Some), out)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_split(
+    group: RgGroup,
+    colour: c_int,
+    key: c_int,
+    out: *mut RgGroup,
+) -> c_int {
+    if colour < 0 && colour != process::NONE {
+        return fail(&Error::Argument(format!(
+            "colour {colour} is neither 0 or more nor RG_NONE"
+        )));
+    }
+    made(process::split(group.id(), colour, key), out)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_shrink(group: RgGroup, out: *mut RgGroup) -> c_int {
+    made(process::shrink(group.id()).map(Some), out)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_group_free(group: RgGroup) -> c_int {
+    answer(process::free(group.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_acknowledge_dead(group: RgGroup, dead: *mut c_int) -> c_int {
+    match process::acknowledge_dead(group.id()) {
+        Ok(count) => {
+            if let Ok(place) = output(dead, "dead") {
+                *place = count as c_int;
+            }
+            OK
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_path(group: RgGroup, rank: c_int, text: *mut c_char, size: usize) -> c_int {
+    let path = match process::path(group.id(), rank) {
+        Ok(path) => path,
+        Err(error) => return fail(&error),
+    };
+    if text.is_null() || size == 0 {
+        return fail(&argument("text is NULL or its size 0"));
+    }
+    let n = path.len().min(size - 1);
+    // SAFETY: the C contract: `text` has room for `size` bytes, and `n < size`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(path.as_ptr(), text.cast(), n);
+        text.add(n).write(0);
+    }
+    OK
+}

@@ -1,0 +1,63 @@
+//! Messages in place.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_process::{self as process, Views};
+
+use crate::error::{OK, answer, fail};
+use crate::memory::{RgGroup, RgStatus, output};
+use crate::message::report;
+
+fn start(views: &Views) -> *mut c_void {
+    views
+        .contiguous()
+        .map_or(std::ptr::null_mut(), |at| at.cast())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int {
+    answer(output(block, "block").and_then(|place| {
+        *place = start(&process::lend(len)?);
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_send(
+    block: *mut c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    answer(process::send_loan(block as usize, len, to, tag, group.id()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_recv(
+    block: *mut *mut c_void,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    let place = match output(block, "block") {
+        Ok(place) => place,
+        Err(error) => return fail(&error),
+    };
+    match process::receive_loan(from, process::tag_select(tag), group.id()) {
+        Ok((views, told)) => {
+            *place = start(&views);
+            report(&told, None, status)
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_free(block: *mut c_void) -> c_int {
+    if block.is_null() {
+        return OK;
+    }
+    answer(process::free_loan(block as usize))
+}

@@ -1,0 +1,385 @@
+//! Sends, receives and probes.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_process::{self as process, Error, Mode, Result, Status, TagSelect, Views};
+
+use crate::error::{OK, answer, code, fail};
+use crate::memory::{
+    RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output, strided,
+};
+
+/// Tell the caller what became of an operation.
+#[inline(always)]
+pub(crate) fn report(status: &Status, error: Option<&Error>, place: *mut RgStatus) -> c_int {
+    let result = match error {
+        None => OK,
+        Some(error) => fail(error),
+    };
+    if !place.is_null() {
+        let told = RgStatus {
+            source: status.source,
+            tag: status.tag,
+            length: status.length,
+            error: error.map_or(OK, code),
+            reserved: 0,
+        };
+        // SAFETY: the C contract: a status pointer is valid or NULL.
+        unsafe { place.write(told) };
+    }
+    result
+}
+
+#[inline(always)]
+pub(crate) fn report_result(
+    result: Result<(Status, Option<Error>)>,
+    place: *mut RgStatus,
+) -> c_int {
+    match result {
+        Ok((status, error)) => report(&status, error.as_ref(), place),
+        Err(error) => report(&Status::EMPTY, Some(&error), place),
+    }
+}
+
+#[inline(never)]
+fn send(views: Result<Views>, to: c_int, tag: c_int, group: RgGroup, mode: Mode) -> c_int {
+    answer(views.and_then(|views| process::send(views, to, tag, group.id(), mode)))
+}
+
+/// Give a started operation's handle to the caller.
+#[inline(always)]
+pub(crate) fn started(result: Result<process::Handle>, place: *mut RgRequest) -> c_int {
+    let handle = match result {
+        Ok(handle) => handle,
+        Err(error) => return fail(&error),
+    };
+    match output(place, "request") {
+        Ok(request) => {
+            request.id = handle.0;
+            OK
+        }
+        // Nobody could ever wait for it: callers check the pointer first.
+        Err(error) => fail(&error),
+    }
+}
+
+#[inline(never)]
+fn start_send(
+    views: Result<Views>,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    mode: Mode,
+    request: *mut RgRequest,
+) -> c_int {
+    let checked = output(request, "request").and(views);
+    started(
+        checked.and_then(|views| process::start_send(views, to, tag, group.id(), mode)),
+        request,
+    )
+}
+
+#[inline(never)]
+fn receive(
+    views: Result<Views>,
+    from: c_int,
+    tag: TagSelect,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    let result = views.and_then(|views| process::receive(views, from, tag, group.id()));
+    report_result(result, status)
+}
+
+#[inline(never)]
+fn start_receive(
+    views: Result<Views>,
+    from: c_int,
+    tag: TagSelect,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    let checked = output(request, "request").and(views);
+    started(
+        checked.and_then(|views| process::start_receive(views, from, tag, group.id())),
+        request,
+    )
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_send(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    if is_block(buf, len) && process::send_now(&block_checked(buf, len), to, tag, group.id()) {
+        return OK;
+    }
+    send(block(buf, len), to, tag, group, Mode::Standard)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_ssend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    send(block(buf, len), to, tag, group, Mode::Synchronous)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_rsend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    send(block(buf, len), to, tag, group, Mode::Standard)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_recv(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    if is_block(buf, capacity)
+        && let Some(length) =
+            process::receive_now(&block_checked(buf, capacity), from, tag, group.id())
+    {
+        if !status.is_null() {
+            let told = RgStatus {
+                source: from,
+                tag,
+                length,
+                error: OK,
+                reserved: 0,
+            };
+            // SAFETY: the C contract: a status pointer is valid or NULL.
+            unsafe { status.write(told) };
+        }
+        return OK;
+    }
+    let tag = process::tag_select(tag);
+    receive(block(buf, capacity), from, tag, group, status)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_recv_masked(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    mask: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    let tag = TagSelect::Masked { wanted: tag, mask };
+    receive(block(buf, capacity), from, tag, group, status)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_sendrecv(
+    sbuf: *const c_void,
+    slen: usize,
+    to: c_int,
+    stag: c_int,
+    rbuf: *mut c_void,
+    rcapacity: usize,
+    from: c_int,
+    rtag: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    let result = sendrecv(
+        (block(sbuf, slen), to, stag),
+        (block(rbuf, rcapacity), from, process::tag_select(rtag)),
+        group,
+    );
+    report_result(result, status)
+}
+
+fn sendrecv(
+    (message, to, stag): (Result<Views>, c_int, c_int),
+    (into, from, rtag): (Result<Views>, c_int, TagSelect),
+    group: RgGroup,
+) -> Result<(Status, Option<Error>)> {
+    let (message, into) = (message?, into?);
+    // After an error nothing has happened: so this before the send.
+    process::check_receive(from, rtag, group.id())?;
+    let sent = process::start_send(message, to, stag, group.id(), Mode::Standard)?;
+    let received = process::receive(into, from, rtag, group.id());
+    let (_, error) = process::wait(sent)?;
+    let (status, own) = received?;
+    Ok((status, own.or(error)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_isend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    if is_block(buf, len)
+        && !request.is_null()
+        && process::send_now(&block_checked(buf, len), to, tag, group.id())
+    {
+        // SAFETY: the C contract: a request pointer is valid or NULL.
+        unsafe { (*request).id = process::Handle::SENT.0 };
+        return OK;
+    }
+    start_send(block(buf, len), to, tag, group, Mode::Standard, request)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_issend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    start_send(block(buf, len), to, tag, group, Mode::Synchronous, request)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_irsend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    start_send(block(buf, len), to, tag, group, Mode::Standard, request)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_irecv(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    if is_block(buf, capacity)
+        && !request.is_null()
+        && let Some(handle) =
+            process::start_receive_now(&block_checked(buf, capacity), from, tag, group.id())
+    {
+        // SAFETY: the C contract: a request pointer is valid or NULL.
+        unsafe { (*request).id = handle.0 };
+        return OK;
+    }
+    let tag = process::tag_select(tag);
+    start_receive(block(buf, capacity), from, tag, group, request)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_irecv_masked(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    mask: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    let tag = TagSelect::Masked { wanted: tag, mask };
+    start_receive(block(buf, capacity), from, tag, group, request)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_probe(from: c_int, tag: c_int, group: RgGroup, status: *mut RgStatus) -> c_int {
+    let found = process::probe(from, process::tag_select(tag), group.id());
+    report_result(found.map(|status| (status, None)), status)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_iprobe(
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    found: *mut c_int,
+    status: *mut RgStatus,
+) -> c_int {
+    let looked = process::probe_now(from, process::tag_select(tag), group.id());
+    let looked = looked.and_then(|looked| Ok((looked, output(found, "found")?)));
+    match looked {
+        Ok((looked, found)) => {
+            *found = looked.is_some() as c_int;
+            match looked {
+                Some(seen) => report(&seen, None, status),
+                None => OK,
+            }
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_sendv(
+    views: *const RgView,
+    n: c_int,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    // SAFETY: the C contract: `views` points to `n` views.
+    send(unsafe { strided(views, n) }, to, tag, group, Mode::Standard)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_recvv(
+    views: *const RgView,
+    n: c_int,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    // SAFETY: the C contract: `views` points to `n` views.
+    let views = unsafe { strided(views, n) };
+    receive(views, from, process::tag_select(tag), group, status)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_isendv(
+    views: *const RgView,
+    n: c_int,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    // SAFETY: the C contract: `views` points to `n` views.
+    let views = unsafe { strided(views, n) };
+    start_send(views, to, tag, group, Mode::Standard, request)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_irecvv(
+    views: *const RgView,
+    n: c_int,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    request: *mut RgRequest,
+) -> c_int {
+    // SAFETY: the C contract: `views` points to `n` views.
+    let views = unsafe { strided(views, n) };
+    start_receive(views, from, process::tag_select(tag), group, request)
+}

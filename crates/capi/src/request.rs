@@ -1,0 +1,295 @@
+//! Completion: waiting, testing, callbacks, cancelling, the descriptor.
+
+use std::ffi::{c_int, c_void};
+
+use regatta_process::{self as process, Error, Handle, Result, Status};
+
+use crate::error::{OK, answer, argument, code, fail};
+use crate::memory::{RgRequest, RgStatus, output};
+use crate::message::{report, report_result};
+
+/// The requests of an array call.
+fn array<'a>(n: c_int, requests: *mut RgRequest) -> Result<&'a mut [RgRequest]> {
+    let n = usize::try_from(n).map_err(|_| argument("a negative number of requests"))?;
+    if n == 0 {
+        return Ok(&mut []);
+    }
+    if requests.is_null() {
+        return Err(argument("requests is NULL and n positive"));
+    }
+    // SAFETY: the C contract: `requests` points to `n` requests.
+    Ok(unsafe { std::slice::from_raw_parts_mut(requests, n) })
+}
+
+fn at(statuses: *mut RgStatus, index: usize) -> *mut RgStatus {
+    if statuses.is_null() {
+        return statuses;
+    }
+    // SAFETY: the C contract: as many statuses as requests, or NULL.
+    unsafe { statuses.add(index) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
+    let request = match output(request, "request") {
+        Ok(request) => request,
+        Err(error) => return fail(&error),
+    };
+    if request.id == 0 {
+        return report(&Status::EMPTY, None, status);
+    }
+    let result = process::wait(Handle(request.id));
+    used_up(request, &result);
+    report_result(result, status)
+}
+
+/// A request that has been completed is null; after any other error it stays as it is.
+fn used_up<T>(request: &mut RgRequest, result: &Result<T>) {
+    if result.is_ok() {
+        request.id = 0;
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_test(request: *mut RgRequest, done: *mut c_int, status: *mut RgStatus) -> c_int {
+    let both = output(request, "request").and_then(|r| Ok((r, output(done, "done")?)));
+    let (request, done) = match both {
+        Ok(both) => both,
+        Err(error) => return fail(&error),
+    };
+    if request.id == 0 {
+        *done = 1;
+        return report(&Status::EMPTY, None, status);
+    }
+    match process::test(Handle(request.id)) {
+        Ok(Some((told, error))) => {
+            *done = 1;
+            request.id = 0;
+            report(&told, error.as_ref(), status)
+        }
+        Ok(None) => {
+            *done = 0;
+            OK
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgStatus) -> c_int {
+    let requests = match array(n, requests) {
+        Ok(requests) => requests,
+        Err(error) => return fail(&error),
+    };
+    let mut settled = 0;
+    if statuses.is_null() {
+        let open = requests.iter().map(|request| match request.id {
+            0 => Handle::SENT,
+            id => Handle(id),
+        });
+        settled = process::settle(open);
+        for request in &mut requests[..settled] {
+            request.id = 0;
+        }
+    }
+    if settled == requests.len() {
+        return OK;
+    }
+    finish_all(requests, statuses)
+}
+
+/// Wait for each; the first error is the call's.
+fn finish_all(requests: &mut [RgRequest], statuses: *mut RgStatus) -> c_int {
+    let mut first: Option<Error> = None;
+    let open = requests.iter().map(|request| {
+        Handle(if request.id == 0 {
+            Handle::SENT.0
+        } else {
+            request.id
+        })
+    });
+    let mut finished = 0;
+    let result = process::wait_all(open, |index, status, error| {
+        finished = index + 1;
+        if !statuses.is_null() {
+            report(&status, error.as_ref(), at(statuses, index));
+        }
+        if let Some(error) = error {
+            first.get_or_insert(error);
+        }
+    });
+    for request in &mut requests[..finished] {
+        request.id = 0;
+    }
+    match result.err().or(first) {
+        None => OK,
+        Some(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_testall(
+    n: c_int,
+    requests: *mut RgRequest,
+    done: *mut c_int,
+    statuses: *mut RgStatus,
+) -> c_int {
+    let both = array(n, requests).and_then(|r| Ok((r, output(done, "done")?)));
+    let (requests, done) = match both {
+        Ok(both) => both,
+        Err(error) => return fail(&error),
+    };
+    let open = requests.iter().filter(|request| request.id != 0);
+    match process::all_done(open.map(|request| Handle(request.id))) {
+        Ok(all) => {
+            *done = all as c_int;
+            if all {
+                finish_all(requests, statuses)
+            } else {
+                OK
+            }
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+fn handles(requests: &[RgRequest]) -> Vec<Option<Handle>> {
+    let handle = |request: &RgRequest| (request.id != 0).then_some(Handle(request.id));
+    requests.iter().map(handle).collect()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_waitany(
+    n: c_int,
+    requests: *mut RgRequest,
+    index: *mut c_int,
+    status: *mut RgStatus,
+) -> c_int {
+    let both = array(n, requests).and_then(|r| Ok((r, output(index, "index")?)));
+    let (requests, index) = match both {
+        Ok(both) => both,
+        Err(error) => return fail(&error),
+    };
+    let open = handles(requests);
+    if open.iter().all(Option::is_none) {
+        *index = -1;
+        return report(&Status::EMPTY, None, status);
+    }
+    match process::wait_any(&open) {
+        Ok(found) => {
+            *index = found as c_int;
+            rg_wait(&mut requests[found], status)
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_testany(
+    n: c_int,
+    requests: *mut RgRequest,
+    index: *mut c_int,
+    done: *mut c_int,
+    status: *mut RgStatus,
+) -> c_int {
+    let all =
+        array(n, requests).and_then(|r| Ok((r, output(index, "index")?, output(done, "done")?)));
+    let (requests, index, done) = match all {
+        Ok(all) => all,
+        Err(error) => return fail(&error),
+    };
+    let open = handles(requests);
+    (*index, *done) = (-1, 1);
+    if open.iter().all(Option::is_none) {
+        return report(&Status::EMPTY, None, status);
+    }
+    match process::test_any(&open) {
+        Ok(Some(found)) => {
+            *index = found as c_int;
+            rg_wait(&mut requests[found], status)
+        }
+        Ok(None) => {
+            *done = 0;
+            OK
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+/// The header's `rg_callback`.
+type RgCallback = extern "C" fn(*const RgStatus, *mut c_void);
+
+struct Argument(*mut c_void);
+// SAFETY: handed back to the user's function and never looked at.
+unsafe impl Send for Argument {}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_on_complete(
+    request: *mut RgRequest,
+    done: Option<RgCallback>,
+    arg: *mut c_void,
+) -> c_int {
+    let both = output(request, "request")
+        .and_then(|r| Ok((r, done.ok_or_else(|| argument("done is NULL"))?)));
+    let (request, done) = match both {
+        Ok(both) => both,
+        Err(error) => return fail(&error),
+    };
+    let arg = Argument(arg);
+    let handle = if request.id == 0 {
+        Handle::SENT
+    } else {
+        Handle(request.id)
+    };
+    let result = process::on_complete(
+        handle,
+        Box::new(move |status, error| {
+            let arg = arg;
+            let told = RgStatus {
+                source: status.source,
+                tag: status.tag,
+                length: status.length,
+                error: error.as_ref().map_or(OK, code),
+                reserved: 0,
+            };
+            done(&told, { arg }.0);
+        }),
+    );
+    used_up(request, &result);
+    answer(result)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_cancel(request: RgRequest, cancelled: *mut c_int) -> c_int {
+    if request.id == 0 {
+        return fail(&Error::Handle("request"));
+    }
+    match process::cancel(Handle(request.id)) {
+        Ok(done) => {
+            if let Ok(place) = output(cancelled, "cancelled") {
+                *place = done as c_int;
+            }
+            OK
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_progress() -> c_int {
+    answer(process::progress())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_fd(fd: *mut c_int) -> c_int {
+    let result = output(fd, "fd").and_then(|place| {
+        *place = process::descriptor()?;
+        Ok(())
+    });
+    answer(result)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_clear_fd() -> c_int {
+    answer(process::clear_descriptor())
+}

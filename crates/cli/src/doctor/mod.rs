@@ -1,0 +1,126 @@
+//! `regatta doctor`: what is here, what is missing, how to get it, and which path messages would take.
+//!
+//! Each area of the report is a file here that returns [`Finding`]s; whatever can be tried is tried, not looked up.
+
+mod cores;
+mod finding;
+mod kernel;
+mod layout;
+mod memory;
+mod paths;
+mod peers;
+mod single_copy;
+mod surroundings;
+mod tools;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use finding::Finding;
+use layout::Look;
+
+/// What is here, what is missing, how to get it, and which path messages would take.
+#[derive(Args)]
+pub struct Arguments {
+    /// Write the report as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// The part of one of two processes in a probe
+    #[arg(long = "single-copy-probe", hide = true)]
+    probe: Option<String>,
+}
+
+/// Examines this host. The exit code is 1 when Regatta cannot work on it.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Some(part) = &arguments.probe {
+        return single_copy::play(part);
+    }
+    let findings = examine();
+    if arguments.json {
+        let report = json!({
+            "schema": "regatta-doctor/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": host(),
+            "works": !findings.iter().any(Finding::stops_us),
+            "findings": findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
+        });
+        show(&format!("{report:#}\n"));
+    } else {
+        let title = format!("regatta {} on {}", env!("CARGO_PKG_VERSION"), host());
+        show(&layout::report(&title, &findings, Look::of_stdout()));
+    }
+    ExitCode::from(u8::from(findings.iter().any(Finding::stops_us)))
+}
+
+fn examine() -> Vec<Finding> {
+    let single_copy = single_copy::finding();
+    [
+        kernel::findings(&single_copy),
+        cores::findings(),
+        memory::findings(),
+        paths::findings(&single_copy),
+        surroundings::findings(),
+        tools::findings(),
+        peers::findings(),
+    ]
+    .concat()
+}
+
+/// Writes to standard output. A reader who has left (`| head`) has seen enough.
+fn show(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn host() -> String {
+    let name = rustix::system::uname();
+    let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    format!(
+        "{}: {} {} {}",
+        part(name.nodename()),
+        part(name.sysname()),
+        part(name.release()),
+        part(name.machine())
+    )
+}
+
+/// The text of a small file, without the newline.
+fn file(path: impl AsRef<Path>) -> Option<String> {
+    std::fs::read_to_string(path)
+        .ok()
+        .map(|text| text.trim().to_owned())
+}
+
+/// A number of bytes for eyes.
+fn bytes(number: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if value < 10.0 && unit > 0 && value.fract() > 0.05 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_for_eyes() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(64 << 20), "64 MiB");
+        assert_eq!(bytes(1536 << 20), "1.5 GiB");
+        assert_eq!(bytes(u64::MAX), "16384 PiB");
+    }
+}

@@ -1,0 +1,56 @@
+//! Which way a message between two tasks of this host takes, by its size, and why.
+
+use regatta_memory::ring::INLINE;
+use regatta_transport::job::Geometry;
+
+use super::bytes;
+use super::finding::{Finding, State};
+
+const AREA: &str = "path of a pair on this host";
+
+/// `single_copy` is what the probe of it found.
+pub fn findings(single_copy: &Finding) -> Vec<Finding> {
+    let geometry = Geometry::for_tasks(2);
+    let eager = geometry.bay as usize / 8;
+    let away = match single_copy.state {
+        State::Ok => {
+            "when the sender is away, the receiver reads the rest from its memory (CMA is allowed)"
+                .to_owned()
+        }
+        _ => {
+            "when the sender is away, the rest waits for it (CMA is refused, see above)".to_owned()
+        }
+    };
+    vec![
+        Finding::ok(
+            AREA,
+            format!("0 to {INLINE} B"),
+            "header and payload in one cache line of the pair's ring",
+        ),
+        Finding::ok(
+            AREA,
+            format!("to {}", bytes(eager as u64)),
+            "eager: one copy into the pair's ring, one out of it",
+        ),
+        Finding::ok(
+            AREA,
+            "larger",
+            format!(
+                "pipelined through a shared pipe of {}, both sides copying at once; {away}",
+                bytes(u64::from(geometry.pipe))
+            ),
+        ),
+        Finding::info(AREA, "in larger jobs", larger()),
+    ]
+}
+
+/// The limits shrink with the number of tasks, since each pair that talks has a ring.
+fn larger() -> String {
+    let eager = |tasks: u32| bytes(u64::from(Geometry::for_tasks(tasks).bay) / 8);
+    format!(
+        "eager to {} with 32 tasks, {} with 256, {} with 1000: every pair that talks has a ring",
+        eager(32),
+        eager(256),
+        eager(1000)
+    )
+}

@@ -1,0 +1,96 @@
+//! What this command runs under and beside: foreign launchers, containers, and the library that programs would load.
+
+use std::path::PathBuf;
+
+use super::file;
+use super::finding::Finding;
+
+const AREA: &str = "surroundings";
+
+/// Variables by which other launchers are known.
+const LAUNCHERS: [(&str, &str); 4] = [
+    ("OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"),
+    ("PMI_RANK", "a PMI launcher, such as MPICH's mpiexec"),
+    ("SLURM_PROCID", "Slurm's srun"),
+    ("PVMSOCK", "PVM's daemon"),
+];
+
+pub fn findings() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (variable, name) in LAUNCHERS {
+        if std::env::var_os(variable).is_some() {
+            let value = format!(
+                "started by {name} ({variable} is set): a Regatta program started alone would stop and say so"
+            );
+            findings.push(
+                Finding::info(AREA, "launcher", value)
+                    .next("start Regatta programs by `regatta run`"),
+            );
+        }
+    }
+    if let Some(kind) = container() {
+        findings.push(Finding::info(
+            AREA,
+            "container",
+            format!("this is a container ({kind}); what it forbids stands above"),
+        ));
+    }
+    findings.push(library());
+    findings
+}
+
+fn container() -> Option<String> {
+    if let Some(kind) = file("/run/systemd/container").or_else(|| std::env::var("container").ok()) {
+        return Some(kind);
+    }
+    [
+        ("/.dockerenv", "docker"),
+        ("/run/.containerenv", "podman"),
+        ("/singularity", "singularity"),
+        ("/.singularity.d", "apptainer"),
+    ]
+    .into_iter()
+    .find(|(mark, _)| std::path::Path::new(mark).exists())
+    .map(|(_, kind)| kind.to_owned())
+}
+
+/// Where the dynamic loader would look: its variable, beside this command, the usual places.
+fn library() -> Finding {
+    const FILE: &str = "libregatta.so";
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|exe| exe.parent().map(PathBuf::from));
+    let searched = std::env::var_os("LD_LIBRARY_PATH");
+    let folders = searched
+        .iter()
+        .flat_map(std::env::split_paths)
+        .chain(
+            beside
+                .iter()
+                .flat_map(|folder| [folder.clone(), folder.join("../lib")]),
+        )
+        .chain(
+            [
+                "/usr/local/lib",
+                "/usr/lib",
+                "/usr/lib/x86_64-linux-gnu",
+                "/usr/lib/aarch64-linux-gnu",
+            ]
+            .map(PathBuf::from),
+        )
+        .map(|folder| folder.join(FILE))
+        .filter(|path| path.exists())
+        .filter_map(|path| path.canonicalize().ok());
+    let mut found: Vec<String> = Vec::new();
+    for path in folders.map(|path| path.display().to_string()) {
+        if !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    match &found[..] {
+        [] => Finding::missing(AREA, FILE, "not beside this command, nor where the loader looks; programs in C and other languages need it")
+            .next("make install PREFIX=DIR, and LD_LIBRARY_PATH=DIR/lib if DIR is not a usual place"),
+        [one] => Finding::ok(AREA, FILE, one.clone()),
+        [first, rest @ ..] => Finding::info(AREA, FILE, format!("{first}; also {}: the loader takes the first it meets", rest.join(", "))),
+    }
+}

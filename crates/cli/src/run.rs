@@ -1,0 +1,120 @@
+//! `regatta run`: the command line of a job.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use regatta_launch::{Bind, Form, OnFailure, Plan, cores};
+
+/// Run a program as N tasks of one job on this host, and leave nothing behind.
+#[derive(Args)]
+#[command(after_help = "\
+The exit status is that of the first task that failed (128 + the signal when it was killed), 0 when none did,
+2 for an option that makes no sense, 124 after --timeout, 125 when Regatta itself could not do it, 126 when PROGRAM
+cannot be executed, 127 when there is none. Task 0 has the standard input; the others read from /dev/null.
+
+Examples:
+  regatta run -n 4 ./hello
+  regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it)
+  regatta run -n 2 --bind 0,2 --timeout 60 ./ping")]
+pub struct Arguments {
+    /// Number of tasks [default: one per usable core]
+    #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
+    tasks: Option<u32>,
+
+    /// Cores of the tasks: `none`, `core` (task i on the i-th core), or a list like 0,2-5 [default: a core each
+    /// when there are enough that no other job uses, otherwise none]
+    #[arg(long, value_name = "WHERE", value_parser = bind)]
+    bind: Option<Bind>,
+
+    /// Put `[rank] ` before each line of output, and keep lines whole
+    #[arg(short, long)]
+    label: bool,
+
+    /// End the job after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+
+    /// What becomes of the other tasks when one has failed
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
+    on_failure: Others,
+
+    /// How many seconds the others may go on after a failure, with --on-failure=stop
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    grace: Duration,
+
+    /// Write one JSON object per line: the tasks' starts, lines and ends, and the job's end
+    #[arg(long)]
+    json: bool,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Others {
+    /// End them after the grace
+    Stop,
+    /// Let them go on
+    Continue,
+}
+
+/// Runs the job; the exit code is the job's.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let plan = plan(arguments);
+    let status = regatta_launch::run(&plan).unwrap_or_else(|refusal| {
+        regatta_launch::tell(plan.form, &refusal);
+        refusal.status
+    });
+    ExitCode::from(status)
+}
+
+fn plan(arguments: &Arguments) -> Plan {
+    let tasks = arguments.tasks.unwrap_or_else(|| cores::usable() as u32);
+    let mut command = arguments.command.iter().cloned();
+    Plan {
+        arguments: command.clone().skip(1).collect(),
+        bind: arguments.bind.clone().unwrap_or_default(),
+        form: match (arguments.json, arguments.label) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Labelled,
+            (false, false) => Form::Inherit,
+        },
+        timeout: arguments.timeout,
+        on_failure: match arguments.on_failure {
+            Others::Stop => OnFailure::Stop,
+            Others::Continue => OnFailure::Continue,
+        },
+        grace: arguments.grace,
+        ..Plan::new(command.next().unwrap_or_default(), tasks)
+    }
+}
+
+fn tasks(text: &str) -> Result<u32, String> {
+    match text.parse::<u64>() {
+        Ok(0) => Err("a job needs at least one task".to_owned()),
+        Ok(number) => {
+            u32::try_from(number).map_err(|_| "no host can hold that many tasks".to_owned())
+        }
+        Err(_) => Err("the number of tasks is a whole number, like -n 4".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "give a number of seconds, like 30 or 0.5".to_owned())
+}
+
+fn bind(text: &str) -> Result<Bind, String> {
+    match text {
+        "none" => Ok(Bind::Free),
+        "core" => Ok(Bind::Core),
+        list => cores::parse_list(list)
+            .map(Bind::List)
+            .map_err(|error| format!("{error} (or `none`, or `core`)")),
+    }
+}

@@ -1,0 +1,182 @@
+//! What each kind of frame does when it arrives.
+
+use regatta_memory::views::Views;
+use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::matching::Waiting;
+use crate::transport::{Arrival, Fault, Peer, Transport};
+
+/// A message that waits for its receive.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// The bytes, held here.
+    Bytes(Vec<u8>),
+    /// On offer: still with its sender.
+    Offer(Offer),
+    /// Sent to itself, synchronously: still in user memory, with the send's request.
+    Own(Views, u32),
+    /// On offer, and being taken in early: the request that does so, and where to.
+    Arriving(u32, Views),
+    /// In memory both can see.
+    Loan { place: u64, total: u64 },
+}
+
+/// What keeping a message costs besides its bytes: without it, messages of no bytes would be free.
+const KEEPING: usize = 64;
+
+/// What a held message of so many bytes counts against the buffer.
+#[inline(always)]
+pub(crate) fn charge(bytes: usize) -> usize {
+    bytes.saturating_add(KEEPING)
+}
+
+impl Body {
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Body::Bytes(bytes) => bytes.len(),
+            Body::Offer(offer) => offer.total as usize,
+            Body::Own(views, _) | Body::Arriving(_, views) => views.len(),
+            Body::Loan { total, .. } => *total as usize,
+        }
+    }
+}
+
+impl<T: Transport> Engine<T> {
+    /// Deal with the oldest frame of a peer. False: there is none, or it must wait for room.
+    #[inline(always)]
+    pub(crate) fn handle_front(&mut self, peer: Peer) -> std::result::Result<bool, Fault> {
+        let Some(front) = self.transport.front(peer)? else {
+            return Ok(false);
+        };
+        if front.frame.kind == Kind::Eager {
+            return Ok(self.eager_arrived(peer, front));
+        }
+        self.other_arrived(peer, front)
+    }
+
+    #[inline(always)]
+    fn eager_arrived(&mut self, peer: Peer, front: Arrival) -> bool {
+        let (context, tag) = (front.frame.context, front.frame.tag);
+        if let Some((_, request)) = self.posted.take(context, peer, tag) {
+            self.transport
+                .accept(peer, &self.requests.get(request).views);
+            self.requests.received(request, peer, tag, front.length);
+            return true;
+        }
+        if self.buffer_is_full() {
+            return false;
+        }
+        let bytes = self.transport.accept_bytes(peer);
+        self.buffered += charge(bytes.len());
+        self.unexpected.push(Waiting {
+            source: peer,
+            context,
+            tag,
+            body: Body::Bytes(bytes),
+        });
+        true
+    }
+
+    #[inline(never)]
+    fn other_arrived(&mut self, peer: Peer, front: Arrival) -> std::result::Result<bool, Fault> {
+        let malformed = |_| Fault::Corrupt {
+            peer,
+            what: "a frame's body is not what its kind says",
+        };
+        let body = self.transport.accept_bytes(peer);
+        let (context, tag) = (front.frame.context, front.frame.tag);
+        match front.frame.kind {
+            Kind::Eager => {}
+            Kind::Offer => {
+                let offer = Offer::decode(&body).map_err(malformed)?;
+                self.offer_arrived(peer, context, tag, offer);
+            }
+            Kind::Loan => {
+                let Loan { total, place } = Loan::decode(&body).map_err(malformed)?;
+                self.loan_arrived(peer, context, tag, place, total);
+            }
+            Kind::Clear => {
+                let clear = Clear::decode(&body).map_err(malformed)?;
+                self.clear_arrived(peer, clear)?;
+            }
+            Kind::Begun => {
+                let token = Token::decode(&body).map_err(malformed)?;
+                self.begun_arrived(peer, token);
+            }
+            Kind::Withdrawn => {
+                let withdrawn = Withdrawn::decode(&body).map_err(malformed)?;
+                self.offer_withdrawn(peer, withdrawn);
+            }
+        }
+        Ok(true)
+    }
+
+    fn offer_arrived(&mut self, peer: Peer, context: u32, tag: i32, offer: Offer) {
+        match self.posted.take(context, peer, tag) {
+            Some((_, request)) => {
+                if let Err(error) = self.take_offer(request, peer, tag, offer) {
+                    self.requests.complete(request, Some(error));
+                }
+            }
+            None => self.unexpected.push(Waiting {
+                source: peer,
+                context,
+                tag,
+                body: Body::Offer(offer),
+            }),
+        }
+    }
+
+    fn loan_arrived(&mut self, peer: Peer, context: u32, tag: i32, place: u64, total: u64) {
+        match self.posted.take(context, peer, tag) {
+            Some((_, request)) => {
+                if let Err(error) = self.receive_loan(request, peer, tag, place, total) {
+                    self.requests.complete(request, Some(error));
+                }
+            }
+            None => self.unexpected.push(Waiting {
+                source: peer,
+                context,
+                tag,
+                body: Body::Loan { place, total },
+            }),
+        }
+    }
+
+    /// An ordinary receive meets a loan: one copy, and the loan goes back.
+    pub(crate) fn receive_loan(
+        &mut self,
+        request: u32,
+        peer: Peer,
+        tag: i32,
+        place: u64,
+        total: u64,
+    ) -> Result<()> {
+        let from = self.transport.borrowed(peer, place, total)?;
+        from.copy_to(&self.requests.get(request).views);
+        self.transport.give_back(place);
+        self.requests.received(request, peer, tag, total as usize);
+        Ok(())
+    }
+
+    /// A peer broke the protocol: whatever depends on it fails, and nothing it sends is read.
+    pub(crate) fn condemn(&mut self, fault: Fault) {
+        if let Fault::Corrupt { peer, what } = fault {
+            self.condemned.insert(peer, what);
+            self.peer_lost(peer);
+        }
+    }
+
+    /// Why an operation with a peer that is not there any more fails.
+    pub(crate) fn loss(&self, peer: Peer) -> Error {
+        if let Some(what) = self.condemned.get(&peer) {
+            return Error::Corrupt { peer, what };
+        }
+        match self.transport.presence(peer) {
+            crate::transport::Presence::Left => Error::Left(peer),
+            _ => Error::Dead(peer),
+        }
+    }
+}

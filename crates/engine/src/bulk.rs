@@ -1,0 +1,550 @@
+//! Large and synchronous messages: an offer, then a stream.
+//!
+//! ```text
+//! sender                                  receiver
+//! open a stream, fill its front
+//! Offer(total, token, route) ──────────>  waits until a receive matches, then attaches
+//! go on filling    ~~~~~~~~ stream ~~~~>  drains
+//!                                         (no stream in the offer: opens one)
+//!                  <────────────── Clear(token, route)
+//!                  <────────────── Begun(token)      if the send is synchronous
+//! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void
+//! ```
+//!
+//! A stream begun by the sender needs no answer, so a receiver that waits already gets its first
+//! bytes as soon as an eager message would come. A synchronous message of no bytes has no stream.
+
+use regatta_memory::views::{Scratch, Views};
+use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
+
+use crate::arrival::{Body, charge};
+use crate::engine::{Content, Engine};
+use crate::error::{Error, Result};
+use crate::matching::Waiting;
+use crate::request::{Handle, Stage, Status};
+use crate::send::Mode;
+use crate::transport::{Fault, Flow, Peer, Transport};
+
+/// A message being sent.
+pub(crate) struct Outgoing<T: Transport> {
+    pub(crate) to: Peer,
+    token: u64,
+    request: u32,
+    message: Views,
+    /// The stream, while there is something left to put in.
+    bulk: Option<T::Bulk>,
+    filled: bool,
+    /// The receiver has begun (or need not say so).
+    begun: bool,
+}
+
+/// A message being received.
+pub(crate) struct Incoming<T: Transport> {
+    pub(crate) from: Peer,
+    /// `None`: the receive was taken back; the bytes are passed over, for the sender's sake.
+    request: Option<u32>,
+    bulk: Option<T::Bulk>,
+    /// The sender's name for it.
+    token: u64,
+    total: u64,
+    tag: i32,
+}
+
+/// The head of a frame that is about a message, and not one.
+fn bare(kind: Kind) -> Frame {
+    Frame {
+        kind,
+        context: 0,
+        tag: 0,
+    }
+}
+
+/// So many chunks of one stream before the next one's turn.
+const TURN: usize = 8;
+
+impl<T: Transport> Engine<T> {
+    /// Offer a message.
+    pub(crate) fn offer(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: i32,
+        message: Views,
+        request: u32,
+        mode: Mode,
+    ) -> Result<()> {
+        let token = self.next_token;
+        self.next_token += 1;
+        // Nothing flows for a message of no bytes: its offer is all there is to it.
+        let filled = message.is_empty();
+        let stream = match filled {
+            true => None,
+            false => self.transport.open(to, &message)?,
+        };
+        let (bulk, route) = match stream {
+            Some((bulk, route)) => (Some(bulk), route),
+            None => (None, Route::default()),
+        };
+        let offer = Offer {
+            total: message.len() as u64,
+            token,
+            route,
+            synchronous: mode == Mode::Synchronous,
+            streaming: bulk.is_some(),
+        };
+        let frame = Frame {
+            kind: Kind::Offer,
+            context,
+            tag,
+        };
+        if let Err(error) = self.send_or_queue(to, frame, &offer.encode()) {
+            self.drop_stream(bulk);
+            return Err(error);
+        }
+        self.outgoing.push(Outgoing {
+            to,
+            token,
+            request,
+            message,
+            bulk,
+            filled,
+            begun: mode == Mode::Standard,
+        });
+        let last = self.outgoing.len() - 1;
+        match self.fill(last) {
+            Ok(_) => self.settle_outgoing(last),
+            Err(fault) => self.condemn(fault),
+        }
+        Ok(())
+    }
+
+    /// A receive has matched an offer. What goes wrong becomes the outcome of the receive.
+    pub(crate) fn take_offer(
+        &mut self,
+        request: u32,
+        from: Peer,
+        tag: i32,
+        offer: Offer,
+    ) -> Result<()> {
+        self.requests.get_mut(request).stage = Stage::Moving;
+        if offer.total == 0 {
+            self.say_begun(from, &offer)?;
+            self.requests.received(request, from, tag, 0);
+            return Ok(());
+        }
+        match self.stream_for(from, &offer) {
+            Ok(bulk) => self.take_stream(Some(request), from, tag, offer, bulk),
+            Err(error) => self.requests.complete(request, Some(error)),
+        }
+        Ok(())
+    }
+
+    /// Drain an offered message: into a receive's memory, or (for its stream's sake) nowhere.
+    fn take_stream(
+        &mut self,
+        request: Option<u32>,
+        from: Peer,
+        tag: i32,
+        offer: Offer,
+        bulk: T::Bulk,
+    ) {
+        self.incoming.push(Incoming {
+            from,
+            request,
+            bulk: Some(bulk),
+            token: offer.token,
+            total: offer.total,
+            tag,
+        });
+        let last = self.incoming.len() - 1;
+        if self.gone.contains(&from) {
+            let error = self.loss(from);
+            return self.end_incoming(last, error);
+        }
+        match self.drain(last) {
+            Ok(_) => self.settle_incoming(last),
+            Err(fault) => self.condemn(fault),
+        }
+    }
+
+    /// Tell a sender that waits for it that its message is being received.
+    fn say_begun(&mut self, from: Peer, offer: &Offer) -> Result<()> {
+        if !offer.synchronous || self.gone.contains(&from) {
+            return Ok(());
+        }
+        let body = Token(offer.token).encode();
+        self.send_or_queue(from, bare(Kind::Begun), &body)
+    }
+
+    /// The stream an offered message will come through; its sender is told what it must know.
+    fn stream_for(&mut self, from: Peer, offer: &Offer) -> Result<T::Bulk> {
+        if self.gone.contains(&from) {
+            // What it put into a stream is there; but it will not open another, nor hear of this.
+            if !offer.streaming {
+                return Err(self.loss(from));
+            }
+            return Ok(self.transport.attach(from, &offer.route)?);
+        }
+        let bulk = if offer.streaming {
+            self.transport.attach(from, &offer.route)?
+        } else {
+            let (bulk, route) = self.transport.open_for(from)?;
+            let clear = Clear {
+                token: offer.token,
+                route,
+            };
+            if let Err(error) = self.send_or_queue(from, bare(Kind::Clear), &clear.encode()) {
+                self.transport.abandon(bulk);
+                return Err(error);
+            }
+            bulk
+        };
+        if let Err(error) = self.say_begun(from, offer) {
+            self.transport.abandon(bulk);
+            return Err(error);
+        }
+        Ok(bulk)
+    }
+
+    pub(crate) fn clear_arrived(
+        &mut self,
+        from: Peer,
+        clear: Clear,
+    ) -> std::result::Result<(), Fault> {
+        let found = self
+            .outgoing
+            .iter()
+            .position(|out| out.to == from && out.token == clear.token && out.bulk.is_none());
+        // A send that was withdrawn meanwhile leaves the stream to nobody; the receiver learns of
+        // our end in another way.
+        if let Some(at) = found
+            && !self.outgoing[at].filled
+        {
+            self.outgoing[at].bulk = Some(self.transport.attach(from, &clear.route)?);
+            self.fill(at)?;
+            self.settle_outgoing(at);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn begun_arrived(&mut self, from: Peer, Token(token): Token) {
+        let found = self
+            .outgoing
+            .iter()
+            .position(|out| out.to == from && out.token == token);
+        if let Some(at) = found {
+            self.outgoing[at].begun = true;
+            self.settle_outgoing(at);
+        }
+    }
+
+    /// Move every stream along.
+    pub(crate) fn streams(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.outgoing.len() {
+            let before = self.outgoing.len();
+            match self.fill(at) {
+                Ok(some) => {
+                    moved |= some;
+                    self.settle_outgoing(at);
+                }
+                Err(fault) => self.condemn(fault),
+            }
+            // A settled stream's place is taken by the last one.
+            at += (self.outgoing.len() == before) as usize;
+        }
+        at = 0;
+        while at < self.incoming.len() {
+            let before = self.incoming.len();
+            match self.drain(at) {
+                Ok(some) => {
+                    moved |= some;
+                    self.settle_incoming(at);
+                }
+                Err(fault) => self.condemn(fault),
+            }
+            at += (self.incoming.len() == before) as usize;
+        }
+        moved
+    }
+
+    fn fill(&mut self, at: usize) -> std::result::Result<bool, Fault> {
+        let out = &mut self.outgoing[at];
+        let Some(bulk) = out.bulk.as_mut() else {
+            return Ok(false);
+        };
+        let mut moved = false;
+        for _ in 0..TURN {
+            match self.transport.fill(out.to, bulk, &out.message)? {
+                Flow::Still => break,
+                Flow::Moved => moved = true,
+                Flow::Finished => {
+                    out.bulk = None;
+                    out.filled = true;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    fn settle_outgoing(&mut self, at: usize) {
+        if self.outgoing[at].filled && self.outgoing[at].begun {
+            let out = self.outgoing.swap_remove(at);
+            self.requests.complete(out.request, None);
+        }
+    }
+
+    fn drain(&mut self, at: usize) -> std::result::Result<bool, Fault> {
+        let stream = &mut self.incoming[at];
+        let Some(bulk) = stream.bulk.as_mut() else {
+            return Ok(false);
+        };
+        let nowhere = Views::none();
+        let into = match stream.request {
+            Some(request) => &self.requests.get(request).views,
+            None => &nowhere,
+        };
+        let mut moved = false;
+        for _ in 0..TURN {
+            match self
+                .transport
+                .drain(stream.from, bulk, into, stream.total)?
+            {
+                Flow::Still => break,
+                Flow::Moved => moved = true,
+                Flow::Finished => {
+                    stream.bulk = None;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    fn settle_incoming(&mut self, at: usize) {
+        if self.incoming[at].bulk.is_none() {
+            let stream = self.incoming.swap_remove(at);
+            if let Some(request) = stream.request {
+                let (from, tag) = (stream.from, stream.tag);
+                self.requests
+                    .received(request, from, tag, stream.total as usize);
+            }
+        }
+    }
+
+    /// To whom a request that is not complete sends, if it does.
+    pub fn destination(&self, handle: Handle) -> Option<Peer> {
+        let id = self.find(handle).ok()?;
+        let out = self.outgoing.iter().find(|out| out.request == id);
+        if let Some(out) = out {
+            return Some(out.to);
+        }
+        let own =
+            |message: &Waiting<Body>| matches!(message.body, Body::Own(_, sender) if sender == id);
+        if self.unexpected.iter().any(|(_, message)| own(message)) {
+            return Some(self.me);
+        }
+        let queued =
+            |content: &Content| matches!(content, Content::Message(_, sender) if *sender == id);
+        let mut queues = self.queued.iter();
+        let found = queues.find(|(_, queue)| queue.iter().any(|one| queued(&one.content)));
+        found.map(|(&peer, _)| peer)
+    }
+
+    /// Forget the streams of a request.
+    pub(crate) fn withdraw_bulk(&mut self, request: u32, tell: bool) {
+        if let Some(at) = self.outgoing.iter().position(|out| out.request == request) {
+            let out = self.outgoing.swap_remove(at);
+            self.drop_stream(out.bulk);
+            if tell {
+                self.take_back_offer(out.to, out.token, out.filled);
+            }
+            self.requests.complete(request, Some(Error::Cancelled));
+        } else if let Some(stream) = self
+            .incoming
+            .iter_mut()
+            .find(|one| one.request == Some(request))
+        {
+            stream.request = None;
+            self.requests.complete(request, Some(Error::Cancelled));
+        }
+    }
+
+    /// An offer that has not gone yet does not go; otherwise its receiver is told not to wait.
+    fn take_back_offer(&mut self, to: Peer, token: u64, whole: bool) {
+        let unsent = self.queued.get_mut(&to).and_then(|queue| {
+            let at = queue.iter().position(|queued| queued.offers(token))?;
+            queue.remove(at)
+        });
+        if unsent.is_some() {
+            self.queued.retain(|_, queue| !queue.is_empty());
+            return;
+        }
+        let body = Withdrawn { token, whole }.encode();
+        // A ring that carried the offer and is damaged now will be found out by others.
+        let _ = self.send_or_queue(to, bare(Kind::Withdrawn), &body);
+    }
+
+    /// The sender of an offer has taken it back: nothing may wait for it any more.
+    pub(crate) fn offer_withdrawn(&mut self, from: Peer, withdrawn: Withdrawn) {
+        let Withdrawn { token, whole } = withdrawn;
+        let waiting = self.unexpected.iter().find_map(|(id, message)| {
+            let offered = matches!(&message.body, Body::Offer(offer) if offer.token == token);
+            (offered && message.source == from).then_some(id)
+        });
+        if let Some(id) = waiting {
+            let message = self.unexpected.remove(id);
+            // A stream that has been filled is the receiver's to empty.
+            if let Some(Body::Offer(offer)) = message.map(|message| message.body)
+                && (offer.streaming && whole && offer.total > 0)
+                && let Ok(bulk) = self.transport.attach(from, &offer.route)
+            {
+                self.take_stream(None, from, 0, offer, bulk);
+            }
+            return;
+        }
+        let begun = |one: &Incoming<T>| one.from == from && one.token == token;
+        if let Some(at) = self.incoming.iter().position(begun)
+            && !whole
+        {
+            let stream = self.incoming.swap_remove(at);
+            self.drop_stream(stream.bulk);
+            if let Some(request) = stream.request {
+                self.receive_withdrawn(request, from, stream.tag);
+            }
+        }
+    }
+
+    /// The message of a receive will not come: its sender has taken it back.
+    fn receive_withdrawn(&mut self, request: u32, from: Peer, tag: i32) {
+        let held = self.unexpected.iter().find_map(|(id, message)| {
+            matches!(message.body, Body::Arriving(arriving, _) if arriving == request).then_some(id)
+        });
+        if let Some(id) = held {
+            let message = self.unexpected.remove(id);
+            let length = message.map_or(0, |message| message.body.length());
+            self.buffered -= charge(length);
+            self.requests.complete(request, None);
+            self.requests.release(request);
+            return;
+        }
+        let status = &mut self.requests.get_mut(request).status;
+        (status.source, status.tag) = (from as i32, tag);
+        self.requests.complete(request, Some(Error::Cancelled));
+    }
+
+    fn drop_stream(&mut self, bulk: Option<T::Bulk>) {
+        if let Some(bulk) = bulk {
+            self.transport.abandon(bulk);
+        }
+    }
+
+    /// A peer is gone: its streams end. Messages that were put in whole can still be drained.
+    pub(crate) fn end_streams(&mut self, peer: Peer) {
+        let error = self.loss(peer);
+        let mut at = 0;
+        while at < self.outgoing.len() {
+            if self.outgoing[at].to == peer {
+                let out = self.outgoing.swap_remove(at);
+                self.drop_stream(out.bulk);
+                self.requests.complete(out.request, Some(error.clone()));
+            } else {
+                at += 1;
+            }
+        }
+        at = 0;
+        while at < self.incoming.len() {
+            if self.incoming[at].from == peer {
+                self.end_incoming(at, error.clone());
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// The sender is gone: whatever it managed to put in is there, and no more will come.
+    fn end_incoming(&mut self, at: usize, error: Error) {
+        while let Ok(true) = self.drain(at) {}
+        if self.incoming[at].bulk.is_none() {
+            return self.settle_incoming(at);
+        }
+        let stream = self.incoming.swap_remove(at);
+        self.drop_stream(stream.bulk);
+        if let Some(request) = stream.request {
+            self.requests.complete(request, Some(error));
+        }
+    }
+}
+
+impl<T: Transport> Engine<T> {
+    /// This task is blocked in a send: take in large messages offered to it, so that their
+    /// senders are not blocked by it in turn. As far as the buffer has room.
+    pub fn take_in_offers(&mut self) -> bool {
+        let offers: Vec<(u32, Offer)> = self
+            .unexpected
+            .iter()
+            .filter_map(|(id, message)| match &message.body {
+                Body::Offer(offer) => Some((id, *offer)),
+                _ => None,
+            })
+            .collect();
+        let mut taken = false;
+        for (id, offer) in offers {
+            let total = offer.total as usize;
+            // A synchronous send waits for its receive; holding its bytes would not help it.
+            if offer.synchronous
+                || self.buffered.saturating_add(charge(total)) > self.settings.buffer
+            {
+                continue;
+            }
+            let Some(message) = self.unexpected.get(id) else {
+                continue;
+            };
+            let (source, tag) = (message.source, message.tag);
+            let status = Status {
+                context: message.context,
+                ..Status::EMPTY
+            };
+            // What stands in the way now need not when the receive is made: the offer stays.
+            let Ok(bulk) = self.stream_for(source, &offer) else {
+                continue;
+            };
+            let held = Scratch::new(total).part(0, total);
+            let request = self.requests.add(Stage::Moving, status, held.clone());
+            self.buffered += charge(total);
+            if let Some(message) = self.unexpected.get_mut(id) {
+                message.body = Body::Arriving(request, held);
+            }
+            taken = true;
+            self.take_stream(Some(request), source, tag, offer, bulk);
+        }
+        taken
+    }
+
+    /// A receive meets a message that is being taken in (or has been).
+    pub(crate) fn receive_arriving(&mut self, request: u32, arriving: u32, held: &Views) {
+        self.buffered -= charge(held.len());
+        let source = self.requests.get(request).status.source as Peer;
+        let tag = self.requests.get(request).status.tag;
+        held.copy_to(&self.requests.get(request).views);
+        if self.requests.is_done(arriving) {
+            match self.requests.release(arriving).1 {
+                None => self.requests.received(request, source, tag, held.len()),
+                error => self.requests.complete(request, error),
+            }
+            return;
+        }
+        // What is still to come goes to the receive's own memory, after what has been copied.
+        if let Some(stream) = self
+            .incoming
+            .iter_mut()
+            .find(|one| one.request == Some(arriving))
+        {
+            stream.request = Some(request);
+            self.requests.complete(arriving, None);
+            self.requests.release(arriving);
+        }
+    }
+}

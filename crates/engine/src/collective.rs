@@ -1,0 +1,457 @@
+//! The collectives as schedules. Each function says its algorithm and its rounds.
+//!
+//! All are started by every member of the group in the same order. Memory of all views must stay
+//! valid until the request is complete. Sizes are checked by the callers that know them.
+
+use regatta_memory::combine::{Element, Operator};
+use regatta_memory::views::{Scratch, Views};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::group::GroupId;
+use crate::request::Handle;
+use crate::schedule::Step;
+use crate::transport::Transport;
+
+/// Where each member's part lies in a buffer: length and offset by rank.
+#[derive(Clone, Debug)]
+pub enum Parts {
+    /// All alike, one after the other.
+    Even(usize),
+    /// Each its own.
+    Listed(Vec<(usize, usize)>),
+}
+
+impl Parts {
+    /// Length and offset of a member's part.
+    pub fn of(&self, rank: u32) -> (usize, usize) {
+        match self {
+            Parts::Even(len) => (*len, *len * rank as usize),
+            Parts::Listed(list) => list[rank as usize],
+        }
+    }
+
+    /// A member's part of `whole`.
+    pub fn cut(&self, whole: &Views, rank: u32) -> Views {
+        let (len, offset) = self.of(rank);
+        whole.part(offset, len)
+    }
+}
+
+/// What a reduction works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// The operator.
+    pub operator: Operator,
+    /// The elements.
+    pub element: Element,
+    /// How many.
+    pub count: usize,
+}
+
+impl Reduction {
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> usize {
+        self.count * self.element.size()
+    }
+
+    fn combine(&self, from: Views, inout: Views) -> Step {
+        self.combine_part(from, inout, self.count)
+    }
+
+    fn combine_part(&self, from: Views, inout: Views, count: usize) -> Step {
+        Step::Combine {
+            operator: self.operator,
+            element: self.element,
+            count,
+            from,
+            inout,
+        }
+    }
+}
+
+impl<T: Transport> Engine<T> {
+    fn shape(&self, group: GroupId) -> Result<(u32, u32)> {
+        let group = self.group(group)?;
+        Ok((group.rank, group.size()))
+    }
+
+    fn check_root(&self, group: GroupId, root: u32) -> Result<(u32, u32)> {
+        let (rank, size) = self.shape(group)?;
+        if root >= size {
+            return Err(Error::Task(root as i64));
+        }
+        Ok((rank, size))
+    }
+
+    /// Dissemination: in round `k` tell the member `2^k` on and hear from the one `2^k` back.
+    pub fn start_barrier(&mut self, group: GroupId) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let mut steps = vec![];
+        let mut distance = 1;
+        while distance < size {
+            steps.push(Step::Receive(
+                (rank + size - distance) % size,
+                Views::none(),
+            ));
+            steps.push(Step::Send((rank + distance) % size, Views::none()));
+            steps.push(Step::Wait);
+            distance *= 2;
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// A binomial tree from the root; large messages go through it in segments, so that a member
+    /// passes one on while it receives the next.
+    pub fn start_broadcast(&mut self, group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
+        const SEGMENT: usize = 128 << 10;
+        let (rank, size) = self.check_root(group, root)?;
+        let place = (rank + size - root) % size;
+        let real = |place: u32| (place + root) % size;
+        let mut children = vec![];
+        let mut bit = 1;
+        while bit < size && place & bit == 0 {
+            if place + bit < size {
+                children.push(real(place + bit));
+            }
+            bit *= 2;
+        }
+        let parent = (place != 0).then(|| real(place & (place - 1)));
+        let mut steps = vec![];
+        // All members cut alike, so by length alone; only those that relay have to wait between
+        // segments. Strided memory has no parts: its bytes go through memory that has.
+        let total = buffer.len();
+        let cut = if size > 2 { SEGMENT } else { usize::MAX };
+        let staged = total > cut && buffer.contiguous().is_none();
+        let whole = match staged {
+            true => Scratch::new(total).part(0, total),
+            false => buffer.clone(),
+        };
+        if staged && parent.is_none() {
+            steps.push(Step::Copy(buffer.clone(), whole.clone()));
+        }
+        let mut from = 0;
+        loop {
+            let len = (total - from).min(cut);
+            let piece = match total > cut {
+                true => whole.part(from, len),
+                false => whole.clone(),
+            };
+            if let Some(parent) = parent {
+                steps.push(Step::Receive(parent, piece.clone()));
+                if !children.is_empty() {
+                    steps.push(Step::Wait);
+                }
+            }
+            // Deepest subtree first.
+            for &child in children.iter().rev() {
+                steps.push(Step::Send(child, piece.clone()));
+            }
+            from += len;
+            if from >= total {
+                break;
+            }
+        }
+        if staged && parent.is_some() {
+            steps.push(Step::Wait);
+            steps.push(Step::Copy(whole, buffer));
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// A binomial tree to rank 0 that keeps the operands in rank order; where the root is another
+    /// rank and the operator not commutative, rank 0 passes the result on.
+    pub fn start_reduce(
+        &mut self,
+        group: GroupId,
+        root: u32,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) -> Result<Handle> {
+        let (rank, size) = self.check_root(group, root)?;
+        let mut steps = vec![];
+        self.reduce_steps(&mut steps, (rank, size), root, input, output, what);
+        self.start_schedule(group, steps)
+    }
+
+    fn reduce_steps(
+        &self,
+        steps: &mut Vec<Step>,
+        (rank, size): (u32, u32),
+        root: u32,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) {
+        let turn = if what.operator.commutative() { root } else { 0 };
+        let place = (rank + size - turn) % size;
+        let real = |place: u32| (place + turn) % size;
+        let bytes = what.bytes();
+        // The partial result of the subtree; at the end of the tree it is the whole one.
+        let mine = if rank == root && turn == root {
+            output.clone()
+        } else {
+            Scratch::new(bytes).part(0, bytes)
+        };
+        steps.push(Step::Copy(input, mine.clone()));
+        let mut bit = 1;
+        while bit < size && place & bit == 0 {
+            if place + bit < size {
+                // The child's operands are of higher places: it is `inout`, we come from before.
+                let theirs = Scratch::new(bytes).part(0, bytes);
+                steps.push(Step::Receive(real(place + bit), theirs.clone()));
+                steps.push(Step::Wait);
+                steps.push(what.combine(mine.clone(), theirs.clone()));
+                steps.push(Step::Copy(theirs, mine.clone()));
+            }
+            bit *= 2;
+        }
+        if place != 0 {
+            steps.push(Step::Send(real(place & (place - 1)), mine.clone()));
+        }
+        if turn != root {
+            if rank == turn {
+                steps.push(Step::Send(root, mine));
+            } else if rank == root {
+                steps.push(Step::Receive(turn, output));
+            }
+        }
+    }
+
+    /// Two tasks: exchange and combine; larger and commutative: a ring of partial sums, then a
+    /// ring of results (each task moves twice the data whatever their number). Otherwise: reduce
+    /// to rank 0, then broadcast.
+    pub fn start_allreduce(
+        &mut self,
+        group: GroupId,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) -> Result<Handle> {
+        const RING_FROM: usize = 64 << 10;
+        let (rank, size) = self.shape(group)?;
+        let mut steps = vec![];
+        if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
+            let bytes = what.bytes();
+            // Received where the result goes, unless that is where the input still is.
+            let in_place = input.contiguous() == output.contiguous();
+            let theirs = match in_place {
+                true => Scratch::new(bytes).part(0, bytes),
+                false => output.clone(),
+            };
+            steps.push(Step::Receive(1 - rank, theirs.clone()));
+            steps.push(Step::Send(1 - rank, input.clone()));
+            steps.push(Step::Wait);
+            steps.push(match in_place {
+                true => what.combine(theirs, output),
+                false => what.combine(input, output),
+            });
+        } else if what.bytes() >= RING_FROM && what.operator.commutative() && size > 1 {
+            ring_allreduce(&mut steps, (rank, size), input, output, what);
+        } else {
+            self.reduce_steps(&mut steps, (rank, size), 0, input, output.clone(), what);
+            steps.push(Step::Wait);
+            tree_broadcast(&mut steps, (rank, size), output);
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// A chain: each adds its own to what comes from below and passes it up.
+    pub fn start_scan(
+        &mut self,
+        group: GroupId,
+        input: Views,
+        output: Views,
+        what: Reduction,
+    ) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let bytes = what.bytes();
+        let mut steps = vec![Step::Copy(input, output.clone())];
+        if rank > 0 {
+            let below = Scratch::new(bytes).part(0, bytes);
+            steps.push(Step::Receive(rank - 1, below.clone()));
+            steps.push(Step::Wait);
+            steps.push(what.combine(below, output.clone()));
+        }
+        if rank + 1 < size {
+            steps.push(Step::Send(rank + 1, output));
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// Everybody sends to the root.
+    pub fn start_gather(
+        &mut self,
+        group: GroupId,
+        root: u32,
+        input: Option<Views>,
+        output: Views,
+        parts: &Parts,
+    ) -> Result<Handle> {
+        let (rank, size) = self.check_root(group, root)?;
+        let mut steps = vec![];
+        if rank != root {
+            steps.push(Step::Send(root, input.unwrap_or_else(Views::none)));
+        } else {
+            for other in (0..size).filter(|&other| other != rank) {
+                steps.push(Step::Receive(other, parts.cut(&output, other)));
+            }
+            if let Some(input) = input {
+                steps.push(Step::Copy(input, parts.cut(&output, rank)));
+            }
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// The root sends to everybody.
+    pub fn start_scatter(
+        &mut self,
+        group: GroupId,
+        root: u32,
+        input: Views,
+        parts: &Parts,
+        output: Option<Views>,
+    ) -> Result<Handle> {
+        let (rank, size) = self.check_root(group, root)?;
+        let mut steps = vec![];
+        if rank != root {
+            steps.push(Step::Receive(root, output.unwrap_or_else(Views::none)));
+        } else {
+            for other in (0..size).filter(|&other| other != rank) {
+                steps.push(Step::Send(other, parts.cut(&input, other)));
+            }
+            if let Some(output) = output {
+                steps.push(Step::Copy(parts.cut(&input, rank), output));
+            }
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// A ring: in each of `size - 1` rounds pass on the part that came last.
+    pub fn start_allgather(
+        &mut self,
+        group: GroupId,
+        input: Option<Views>,
+        output: Views,
+        parts: &Parts,
+    ) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let mut steps = vec![];
+        let own = parts.cut(&output, rank);
+        if size == 2 {
+            let sent = input.clone().unwrap_or_else(|| own.clone());
+            steps.push(Step::Receive(1 - rank, parts.cut(&output, 1 - rank)));
+            steps.push(Step::Send(1 - rank, sent));
+            if let Some(input) = input {
+                steps.push(Step::Copy(input, own));
+            }
+            return self.start_schedule(group, steps);
+        }
+        if let Some(input) = input {
+            steps.push(Step::Copy(input, own));
+        }
+        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+        for round in 0..size - 1 {
+            let gives = (rank + size - round) % size;
+            let gets = (rank + size - round - 1) % size;
+            steps.push(Step::Receive(left, parts.cut(&output, gets)));
+            steps.push(Step::Send(right, parts.cut(&output, gives)));
+            steps.push(Step::Wait);
+        }
+        self.start_schedule(group, steps)
+    }
+
+    /// Everybody sends to everybody, each starting with its neighbour so that no one is swamped.
+    pub fn start_alltoall(
+        &mut self,
+        group: GroupId,
+        input: Views,
+        gives: &Parts,
+        output: Views,
+        gets: &Parts,
+    ) -> Result<Handle> {
+        let (rank, size) = self.shape(group)?;
+        let mut steps = vec![];
+        for distance in 1..size {
+            let other = (rank + size - distance) % size;
+            steps.push(Step::Receive(other, gets.cut(&output, other)));
+        }
+        for distance in 1..size {
+            let other = (rank + distance) % size;
+            steps.push(Step::Send(other, gives.cut(&input, other)));
+        }
+        steps.push(Step::Copy(gives.cut(&input, rank), gets.cut(&output, rank)));
+        self.start_schedule(group, steps)
+    }
+}
+
+fn tree_broadcast(steps: &mut Vec<Step>, (rank, size): (u32, u32), buffer: Views) {
+    if rank != 0 {
+        steps.push(Step::Receive(rank & (rank - 1), buffer.clone()));
+        steps.push(Step::Wait);
+    }
+    let mut bit = 1;
+    while bit < size && rank & bit == 0 {
+        if rank + bit < size {
+            steps.push(Step::Send(rank + bit, buffer.clone()));
+        }
+        bit *= 2;
+    }
+}
+
+/// Bytes that are received while the ones before are combined.
+const SEGMENT: usize = 64 << 10;
+
+fn ring_allreduce(
+    steps: &mut Vec<Step>,
+    (rank, size): (u32, u32),
+    input: Views,
+    output: Views,
+    what: Reduction,
+) {
+    let width = what.element.size();
+    let each = what.count.div_ceil(size as usize);
+    let piece = |index: u32| {
+        let from = (index as usize * each).min(what.count);
+        let count = each.min(what.count - from);
+        (from * width, count)
+    };
+    let cut = |whole: &Views, index: u32| {
+        let (offset, count) = piece(index);
+        whole.part(offset, count * width)
+    };
+    steps.push(Step::Copy(input, output.clone()));
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let segment = (SEGMENT / width).max(1);
+    let landing = [(); 2].map(|()| Scratch::new(segment * width));
+    for round in 0..size - 1 {
+        let gives = (rank + size - round) % size;
+        let gets = (rank + size - round - 1) % size;
+        // All pieces are cut alike, so both neighbours agree on the segments. While one segment
+        // is combined the next is on its way.
+        let mut combine = None;
+        for (turn, from) in (0..each).step_by(segment).enumerate() {
+            let part = |whole: &Views, index: u32| {
+                let (offset, count) = piece(index);
+                let count = count.saturating_sub(from).min(segment);
+                (whole.part(offset + from * width, count * width), count)
+            };
+            let (mine, count) = part(&output, gets);
+            let theirs = landing[turn % 2].part(0, count * width);
+            steps.push(Step::Receive(left, theirs.clone()));
+            steps.push(Step::Send(right, part(&output, gives).0));
+            steps.extend(combine.take());
+            steps.push(Step::Wait);
+            combine = Some(what.combine_part(theirs, mine, count));
+        }
+        steps.extend(combine);
+    }
+    for round in 0..size - 1 {
+        let gives = (rank + 1 + size - round) % size;
+        let gets = (rank + size - round) % size;
+        steps.push(Step::Receive(left, cut(&output, gets)));
+        steps.push(Step::Send(right, cut(&output, gives)));
+        steps.push(Step::Wait);
+    }
+}

@@ -1,0 +1,309 @@
+//! The engine's state, and how it makes progress.
+
+use std::collections::VecDeque;
+
+use regatta_memory::views::Views;
+use regatta_wire::{BODY, Frame, Kind, Offer};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::arrival::Body;
+use crate::bulk::{Incoming, Outgoing};
+use crate::error::{Error, Result};
+use crate::group::Groups;
+use crate::matching::{Posted, Unexpected, Waiting};
+use crate::request::{Handle, Requests, Status};
+use crate::schedule::Schedule;
+use crate::transport::{Fault, Peer, Transport};
+
+/// What a user may set.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most bytes of messages held for receives that have not been made.
+    pub buffer: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { buffer: 256 << 20 }
+    }
+}
+
+/// A frame that found no room yet.
+pub(crate) struct Queued {
+    pub(crate) frame: Frame,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    /// A user's message, and the request to complete when it is gone.
+    Message(Views, u32),
+    /// A body of our own.
+    Body([u8; BODY], usize),
+}
+
+impl Queued {
+    /// Is this the offer with that token?
+    pub(crate) fn offers(&self, token: u64) -> bool {
+        match &self.content {
+            Content::Body(body, len) if self.frame.kind == Kind::Offer => {
+                Offer::decode(&body[..*len]).is_ok_and(|offer| offer.token == token)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// See the crate.
+pub struct Engine<T: Transport> {
+    /// What moves the frames.
+    pub transport: T,
+    pub(crate) me: Peer,
+    pub(crate) eager_limit: usize,
+    pub(crate) settings: Settings,
+    pub(crate) posted: Posted<u32>,
+    pub(crate) unexpected: Unexpected<Body>,
+    /// Bytes in `unexpected`.
+    pub(crate) buffered: usize,
+    pub(crate) requests: Requests,
+    /// Frames that found no room, by destination; a peer is in it only while it has some.
+    pub(crate) queued: FxHashMap<Peer, VecDeque<Queued>>,
+    pub(crate) outgoing: Vec<Outgoing<T>>,
+    pub(crate) incoming: Vec<Incoming<T>>,
+    pub(crate) next_token: u64,
+    pub(crate) groups: Groups<T>,
+    pub(crate) schedules: Vec<Schedule>,
+    pub(crate) losses_seen: u32,
+    /// Peers that broke the protocol, and how.
+    pub(crate) condemned: FxHashMap<Peer, &'static str>,
+    /// Peers whose loss has been dealt with.
+    pub(crate) gone: FxHashSet<Peer>,
+}
+
+impl<T: Transport> Engine<T> {
+    /// An engine over a transport.
+    pub fn new(mut transport: T, settings: Settings) -> Engine<T> {
+        let (me, peers) = (transport.me(), transport.peers());
+        let hall = transport.world_hall();
+        Engine {
+            me,
+            eager_limit: transport.eager_limit(),
+            settings,
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            buffered: 0,
+            requests: Requests::new(),
+            queued: FxHashMap::default(),
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            next_token: 1,
+            groups: Groups::of_world(me, peers, hall),
+            schedules: Vec::new(),
+            // Not the present count: losses before we came must be noticed too.
+            losses_seen: 0,
+            condemned: FxHashMap::default(),
+            gone: FxHashSet::default(),
+            transport,
+        }
+    }
+
+    /// This task.
+    pub fn me(&self) -> Peer {
+        self.me
+    }
+
+    /// Do whatever can be done now; says whether anything was.
+    pub fn progress(&mut self) -> bool {
+        let mut moved = self.arrivals();
+        if !self.queued.is_empty() {
+            moved |= self.flush();
+        }
+        if !self.outgoing.is_empty() || !self.incoming.is_empty() {
+            moved |= self.streams();
+        }
+        if !self.schedules.is_empty() {
+            moved |= self.run_schedules();
+        }
+        if self.transport.losses() != self.losses_seen {
+            self.note_losses();
+            moved = true;
+        }
+        moved
+    }
+
+    fn arrivals(&mut self) -> bool {
+        /// So many frames of one peer before the next one's turn.
+        const TURN: usize = 32;
+        let mut moved = false;
+        let mut cursor = 0;
+        while let Some(peer) = self.transport.next_ready(&mut cursor) {
+            if !self.condemned.is_empty() && self.condemned.contains_key(&peer) {
+                // Nothing it sends is read any more, and what it has sent is not news.
+                continue;
+            }
+            for _ in 0..TURN {
+                match self.handle_front(peer) {
+                    Ok(true) => moved = true,
+                    Ok(false) => break,
+                    Err(fault) => {
+                        self.condemn(fault);
+                        moved = true;
+                        break;
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    /// Send what had found no room, in order.
+    fn flush(&mut self) -> bool {
+        let mut moved = false;
+        let peers: Vec<Peer> = self.queued.keys().copied().collect();
+        for peer in peers {
+            while let Some(front) = self.queued.get(&peer).and_then(|queue| queue.front()) {
+                let sent = match &front.content {
+                    Content::Message(views, _) => self.transport.send(peer, front.frame, views),
+                    Content::Body(body, len) => {
+                        self.transport.send_body(peer, front.frame, &body[..*len])
+                    }
+                };
+                match sent {
+                    Ok(true) => moved |= self.pop_queued(peer, None),
+                    Ok(false) => break,
+                    Err(Fault::Memory(what)) => {
+                        moved |= self.pop_queued(peer, Some(Error::Memory(what)));
+                    }
+                    Err(fault) => {
+                        self.condemn(fault);
+                        moved = true;
+                        break;
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    fn pop_queued(&mut self, peer: Peer, error: Option<Error>) -> bool {
+        if let Some(queue) = self.queued.get_mut(&peer) {
+            let gone = queue.pop_front();
+            if queue.is_empty() {
+                self.queued.remove(&peer);
+            }
+            if let Some(Queued {
+                content: Content::Message(_, request),
+                ..
+            }) = gone
+            {
+                self.requests.complete(request, error);
+            }
+        }
+        true
+    }
+
+    /// Send a body of our own, now or as soon as there is room.
+    pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
+        if !self.queued.contains_key(&to) && self.transport.send_body(to, frame, body)? {
+            return Ok(());
+        }
+        let mut copy = [0; BODY];
+        copy[..body.len()].copy_from_slice(body);
+        self.queued.entry(to).or_default().push_back(Queued {
+            frame,
+            content: Content::Body(copy, body.len()),
+        });
+        Ok(())
+    }
+
+    /// Is a request complete? Stale handles are errors.
+    #[inline(always)]
+    pub fn is_done(&self, handle: Handle) -> Result<bool> {
+        if handle == Handle::SENT {
+            return Ok(true);
+        }
+        let id = self.find(handle)?;
+        Ok(self.requests.is_done(id))
+    }
+
+    /// The outcome of a complete request, which is then gone; `None` while it is not complete.
+    #[inline(always)]
+    pub fn finish(&mut self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
+        if handle == Handle::SENT {
+            return Ok(Some((Status::EMPTY, None)));
+        }
+        let id = self.find(handle)?;
+        if !self.requests.is_done(id) {
+            return Ok(None);
+        }
+        Ok(Some(self.requests.release(id)))
+    }
+
+    /// Finish a request that is complete without error, not asking how. False: it is not, or the
+    /// handle is stale, and nothing has happened.
+    #[inline(always)]
+    pub fn settle(&mut self, handle: Handle) -> bool {
+        handle == Handle::SENT || self.requests.settle(handle)
+    }
+
+    #[inline(always)]
+    pub(crate) fn find(&self, handle: Handle) -> Result<u32> {
+        self.requests.find(handle).ok_or(Error::Handle("request"))
+    }
+
+    /// Have a callback number handed out by [`Engine::take_called`] at completion. The handle is
+    /// then used up.
+    pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
+        if handle == Handle::SENT {
+            self.requests.called.push((number, Status::EMPTY, None));
+            return Ok(());
+        }
+        let id = self.find(handle)?;
+        if self.requests.is_done(id) {
+            let (status, error) = self.requests.release(id);
+            self.requests.called.push((number, status, error));
+        } else {
+            self.requests.get_mut(id).callback = Some(number);
+        }
+        Ok(())
+    }
+
+    /// Callbacks that are due.
+    #[inline(always)]
+    pub fn has_called(&self) -> bool {
+        !self.requests.called.is_empty()
+    }
+
+    /// Take the callbacks that are due.
+    pub fn take_called(&mut self) -> Vec<(u64, Status, Option<Error>)> {
+        std::mem::take(&mut self.requests.called)
+    }
+
+    /// Is anything under way that a later call must push? (Not receives that merely wait.)
+    pub fn is_idle(&self) -> bool {
+        self.queued.is_empty()
+            && self.outgoing.is_empty()
+            && self.incoming.is_empty()
+            && self.schedules.is_empty()
+    }
+
+    /// Could others wait for this task in vain? It has no room to take in what they send.
+    pub fn is_stuck(&self) -> bool {
+        let offered = |message: &Waiting<Body>| matches!(message.body, Body::Offer(_));
+        self.buffer_is_full() || self.unexpected.iter().any(|(_, message)| offered(message))
+    }
+
+    /// Bytes held for receives that have not been made.
+    pub fn buffered(&self) -> usize {
+        self.buffered
+    }
+
+    /// Is a frame waiting in front of a full buffer?
+    pub fn buffer_is_full(&self) -> bool {
+        self.buffered >= self.settings.buffer
+    }
+
+    /// The limit `buffered` is held against.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+}

@@ -1,0 +1,61 @@
+//! What an operation can end with. Each says who is at fault and what state it leaves.
+
+use crate::transport::{Fault, Peer};
+
+/// The result of an operation that failed. Nothing has happened unless said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// An argument makes no sense; says which.
+    Argument(String),
+    /// No such task or rank.
+    Task(i64),
+    /// A tag outside 0 ..= 2147483647.
+    Tag(i64),
+    /// A stale or made-up handle of a request, group or operator.
+    Handle(&'static str),
+    /// The message was longer than the buffer. The front was kept; the message is gone.
+    Truncated {
+        /// Bytes sent.
+        length: usize,
+        /// Bytes there was room for.
+        capacity: usize,
+    },
+    /// A task this depends on died.
+    Dead(Peer),
+    /// A task this depends on left in good order.
+    Left(Peer),
+    /// Memory, or a limit on it, is used up; says which.
+    Memory(String),
+    /// Blocked senders form a cycle, starting with this task. The message was not sent.
+    Cycle(Vec<Peer>),
+    /// The receive was cancelled; or its sender took the message back, and then the status says
+    /// which sender. What is in the buffer has no meaning.
+    Cancelled,
+    /// A peer wrote nonsense into shared memory. It is treated as dead from now on.
+    Corrupt {
+        /// Who.
+        peer: Peer,
+        /// What was found.
+        what: &'static str,
+    },
+    /// Called before init or after finalize.
+    State(&'static str),
+    /// Started by a launcher Regatta cannot speak to.
+    Launcher(String),
+    /// Launcher and library do not fit.
+    Version(String),
+    /// The operating system refused something.
+    System(String),
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        match fault {
+            Fault::Corrupt { peer, what } => Error::Corrupt { peer, what },
+            Fault::Memory(what) => Error::Memory(what),
+        }
+    }
+}
+
+/// Short for results of engine calls.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,312 @@
+//! Groups: ordered sets of tasks, each with a context of its own.
+//!
+//! A group uses two contexts: `context` for the user's messages and `context + 1` for its
+//! collectives, so neither can take the other's.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::request::Status;
+use crate::transport::{Peer, Presence, Transport};
+
+/// A group, as callers hold it. The world is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupId(pub i32);
+
+impl GroupId {
+    /// All tasks of the job.
+    pub const WORLD: GroupId = GroupId(0);
+}
+
+#[derive(Debug)]
+enum Members {
+    World(u32),
+    Listed(Vec<Peer>, FxHashMap<Peer, u32>),
+}
+
+/// A group's state.
+pub struct Group<T: Transport> {
+    /// Context of its messages.
+    pub context: u32,
+    members: Members,
+    /// This task's rank in it.
+    pub rank: u32,
+    pub(crate) hall: Option<T::Hall>,
+    /// Rounds met in the hall so far.
+    pub(crate) round: u32,
+    /// The last round known to have been posted by all.
+    pub(crate) cleared: u32,
+    /// Collectives by schedule so far: their tag.
+    pub(crate) sequence: i32,
+    /// A member is gone: collectives fail with this.
+    pub(crate) broken: Option<Error>,
+    /// From this collective on all fail; see `failed`.
+    pub(crate) failed: Option<(i32, Error)>,
+    acknowledged: FxHashSet<Peer>,
+}
+
+impl<T: Transport> Group<T> {
+    /// How many members.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        match &self.members {
+            Members::World(size) => *size,
+            Members::Listed(peers, _) => peers.len() as u32,
+        }
+    }
+
+    /// The member with a rank.
+    #[inline(always)]
+    pub fn peer(&self, rank: u32) -> Option<Peer> {
+        match &self.members {
+            Members::World(size) => (rank < *size).then_some(rank),
+            Members::Listed(peers, _) => peers.get(rank as usize).copied(),
+        }
+    }
+
+    /// The rank of a member.
+    #[inline(always)]
+    pub fn rank_of(&self, peer: Peer) -> Option<u32> {
+        match &self.members {
+            Members::World(size) => (peer < *size).then_some(peer),
+            Members::Listed(_, ranks) => ranks.get(&peer).copied(),
+        }
+    }
+
+    /// Can its collectives be complete? Not after a member has died. One that has left in good
+    /// order may have done its part before.
+    pub(crate) fn usable(&self) -> Result<()> {
+        match &self.broken {
+            Some(error) if !matches!(error, Error::Left(_)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// All members, in rank order.
+    pub fn peers(&self) -> Vec<Peer> {
+        match &self.members {
+            Members::World(size) => (0..*size).collect(),
+            Members::Listed(peers, _) => peers.clone(),
+        }
+    }
+}
+
+/// All groups of a task.
+pub(crate) struct Groups<T: Transport> {
+    list: Vec<Option<Group<T>>>,
+    generations: Vec<u16>,
+    by_context: FxHashMap<u32, usize>,
+    /// No group of this task has this context or a higher one.
+    next_context: u32,
+}
+
+const SLOTS: usize = 1 << 15;
+
+impl<T: Transport> Groups<T> {
+    pub(crate) fn of_world(me: Peer, size: u32, hall: Option<T::Hall>) -> Groups<T> {
+        let world = Group {
+            context: 0,
+            members: Members::World(size),
+            rank: me,
+            hall,
+            round: 0,
+            cleared: 0,
+            sequence: 0,
+            broken: None,
+            failed: None,
+            acknowledged: FxHashSet::default(),
+        };
+        Groups {
+            list: vec![Some(world)],
+            generations: vec![0],
+            by_context: FxHashMap::from_iter([(0, 0)]),
+            next_context: 2,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, id: GroupId) -> Option<&Group<T>> {
+        if id.0 == 0 {
+            return self.list[0].as_ref();
+        }
+        self.list.get(self.slot(id)?)?.as_ref()
+    }
+
+    pub(crate) fn at_mut(&mut self, id: GroupId) -> Option<&mut Group<T>> {
+        let slot = self.slot(id)?;
+        self.list.get_mut(slot)?.as_mut()
+    }
+
+    fn slot(&self, id: GroupId) -> Option<usize> {
+        let slot = (id.0 as usize) % SLOTS;
+        let generation = (id.0 as usize) / SLOTS;
+        (id.0 >= 0 && *self.generations.get(slot)? as usize == generation).then_some(slot)
+    }
+
+    fn by_context(&self, context: u32) -> Option<&Group<T>> {
+        self.list[*self.by_context.get(&(context & !1))?].as_ref()
+    }
+
+    pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<T>> {
+        let all = self.list.iter_mut().flatten();
+        all.filter(move |group| group.rank_of(peer).is_some())
+    }
+}
+
+impl<T: Transport> Engine<T> {
+    /// A group, if the id is a live one.
+    #[inline(always)]
+    pub fn group(&self, id: GroupId) -> Result<&Group<T>> {
+        self.groups.at(id).ok_or(Error::Handle("group"))
+    }
+
+    #[inline(always)]
+    pub(crate) fn group_mut(&mut self, id: GroupId) -> Result<&mut Group<T>> {
+        self.groups.at_mut(id).ok_or(Error::Handle("group"))
+    }
+
+    /// This task's rank in a group, and the group's size.
+    #[inline(always)]
+    pub fn place(&self, id: GroupId) -> Option<(u32, u32)> {
+        let group = self.groups.at(id)?;
+        Some((group.rank, group.size()))
+    }
+
+    /// The source of a message as a rank of the group it was received in.
+    #[inline(always)]
+    pub fn rank_in(&self, status: &Status) -> i32 {
+        if status.context < 2 || status.source < 0 {
+            return status.source;
+        }
+        let group = self.groups.by_context(status.context);
+        let rank = group.and_then(|group| group.rank_of(status.source as Peer));
+        rank.map_or(status.source, |rank| rank as i32)
+    }
+
+    /// The lowest context that is free in this task.
+    pub fn next_context(&self) -> u32 {
+        self.groups.next_context
+    }
+
+    /// Add a group all of whose members add it with the same members and context, which is free
+    /// in all of them. `hall` is the name of a hall a member made, if one did.
+    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, hall: u64) -> Result<GroupId> {
+        let me = self.me;
+        let Some(rank) = members.iter().position(|&peer| peer == me) else {
+            return Err(Error::Argument(
+                "this task is not a member of the new group".into(),
+            ));
+        };
+        let hall = match hall {
+            0 => None,
+            name => Some(self.transport.enter_hall(name, members.len() as u32)?),
+        };
+        let ranks = members.iter().zip(0..).map(|(&peer, rank)| (peer, rank));
+        let ranks: FxHashMap<_, _> = ranks.collect();
+        let group = Group {
+            context,
+            rank: rank as u32,
+            members: Members::Listed(members, ranks),
+            hall,
+            round: 0,
+            cleared: 0,
+            sequence: 0,
+            broken: None,
+            failed: None,
+            acknowledged: FxHashSet::default(),
+        };
+        let groups = &mut self.groups;
+        let slot = groups.list.iter().position(Option::is_none);
+        let slot = slot.unwrap_or(groups.list.len());
+        if slot >= SLOTS {
+            return Err(Error::Memory(format!("all {SLOTS} groups are in use")));
+        }
+        if slot == groups.list.len() {
+            groups.list.push(None);
+            groups.generations.push(0);
+        }
+        groups.list[slot] = Some(group);
+        groups.by_context.insert(context, slot);
+        groups.next_context = groups.next_context.max(context + 2);
+        let id = groups.generations[slot] as usize * SLOTS + slot;
+        self.break_if_lost(GroupId(id as i32));
+        Ok(GroupId(id as i32))
+    }
+
+    fn break_if_lost(&mut self, id: GroupId) {
+        let Ok(group) = self.group(id) else { return };
+        let peers = group.peers();
+        let one = |how| {
+            let mut peers = peers.iter().copied();
+            peers.find(|&peer| self.presence(peer) == how)
+        };
+        let lost = one(Presence::Dead).or_else(|| one(Presence::Left));
+        if let Some(peer) = lost {
+            let error = self.loss(peer);
+            if let Ok(group) = self.group_mut(id) {
+                group.broken = Some(error);
+            }
+        }
+    }
+
+    /// Make a hall for a group of `members` tasks; 0 when they have no memory in common.
+    pub fn make_hall(&mut self, members: u32) -> Result<u64> {
+        Ok(self
+            .transport
+            .new_hall(members)?
+            .map_or(0, |(_, name)| name))
+    }
+
+    /// Forget a group. Messages still on their way in it will never be received.
+    pub fn free_group(&mut self, id: GroupId) -> Result<()> {
+        if id == GroupId::WORLD {
+            return Err(Error::Argument("the world cannot be freed".into()));
+        }
+        let context = self.group(id)?.context;
+        let slot = id.0 as usize % SLOTS;
+        self.groups.list[slot] = None;
+        self.groups.generations[slot] = (self.groups.generations[slot] + 1) & 0x7fff;
+        self.groups.by_context.remove(&context);
+        Ok(())
+    }
+
+    /// Receives from any source in this group go on without its dead members. Returns how many
+    /// members are dead.
+    pub fn acknowledge(&mut self, id: GroupId) -> Result<u32> {
+        let peers = self.group(id)?.peers();
+        let dead: Vec<Peer> = peers
+            .into_iter()
+            .filter(|&peer| self.presence(peer) == Presence::Dead)
+            .collect();
+        let count = dead.len() as u32;
+        self.group_mut(id)?.acknowledged.extend(dead);
+        Ok(count)
+    }
+
+    /// May a receive from any source in this context wait? Not while a dead member has not been
+    /// acknowledged, and not when nobody is left to send.
+    pub(crate) fn check_any_source(&self, context: u32) -> Result<()> {
+        let Some(group) = self.groups.by_context(context) else {
+            return Ok(());
+        };
+        if self.gone.is_empty() || group.size() == 1 {
+            return Ok(());
+        }
+        let mut last = None;
+        let mut living = 0;
+        for peer in group.peers() {
+            match self.presence(peer) {
+                Presence::Dead if !group.acknowledged.contains(&peer) => {
+                    return Err(self.loss(peer));
+                }
+                Presence::Here => living += (peer != self.me) as usize,
+                _ => last = Some(peer),
+            }
+        }
+        match last {
+            Some(peer) if living == 0 => Err(self.loss(peer)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The engine: one set of semantics under all interfaces.
+//!
+//! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through one trait,
+//! [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `transport` | the contract with whatever moves frames |
+//! | `matching`, `index` | which receive takes which message |
+//! | `request` | operations that are not complete yet |
+//! | `engine` | the state, and progress |
+//! | `send`, `receive` | starting operations; their fast paths |
+//! | `arrival` | what each kind of frame does |
+//! | `bulk` | large messages |
+//! | `withdraw` | taking operations back |
+//! | `losses` | what the death or departure of a task ends |
+//! | `failed` | collectives that fail at one member fail at all |
+//! | `group` | ordered sets of tasks with a context of their own |
+//! | `meeting` | small blocking collectives through shared memory |
+//! | `schedule`, `collective` | all other collectives, blocking or not |
+#![forbid(unsafe_code)]
+
+mod arrival;
+mod bulk;
+mod collective;
+mod engine;
+mod error;
+mod failed;
+mod group;
+pub mod index;
+mod losses;
+pub mod matching;
+mod meeting;
+mod receive;
+mod request;
+mod schedule;
+mod send;
+mod transport;
+mod withdraw;
+
+pub use collective::{Parts, Reduction};
+pub use engine::{Engine, Settings};
+pub use error::{Error, Result};
+pub use group::{Group, GroupId};
+pub use matching::{Select, TagSelect};
+pub use meeting::{Gathering, HALL_DEPTH, Need};
+pub use request::{Handle, NOBODY, Status};
+pub use send::Mode;
+pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};

@@ -1,0 +1,356 @@
+//! Matching: which receive takes which message.
+//!
+//! A message carries context, source and tag. A receive selects by context exactly, by source
+//! exactly or any, by tag exactly, any, or under a mask. The rules: among receives that select a
+//! message the one posted first takes it; among messages a receive selects the one that arrived
+//! first is taken (so messages of one sender do not overtake each other).
+//!
+//! Posted receives stand in one list each, by what they select exactly. An arrival looks at the
+//! front of the four lists that could hold its receive and takes the oldest. A waiting
+//! ("unexpected") message stands in four lists, so that whatever a receive leaves open, its
+//! oldest message is at a front. Only receives by mask walk a list.
+
+use crate::index::{ANY_SOURCE, ANY_TAG, Index, Key};
+use crate::transport::Peer;
+
+/// The key of lists of masked receives.
+const MASKED: i32 = -2;
+
+/// Which tags a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagSelect {
+    /// This one.
+    Exactly(i32),
+    /// Any.
+    Any,
+    /// Those with `tag & mask == wanted & mask`.
+    Masked {
+        /// The pattern.
+        wanted: i32,
+        /// The bits that count.
+        mask: i32,
+    },
+}
+
+/// What a receive selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Select {
+    /// The context, always exact.
+    pub context: u32,
+    /// The source, or any.
+    pub source: Option<Peer>,
+    /// The tags.
+    pub tag: TagSelect,
+}
+
+impl Select {
+    /// Does it take this message?
+    #[inline(always)]
+    pub fn takes(&self, context: u32, source: Peer, tag: i32) -> bool {
+        self.context == context
+            && self.source.is_none_or(|wanted| wanted == source)
+            && match self.tag {
+                TagSelect::Exactly(wanted) => wanted == tag,
+                TagSelect::Any => true,
+                TagSelect::Masked { wanted, mask } => tag & mask == wanted & mask,
+            }
+    }
+
+    fn key(&self) -> Key {
+        let tag = match self.tag {
+            TagSelect::Exactly(tag) => tag,
+            TagSelect::Any => ANY_TAG,
+            TagSelect::Masked { .. } => MASKED,
+        };
+        (self.context, self.source.unwrap_or(ANY_SOURCE), tag)
+    }
+}
+
+/// Receives that wait for their message; `T` is what the owner keeps with one.
+pub struct Posted<T> {
+    /// The only receive, most of the time: found by comparing, without any hash table. It is
+    /// older than all in the index.
+    single: Option<(Select, T)>,
+    index: Index<1, (Select, T)>,
+    /// How many of the waiting ones leave something open.
+    wild: usize,
+}
+
+impl<T> Default for Posted<T> {
+    fn default() -> Self {
+        Posted {
+            single: None,
+            index: Index::default(),
+            wild: 0,
+        }
+    }
+}
+
+/// Number of the receive that stands outside the index.
+const SINGLE: u32 = u32::MAX;
+
+fn is_wild(select: &Select) -> bool {
+    select.source.is_none() || !matches!(select.tag, TagSelect::Exactly(_))
+}
+
+impl<T> Posted<T> {
+    /// None posted?
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.single.is_none() && self.index.is_empty()
+    }
+
+    /// Post a receive; the number is for `remove`.
+    #[inline(always)]
+    pub fn post(&mut self, select: Select, owner: T) -> u32 {
+        if self.is_empty() {
+            self.single = Some((select, owner));
+            return SINGLE;
+        }
+        self.wild += is_wild(&select) as usize;
+        self.index.insert([select.key()], (select, owner))
+    }
+
+    /// The receive that takes this message, if there is one; it is not posted any more.
+    #[inline(always)]
+    pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<(Select, T)> {
+        if let Some((select, _)) = &self.single
+            && select.takes(context, source, tag)
+        {
+            return self.single.take();
+        }
+        if self.index.is_empty() {
+            return None;
+        }
+        self.take_indexed(context, source, tag)
+    }
+
+    fn take_indexed(&mut self, context: u32, source: Peer, tag: i32) -> Option<(Select, T)> {
+        let mut best = self.index.front(0, (context, source, tag));
+        if self.wild > 0 {
+            for key in [
+                (context, ANY_SOURCE, tag),
+                (context, source, ANY_TAG),
+                (context, ANY_SOURCE, ANY_TAG),
+            ] {
+                let other = self.index.front(0, key);
+                best = self.older(best, other);
+            }
+            for key in [(context, source, MASKED), (context, ANY_SOURCE, MASKED)] {
+                let mut other = self.index.front(0, key);
+                while let Some(id) = other {
+                    let takes = self
+                        .index
+                        .get(id)
+                        .is_some_and(|e| e.0.takes(context, source, tag));
+                    if takes {
+                        break;
+                    }
+                    other = self.index.after(0, id);
+                }
+                best = self.older(best, other);
+            }
+        }
+        self.remove(best?)
+    }
+
+    fn older(&self, one: Option<u32>, other: Option<u32>) -> Option<u32> {
+        match (one, other) {
+            (Some(a), Some(b)) if self.index.age(b) < self.index.age(a) => Some(b),
+            (Some(a), _) => Some(a),
+            (None, b) => b,
+        }
+    }
+
+    /// Withdraw a receive.
+    pub fn remove(&mut self, id: u32) -> Option<(Select, T)> {
+        if id == SINGLE {
+            return self.single.take();
+        }
+        let (select, owner) = self.index.remove(id)?;
+        self.wild -= is_wild(&select) as usize;
+        Some((select, owner))
+    }
+
+    /// All posted receives.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &(Select, T))> {
+        let single = self.single.iter().map(|one| (SINGLE, one));
+        single.chain(self.index.iter())
+    }
+}
+
+/// A message that came before its receive.
+#[derive(Debug)]
+pub struct Waiting<T> {
+    /// Who sent it.
+    pub source: Peer,
+    /// Its context.
+    pub context: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Where it is.
+    pub body: T,
+}
+
+/// Messages that came before their receive.
+pub struct Unexpected<T> {
+    index: Index<4, Waiting<T>>,
+}
+
+impl<T> Default for Unexpected<T> {
+    fn default() -> Self {
+        Unexpected {
+            index: Index::default(),
+        }
+    }
+}
+
+impl<T> Unexpected<T> {
+    /// None waiting?
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Keep a message.
+    pub fn push(&mut self, message: Waiting<T>) {
+        let Waiting {
+            context,
+            source,
+            tag,
+            ..
+        } = message;
+        let keys = [
+            (context, source, tag),
+            (context, source, ANY_TAG),
+            (context, ANY_SOURCE, tag),
+            (context, ANY_SOURCE, ANY_TAG),
+        ];
+        self.index.insert(keys, message);
+    }
+
+    /// The oldest message a receive selects; it stays.
+    pub fn find(&self, select: &Select) -> Option<u32> {
+        let source = select.source.unwrap_or(ANY_SOURCE);
+        let from_any = 2 * select.source.is_none() as usize;
+        match select.tag {
+            TagSelect::Exactly(tag) => self.index.front(from_any, (select.context, source, tag)),
+            TagSelect::Any => self
+                .index
+                .front(from_any + 1, (select.context, source, ANY_TAG)),
+            TagSelect::Masked { wanted, mask } => {
+                let list = from_any + 1;
+                let mut next = self.index.front(list, (select.context, source, ANY_TAG));
+                while let Some(id) = next {
+                    let tag = self.index.get(id).map(|message| message.tag);
+                    if tag.is_some_and(|tag| tag & mask == wanted & mask) {
+                        return Some(id);
+                    }
+                    next = self.index.after(list, id);
+                }
+                None
+            }
+        }
+    }
+
+    /// Look at a message.
+    pub fn get(&self, id: u32) -> Option<&Waiting<T>> {
+        self.index.get(id)
+    }
+
+    /// Change what is kept of a message.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Waiting<T>> {
+        self.index.get_mut(id)
+    }
+
+    /// Take a message.
+    pub fn remove(&mut self, id: u32) -> Option<Waiting<T>> {
+        self.index.remove(id)
+    }
+
+    /// All messages, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
+        self.index.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn select() -> impl Strategy<Value = Select> {
+        let tag = prop_oneof![
+            (0..3i32).prop_map(TagSelect::Exactly),
+            Just(TagSelect::Any),
+            (0..4i32, 0..4i32).prop_map(|(wanted, mask)| TagSelect::Masked { wanted, mask }),
+        ];
+        (0..2u32, prop::option::of(0..3u32), tag).prop_map(|(context, source, tag)| Select {
+            context,
+            source,
+            tag,
+        })
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Receive(Select),
+        Message(u32, Peer, i32),
+        Withdraw(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => select().prop_map(Step::Receive),
+            4 => (0..2u32, 0..3u32, 0..4i32).prop_map(|(c, s, t)| Step::Message(c, s, t)),
+            1 => any::<usize>().prop_map(Step::Withdraw),
+        ]
+    }
+
+    proptest! {
+        /// Against the reference matcher: two plain queues, searched from the front.
+        #[test]
+        fn agrees_with_two_plain_queues(steps in prop::collection::vec(step(), 0..200)) {
+            let (mut posted, mut unexpected) = (Posted::default(), Unexpected::default());
+            let mut receives: Vec<(Select, usize, u32)> = vec![];
+            let mut messages: Vec<(u32, Peer, i32, usize)> = vec![];
+            for (n, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Receive(select) => {
+                        let expected = messages.iter().position(|m| select.takes(m.0, m.1, m.2));
+                        let got = unexpected.find(&select).and_then(|id| unexpected.remove(id));
+                        prop_assert_eq!(got.map(|m| m.body), expected.map(|at| messages[at].3));
+                        match expected {
+                            Some(at) => { messages.remove(at); }
+                            None => receives.push((select, n, posted.post(select, n))),
+                        }
+                    }
+                    Step::Message(context, source, tag) => {
+                        let expected = receives.iter().position(|r| r.0.takes(context, source, tag));
+                        let got = posted.take(context, source, tag);
+                        prop_assert_eq!(got.map(|r| r.1), expected.map(|at| receives[at].1));
+                        match expected {
+                            Some(at) => { receives.remove(at); }
+                            None => {
+                                unexpected.push(Waiting { source, context, tag, body: n });
+                                messages.push((context, source, tag, n));
+                            }
+                        }
+                    }
+                    Step::Withdraw(which) if !receives.is_empty() => {
+                        let (_, n, id) = receives.remove(which % receives.len());
+                        prop_assert_eq!(posted.remove(id).map(|r| r.1), Some(n));
+                    }
+                    Step::Withdraw(_) => {}
+                }
+                prop_assert_eq!(unexpected.len(), messages.len());
+                prop_assert_eq!(posted.is_empty(), receives.is_empty());
+            }
+        }
+    }
+}

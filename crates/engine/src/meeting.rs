@@ -1,0 +1,243 @@
+//! Small blocking collectives: everybody posts a few bytes in a hall all can read.
+//!
+//! A hall has a place for each member, with room for the posts of [`HALL_DEPTH`] rounds. In round
+//! `r` a member writes its bytes and then `r` into part `r mod HALL_DEPTH` of its place; the others
+//! wait until they see `r` there. Writing in round `r` destroys the post of round
+//! `r - HALL_DEPTH`, so it must be known that nobody still reads that: everybody who has posted a
+//! later round has finished with it. After a round in which this task waited for all posts it
+//! knows; in a run of rounds with one giver it looks, every `HALL_DEPTH` rounds (`Phase::Clearing`).
+//!
+//! One line transfer per member and round; no messages, no matching, no allocation.
+
+use regatta_memory::views::Views;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::group::GroupId;
+use crate::transport::{Part, Peer, Presence, Transport};
+
+/// Whose posts a round must wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All members'.
+    All,
+    /// One member's, by rank.
+    From(u32),
+    /// Nobody's: this task only gives.
+    Nobody,
+}
+
+/// Rounds whose posts a hall keeps.
+pub const HALL_DEPTH: u32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Until all have posted this round, which is later than the one to be overwritten.
+    Clearing(u32),
+    /// Until the needed posts are there.
+    Waiting,
+}
+
+/// A round on its way.
+#[derive(Debug)]
+pub struct Gathering {
+    group: GroupId,
+    round: u32,
+    need: Need,
+    phase: Phase,
+    /// The member looked at next.
+    at: u32,
+    /// What this task posts at the start; readers post nothing, at the end.
+    gives: Option<Views>,
+}
+
+impl<T: Transport> Engine<T> {
+    /// Can this group meet, with posts of up to `bytes` bytes?
+    #[inline(always)]
+    pub fn can_meet(&self, group: GroupId, bytes: usize) -> bool {
+        self.groups.at(group).is_some_and(|group| {
+            group
+                .hall
+                .as_ref()
+                .is_some_and(|hall| bytes <= self.transport.hall_capacity(hall))
+        })
+    }
+
+    /// Begin a round. `gives` is posted; `None` is for those that only read.
+    #[inline(always)]
+    pub fn meet(&mut self, id: GroupId, need: Need, gives: Option<Views>) -> Result<Gathering> {
+        let group = self.groups.at_mut(id).ok_or(Error::Handle("group"))?;
+        group.usable()?;
+        group.round = group.round.wrapping_add(1);
+        let known = group.round.wrapping_sub(group.cleared) < HALL_DEPTH;
+        let clear = gives.is_none() || known;
+        let gathering = Gathering {
+            group: id,
+            round: group.round,
+            need,
+            phase: if clear {
+                Phase::Waiting
+            } else {
+                // Not the oldest that would do, or every round would have to look again.
+                Phase::Clearing(group.round.wrapping_sub(HALL_DEPTH / 2))
+            },
+            at: 0,
+            gives,
+        };
+        if clear {
+            self.post(&gathering);
+        }
+        Ok(gathering)
+    }
+
+    #[inline(always)]
+    fn post(&mut self, gathering: &Gathering) {
+        let (Some(group), Some(gives)) = (self.groups.at(gathering.group), &gathering.gives) else {
+            return;
+        };
+        if let Some(hall) = &group.hall {
+            let peer = |rank| group.peer(rank).unwrap_or(self.me);
+            self.transport.post(
+                hall,
+                group.rank,
+                gathering.round,
+                gives,
+                group.size(),
+                &peer,
+            );
+        }
+    }
+
+    /// Is the round complete for this task?
+    #[inline(always)]
+    pub fn met(&mut self, gathering: &mut Gathering) -> bool {
+        if let Phase::Clearing(round) = gathering.phase {
+            if !self.all_past(gathering, round) {
+                return false;
+            }
+            if let Some(group) = self.groups.at_mut(gathering.group) {
+                group.cleared = round;
+            }
+            gathering.phase = Phase::Waiting;
+            gathering.at = 0;
+            self.post(gathering);
+        }
+        match gathering.need {
+            Need::Nobody => true,
+            Need::From(rank) => {
+                gathering.at = rank;
+                self.has_posted(gathering, rank, gathering.round)
+            }
+            Need::All => {
+                let all = self.all_posted(gathering, gathering.round);
+                if all && let Some(group) = self.groups.at_mut(gathering.group) {
+                    group.cleared = gathering.round;
+                }
+                all
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn has_posted(&self, gathering: &Gathering, rank: u32, round: u32) -> bool {
+        let group = self.groups.at(gathering.group);
+        let hall = group.and_then(|group| group.hall.as_ref());
+        hall.is_some_and(|hall| self.transport.posted(hall, rank, round))
+    }
+
+    #[inline(always)]
+    fn all_posted(&self, gathering: &mut Gathering, round: u32) -> bool {
+        let Some(group) = self.groups.at(gathering.group) else {
+            return false;
+        };
+        let Some(hall) = &group.hall else {
+            return false;
+        };
+        while gathering.at < group.size() {
+            if gathering.at != group.rank && !self.transport.posted(hall, gathering.at, round) {
+                return false;
+            }
+            gathering.at += 1;
+        }
+        true
+    }
+
+    /// Have all posted this round? A member that is ahead may have put a later post in its place.
+    fn all_past(&self, gathering: &mut Gathering, round: u32) -> bool {
+        let Some(group) = self.groups.at(gathering.group) else {
+            return false;
+        };
+        let Some(hall) = &group.hall else {
+            return false;
+        };
+        while gathering.at < group.size() {
+            let word = self.transport.posted_round(hall, gathering.at, round);
+            let past = word == round || word == round.wrapping_add(HALL_DEPTH);
+            if gathering.at != group.rank && !past {
+                return false;
+            }
+            gathering.at += 1;
+        }
+        true
+    }
+
+    /// While a round is not complete: has a member gone, so that it never will be?
+    pub fn check_gathering(&mut self, gathering: &mut Gathering) -> Result<()> {
+        if self.transport.losses() != self.losses_seen {
+            self.note_losses();
+        }
+        if self.gone.is_empty() || self.met(gathering) {
+            return Ok(());
+        }
+        let group = self.group(gathering.group)?;
+        let last = gathering.round.wrapping_sub(1);
+        let missed = |rank: u32| match &group.hall {
+            Some(hall) => {
+                let word = self.transport.posted_round(hall, rank, last);
+                word != last && word != last.wrapping_add(HALL_DEPTH)
+            }
+            None => false,
+        };
+        let lost = |peer: &Peer| match self.presence(*peer) {
+            Presence::Here => false,
+            Presence::Dead => true,
+            // It may have left after it posted: then it is not the one we wait for. But if it
+            // missed the round before, a member we wait for may have gone no further for its sake.
+            Presence::Left => group
+                .rank_of(*peer)
+                .is_some_and(|rank| rank == gathering.at || missed(rank)),
+        };
+        match group.peers().iter().copied().find(lost) {
+            Some(peer) => Err(self.loss(peer)),
+            None => Ok(()),
+        }
+    }
+
+    /// Copy bytes from what a member posted.
+    #[inline(always)]
+    pub fn collect(&self, gathering: &Gathering, rank: u32, part: Part, into: &Views) {
+        let group = self.groups.at(gathering.group);
+        if let Some(hall) = group.and_then(|group| group.hall.as_ref()) {
+            self.transport
+                .collect(hall, rank, gathering.round, part, into);
+        }
+    }
+
+    /// This task has read what it needed.
+    #[inline(always)]
+    pub fn end_meeting(&mut self, mut gathering: Gathering) {
+        if gathering.gives.is_none() {
+            gathering.gives = Some(Views::none());
+            self.post(&gathering);
+        }
+    }
+
+    /// About to sleep (or awake again): let the member waited for ring.
+    pub fn announce_wait(&self, gathering: &Gathering, sleeping: bool) {
+        let group = self.groups.at(gathering.group);
+        if let Some((group, hall)) = group.and_then(|group| Some((group, group.hall.as_ref()?))) {
+            let target = sleeping.then_some(gathering.at);
+            self.transport.await_post(hall, group.rank, target);
+        }
+    }
+}

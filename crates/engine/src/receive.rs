@@ -1,0 +1,249 @@
+//! Starting receives, and looking for messages.
+//!
+//! *Rules of the fast path* (`receive_now` on an eager message at the front of its ring): no
+//! lock, no allocation, no system call, no hash table.
+
+use regatta_memory::views::Views;
+use regatta_wire::Kind;
+
+use crate::arrival::{Body, charge};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::matching::{Select, TagSelect};
+use crate::request::{Handle, Stage, Status};
+use crate::transport::{Peer, Transport};
+
+impl<T: Transport> Engine<T> {
+    /// Receive a small message from this source with this tag if it is the next one there. `None`:
+    /// nothing has happened.
+    #[inline(always)]
+    pub fn receive_now(
+        &mut self,
+        source: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        if !self.unexpected.is_empty() || !self.posted.is_empty() {
+            return None;
+        }
+        self.transport.accept_matching(source, context, tag, into)
+    }
+
+    /// Is there something from this source that is not what `receive_now` looks for? Then a
+    /// request must be made. (Also when other receives or messages wait.)
+    #[inline(always)]
+    pub fn must_start(&mut self, source: Peer) -> bool {
+        !self.unexpected.is_empty()
+            || !self.posted.is_empty()
+            || source == self.me
+            || !matches!(self.transport.front(source), Ok(None))
+    }
+
+    /// As `receive_now`, but the outcome is a complete request.
+    #[inline(always)]
+    pub fn start_receive_now(
+        &mut self,
+        source: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<Handle> {
+        let length = self.receive_now(source, context, tag, into)?;
+        Some(self.requests.add_received(source, context, tag, length))
+    }
+
+    /// Start a receive. The memory belongs to the engine until the request is complete.
+    #[inline(always)]
+    pub fn start_receive(&mut self, select: Select, into: Views) -> Result<Handle> {
+        if let (Some(source), TagSelect::Exactly(tag)) = (select.source, select.tag)
+            && let Some(handle) = self.start_receive_now(source, select.context, tag, &into)
+        {
+            return Ok(handle);
+        }
+        self.start_receive_slowly(select, into)
+    }
+
+    #[inline(never)]
+    fn start_receive_slowly(&mut self, select: Select, into: Views) -> Result<Handle> {
+        if let Some(found) = self.unexpected.find(&select) {
+            return self.receive_waiting(found, into);
+        }
+        if let Some(handle) = self.receive_from_front(&select, &into) {
+            return Ok(handle);
+        }
+        if let Some(found) = self.unexpected.find(&select) {
+            return self.receive_waiting(found, into);
+        }
+        if let Err(error) = self.check_source(&select) {
+            let found = self.find_last(&select).ok_or(error)?;
+            return self.receive_waiting(found, into);
+        }
+        let status = Status {
+            context: select.context,
+            ..Status::EMPTY
+        };
+        let id = self.requests.add(Stage::Done, status, into);
+        let number = self.posted.post(select, id);
+        self.requests.get_mut(id).stage = Stage::Posted(number);
+        Ok(self.requests.handle(id))
+    }
+
+    /// Deal with what the selected source has sent, until something is for this receive: that
+    /// goes straight to its memory. Receives posted before it come first.
+    fn receive_from_front(&mut self, select: &Select, into: &Views) -> Option<Handle> {
+        let source = select.source.filter(|&source| source != self.me)?;
+        if self.condemned.contains_key(&source) {
+            return None;
+        }
+        loop {
+            let front = match self.transport.front(source) {
+                Ok(front) => front?,
+                Err(fault) => {
+                    self.condemn(fault);
+                    return None;
+                }
+            };
+            let (kind, context, tag) = (front.frame.kind, front.frame.context, front.frame.tag);
+            if kind == Kind::Eager {
+                if let Some((_, older)) = self.posted.take(context, source, tag) {
+                    self.transport
+                        .accept(source, &self.requests.get(older).views);
+                    self.requests.received(older, source, tag, front.length);
+                    continue;
+                }
+                if select.takes(context, source, tag) {
+                    self.transport.accept(source, into);
+                    let status = Status {
+                        context,
+                        ..Status::EMPTY
+                    };
+                    let id = self.requests.add(Stage::Done, status, into.clone());
+                    self.requests.received(id, source, tag, front.length);
+                    return Some(self.requests.handle(id));
+                }
+            }
+            match self.handle_front(source) {
+                // An offer or a loan for this receive now waits: nothing after it may overtake it.
+                Ok(true) if self.unexpected.find(select).is_some() => return None,
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(fault) => {
+                    self.condemn(fault);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Deal with what a peer has sent, so far as it has arrived.
+    pub(crate) fn drain_peer(&mut self, source: Peer) {
+        if source == self.me || self.condemned.contains_key(&source) {
+            return;
+        }
+        loop {
+            match self.handle_front(source) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(fault) => return self.condemn(fault),
+            }
+        }
+    }
+
+    /// A receive that nobody can ever satisfy is an error, not a hang.
+    fn check_source(&mut self, select: &Select) -> Result<()> {
+        match select.source {
+            Some(source) if source != self.me => self.check_present(source),
+            Some(_) => Ok(()),
+            None => self.check_any_source(select.context),
+        }
+    }
+
+    /// Take in what those a receive selects have sent.
+    fn look(&mut self, select: &Select) {
+        match select.source {
+            Some(source) => self.drain_peer(source),
+            None => {
+                self.progress();
+            }
+        }
+    }
+
+    /// A source is gone. What it sent between the last look and its end is there now, and after
+    /// that nothing comes.
+    #[cold]
+    fn find_last(&mut self, select: &Select) -> Option<u32> {
+        self.look(select);
+        self.unexpected.find(select)
+    }
+
+    /// Take a message that came before its receive.
+    fn receive_waiting(&mut self, found: u32, into: Views) -> Result<Handle> {
+        let Some(message) = self.unexpected.remove(found) else {
+            return Err(Error::State("a waiting message vanished"));
+        };
+        let status = Status {
+            source: message.source as i32,
+            tag: message.tag,
+            length: 0,
+            context: message.context,
+        };
+        let id = self.requests.add(Stage::Moving, status, into);
+        let handle = self.requests.handle(id);
+        let (source, tag) = (message.source, message.tag);
+        match message.body {
+            Body::Bytes(bytes) => {
+                self.buffered -= charge(bytes.len());
+                self.requests.get(id).views.fill(&bytes);
+                self.requests.received(id, source, tag, bytes.len());
+            }
+            Body::Own(views, sender) => {
+                views.copy_to(&self.requests.get(id).views);
+                self.requests.received(id, source, tag, views.len());
+                self.requests.complete(sender, None);
+            }
+            Body::Arriving(arriving, held) => self.receive_arriving(id, arriving, &held),
+            Body::Loan { place, total } => self.receive_loan(id, source, tag, place, total)?,
+            Body::Offer(offer) => self.take_offer(id, source, tag, offer)?,
+        }
+        Ok(handle)
+    }
+
+    /// Is there a message this would receive? Looks only; the message stays.
+    pub fn probe(&mut self, select: &Select) -> Result<Option<Status>> {
+        self.look(select);
+        let id = match self.unexpected.find(select) {
+            Some(id) => id,
+            None => match self.check_source(select) {
+                Ok(()) => return Ok(None),
+                Err(error) => self.find_last(select).ok_or(error)?,
+            },
+        };
+        let message = self.unexpected.get(id);
+        Ok(message.map(|message| Status {
+            source: message.source as i32,
+            tag: message.tag,
+            length: message.body.length(),
+            context: message.context,
+        }))
+    }
+
+    /// Take a message that came as a loan, in place: its place and length. `None` if the message
+    /// that would be received next did not (or there is none).
+    pub fn take_loan(&mut self, select: &Select) -> Result<Option<(Status, u64, Views)>> {
+        let Some(status) = self.probe(select)? else {
+            return Ok(None);
+        };
+        let found = self.unexpected.find(select);
+        let Some((id, &Body::Loan { place, total })) =
+            found.and_then(|id| Some((id, &self.unexpected.get(id)?.body)))
+        else {
+            return Ok(None);
+        };
+        self.unexpected.remove(id);
+        let views = self
+            .transport
+            .borrowed(status.source as Peer, place, total)?;
+        Ok(Some((status, place, views)))
+    }
+}

@@ -1,0 +1,265 @@
+//! Requests: operations that have been started and may not be complete.
+//!
+//! A request lives in a slot; its handle is slot number and generation, so a stale handle is
+//! noticed and never reaches somebody else's request. Starting and completing one allocates
+//! nothing once the table has grown to the program's working set.
+
+use regatta_memory::views::Views;
+
+use crate::error::Error;
+use crate::transport::Peer;
+
+/// A request, as callers hold it. Never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Handle(pub u64);
+
+impl Handle {
+    /// A send that was complete when it was started: there is nothing to remember about it.
+    pub const SENT: Handle = Handle(u64::MAX);
+}
+
+/// Source of an operation with nobody.
+pub const NOBODY: i32 = -2;
+
+/// What became of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Who sent the message: index in the job, or [`NOBODY`].
+    pub source: i32,
+    /// The message's tag.
+    pub tag: i32,
+    /// Bytes of the message, also when it was truncated.
+    pub length: usize,
+    /// The context it was received in.
+    pub context: u32,
+}
+
+impl Status {
+    /// Of a send, or of an operation with nobody.
+    pub const EMPTY: Status = Status {
+        source: NOBODY,
+        tag: -1,
+        length: 0,
+        context: 0,
+    };
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The slot is free; next free slot.
+    Free(u32),
+    /// A receive without a message yet; its number in the table of posted receives.
+    Posted(u32),
+    /// A send that has not all been handed to the transport, or a receive whose bytes flow.
+    Moving,
+    /// A collective on its way.
+    Collective,
+    /// Complete.
+    Done,
+}
+
+pub(crate) struct Request {
+    generation: u32,
+    pub(crate) stage: Stage,
+    pub(crate) status: Status,
+    pub(crate) error: Option<Error>,
+    /// Receives: where the message goes.
+    pub(crate) views: Views,
+    /// Somebody wants to be called: their number for it.
+    pub(crate) callback: Option<u64>,
+}
+
+const NIL: u32 = u32::MAX;
+
+/// All requests of an engine.
+pub(crate) struct Requests {
+    slots: Vec<Request>,
+    free: u32,
+    /// Callbacks of requests that have completed and not been called yet.
+    pub(crate) called: Vec<(u64, Status, Option<Error>)>,
+    pub(crate) open: usize,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Requests {
+        Requests {
+            slots: Vec::new(),
+            free: NIL,
+            called: Vec::new(),
+            open: 0,
+        }
+    }
+
+    /// A slot for a new request.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, stage: Stage, status: Status, views: Views) -> u32 {
+        self.open += 1;
+        if self.free == NIL {
+            return self.grow(stage, status, views);
+        }
+        let id = self.free;
+        let slot = &mut self.slots[id as usize];
+        if let Stage::Free(next) = slot.stage {
+            self.free = next;
+        }
+        slot.stage = stage;
+        slot.status = status;
+        slot.views = views;
+        id
+    }
+
+    /// A receive that was complete when it was started. Written field by field: a status built
+    /// elsewhere and copied here costs a failed store-to-load forwarding.
+    #[inline(always)]
+    pub(crate) fn add_received(
+        &mut self,
+        source: Peer,
+        context: u32,
+        tag: i32,
+        length: usize,
+    ) -> Handle {
+        if self.free == NIL {
+            self.add_free();
+        }
+        self.open += 1;
+        let id = self.free;
+        let slot = &mut self.slots[id as usize];
+        if let Stage::Free(next) = slot.stage {
+            self.free = next;
+        }
+        slot.stage = Stage::Done;
+        slot.status.source = source as i32;
+        slot.status.tag = tag;
+        slot.status.length = length;
+        slot.status.context = context;
+        Handle((slot.generation as u64) << 32 | (id as u64 + 1))
+    }
+
+    #[cold]
+    fn add_free(&mut self) {
+        let id = self.add(Stage::Done, Status::EMPTY, Views::none());
+        self.release(id);
+    }
+
+    /// Release a request that is complete without error; its status is not wanted.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, handle: Handle) -> bool {
+        let id = (handle.0 as u32).wrapping_sub(1);
+        let Some(slot) = self.slots.get_mut(id as usize) else {
+            return false;
+        };
+        if slot.generation != (handle.0 >> 32) as u32
+            || slot.stage != Stage::Done
+            || slot.error.is_some()
+            || !matches!(slot.views, Views::Block(..))
+        {
+            return false;
+        }
+        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.stage = Stage::Free(self.free);
+        self.free = id;
+        self.open -= 1;
+        true
+    }
+
+    #[cold]
+    fn grow(&mut self, stage: Stage, status: Status, views: Views) -> u32 {
+        self.slots.push(Request {
+            generation: 0,
+            stage,
+            status,
+            error: None,
+            views,
+            callback: None,
+        });
+        self.slots.len() as u32 - 1
+    }
+
+    #[inline(always)]
+    pub(crate) fn handle(&self, id: u32) -> Handle {
+        Handle((self.slots[id as usize].generation as u64) << 32 | (id as u64 + 1))
+    }
+
+    /// The slot of a handle, if it is a live one.
+    #[inline(always)]
+    pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
+        let id = (handle.0 as u32).wrapping_sub(1);
+        let slot = self.slots.get(id as usize)?;
+        let live = slot.generation == (handle.0 >> 32) as u32
+            && !matches!(slot.stage, Stage::Free(_))
+            && slot.callback.is_none();
+        live.then_some(id)
+    }
+
+    /// As `find`, also of a request whose completion calls back.
+    pub(crate) fn find_called(&self, handle: Handle) -> Option<u32> {
+        let id = (handle.0 as u32).wrapping_sub(1);
+        let slot = self.slots.get(id as usize)?;
+        let live =
+            slot.generation == (handle.0 >> 32) as u32 && !matches!(slot.stage, Stage::Free(_));
+        live.then_some(id)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, id: u32) -> &Request {
+        &self.slots[id as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Request {
+        &mut self.slots[id as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_done(&self, id: u32) -> bool {
+        self.slots[id as usize].stage == Stage::Done
+    }
+
+    /// The operation is over.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, id: u32, error: Option<Error>) {
+        let slot = &mut self.slots[id as usize];
+        slot.stage = Stage::Done;
+        slot.error = error;
+        if slot.callback.is_some() {
+            self.hand_over(id);
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, id: u32) {
+        let callback = self.slots[id as usize].callback;
+        let (status, error) = self.release(id);
+        if let Some(number) = callback {
+            self.called.push((number, status, error));
+        }
+    }
+
+    /// Free the slot and hand out what it held.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, id: u32) -> (Status, Option<Error>) {
+        let slot = &mut self.slots[id as usize];
+        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
+        slot.stage = Stage::Free(self.free);
+        slot.callback = None;
+        if !matches!(slot.views, Views::Block(..)) {
+            slot.views = Views::none();
+        }
+        self.free = id;
+        self.open -= 1;
+        (slot.status.clone(), slot.error.take())
+    }
+
+    /// A receive from `source` of `length` bytes is over.
+    #[inline(always)]
+    pub(crate) fn received(&mut self, id: u32, source: Peer, tag: i32, length: usize) {
+        let slot = &mut self.slots[id as usize];
+        slot.status.source = source as i32;
+        slot.status.tag = tag;
+        slot.status.length = length;
+        let capacity = slot.views.len();
+        let error = (length > capacity).then_some(Error::Truncated { length, capacity });
+        self.complete(id, error);
+    }
+}

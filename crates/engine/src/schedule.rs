@@ -1,0 +1,229 @@
+//! Schedules: collectives as lists of sends, receives, copies and combinations.
+//!
+//! A schedule is made when the collective starts and runs as far as it can at every progress, so
+//! the blocking and the non-blocking form of a collective are the same thing. Steps between two
+//! waits run at once; a wait holds until all sends and receives before it are complete.
+
+use regatta_memory::combine::{Element, Operator};
+use regatta_memory::views::Views;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::group::{Group, GroupId};
+use crate::matching::{Select, TagSelect};
+use crate::request::{Handle, Stage, Status};
+use crate::send::Mode;
+use crate::transport::{Peer, Transport};
+
+/// One step.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Send to the member with a rank.
+    Send(u32, Views),
+    /// Receive from the member with a rank.
+    Receive(u32, Views),
+    /// Until everything before is complete.
+    Wait,
+    /// From one memory to another.
+    Copy(Views, Views),
+    /// `inout = from op inout`.
+    Combine {
+        operator: Operator,
+        element: Element,
+        count: usize,
+        from: Views,
+        inout: Views,
+    },
+}
+
+/// A collective on its way.
+pub(crate) struct Schedule {
+    pub(crate) group: GroupId,
+    context: u32,
+    pub(crate) tag: i32,
+    request: u32,
+    steps: std::vec::IntoIter<Step>,
+    pending: Vec<Handle>,
+    /// A message did not fit: the outcome, once the schedule has run to its end for the others.
+    truncated: Option<Error>,
+}
+
+impl<T: Transport> Engine<T> {
+    /// Start a collective.
+    pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Vec<Step>) -> Result<Handle> {
+        let (context, tag) = self.next_collective(id)?;
+        let request = self
+            .requests
+            .add(Stage::Collective, Status::EMPTY, Views::none());
+        let handle = self.requests.handle(request);
+        let mut schedule = Schedule {
+            group: id,
+            context,
+            tag,
+            request,
+            steps: steps.into_iter(),
+            pending: Vec::new(),
+            truncated: None,
+        };
+        match self.advance(&mut schedule) {
+            Ok(false) => self.schedules.push(schedule),
+            outcome => self.end_schedule(schedule, outcome.err()),
+        }
+        Ok(handle)
+    }
+
+    /// In a group of two: the other one, and context and tag of the next collective between them.
+    pub fn pair(&mut self, id: GroupId) -> Result<(Peer, u32, i32)> {
+        let (context, tag) = self.next_collective(id)?;
+        let group = self.group(id)?;
+        let peer = group.peer(1 - group.rank.min(1)).ok_or(Error::Task(1))?;
+        Ok((peer, context, tag))
+    }
+
+    /// Context and tag of the next collective of a group, if it can be complete.
+    fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
+        let group = self.group_mut(id)?;
+        group.usable()?;
+        group.sequence = (group.sequence + 1) & 0x3fff_ffff;
+        let (context, tag) = (group.context + 1, group.sequence);
+        match self.failed(id, tag) {
+            Some(error) => Err(error),
+            None => Ok((context, tag)),
+        }
+    }
+
+    /// Run every schedule as far as it goes.
+    pub(crate) fn run_schedules(&mut self) -> bool {
+        let mut moved = false;
+        // Taken out while it runs: a step may complete at once and touch the engine.
+        let mut running = std::mem::take(&mut self.schedules);
+        let mut left = Vec::with_capacity(running.len());
+        for mut schedule in running.drain(..) {
+            let before = (schedule.steps.len(), schedule.pending.len());
+            match self.advance(&mut schedule) {
+                Ok(false) if self.is_over(&schedule).is_some() => {
+                    let error = self.is_over(&schedule);
+                    self.end_schedule(schedule, error);
+                    moved = true;
+                }
+                Ok(false) => {
+                    moved |= before != (schedule.steps.len(), schedule.pending.len());
+                    left.push(schedule);
+                }
+                outcome => {
+                    moved = true;
+                    self.end_schedule(schedule, outcome.err());
+                }
+            }
+        }
+        // None is started while others run: starting is a call of the user's.
+        self.schedules.append(&mut left);
+        moved
+    }
+
+    /// True: complete.
+    fn advance(&mut self, schedule: &mut Schedule) -> Result<bool> {
+        loop {
+            let Some(step) = schedule.steps.as_slice().first() else {
+                return self.settled(schedule);
+            };
+            if matches!(step, Step::Wait) && !self.settled(schedule)? {
+                return Ok(false);
+            }
+            let Some(step) = schedule.steps.next() else {
+                return Ok(true);
+            };
+            self.take_step(schedule, step)?;
+        }
+    }
+
+    /// Are all started sends and receives complete?
+    fn settled(&mut self, schedule: &mut Schedule) -> Result<bool> {
+        while let Some(&handle) = schedule.pending.last() {
+            match self.finish(handle)? {
+                None => return Ok(false),
+                Some((_, error)) => {
+                    schedule.pending.pop();
+                    match error {
+                        None => {}
+                        // The others rely on what this member does next.
+                        Some(error @ Error::Truncated { .. }) => {
+                            schedule.truncated.get_or_insert(error);
+                        }
+                        Some(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_step(&mut self, schedule: &mut Schedule, step: Step) -> Result<()> {
+        match step {
+            Step::Wait => {}
+            Step::Send(rank, views) => {
+                let to = self.member(schedule.group, rank)?;
+                let (context, tag) = (schedule.context, schedule.tag);
+                let sent = self.start_send(to, context, tag, views, Mode::Standard)?;
+                if sent != Handle::SENT {
+                    schedule.pending.push(sent);
+                }
+            }
+            Step::Receive(rank, views) => {
+                let select = Select {
+                    context: schedule.context,
+                    source: Some(self.member(schedule.group, rank)?),
+                    tag: TagSelect::Exactly(schedule.tag),
+                };
+                let handle = self.start_receive(select, views)?;
+                schedule.pending.push(handle);
+            }
+            Step::Copy(from, into) => {
+                from.copy_to(&into);
+            }
+            Step::Combine {
+                operator,
+                element,
+                count,
+                from,
+                inout,
+            } => operator.apply(element, &from, &inout, count),
+        }
+        Ok(())
+    }
+
+    fn member(&self, group: GroupId, rank: u32) -> Result<Peer> {
+        let peer = self.group(group)?.peer(rank);
+        peer.ok_or(Error::Task(rank as i64))
+    }
+
+    fn end_schedule(&mut self, mut schedule: Schedule, error: Option<Error>) {
+        if let Some(error) = &error {
+            self.tell_failed(&schedule, error);
+        }
+        // After an error the user's memory must not be touched any more. The others learn why from
+        // the death or the notice, which names the culprit, and not from an offer taken back.
+        for handle in schedule.pending {
+            self.take_back(handle, false);
+        }
+        let error = error.or(schedule.truncated.take());
+        self.requests.complete(schedule.request, error);
+    }
+
+    /// Give up a collective; its request is then complete.
+    pub(crate) fn drop_schedule(&mut self, request: u32) {
+        let found = self.schedules.iter().position(|one| one.request == request);
+        if let Some(at) = found {
+            let schedule = self.schedules.swap_remove(at);
+            self.end_schedule(schedule, Some(Error::Cancelled));
+        }
+    }
+
+    /// Why a collective that is not complete never will be, if that is so: a member has died, or
+    /// one has said that it goes no further. (After one that left in good order only those fail
+    /// that still wait for it; they tell the rest.)
+    fn is_over(&mut self, schedule: &Schedule) -> Option<Error> {
+        let died = self.group(schedule.group).and_then(Group::usable).err();
+        died.or_else(|| self.failed(schedule.group, schedule.tag))
+    }
+}

@@ -1,0 +1,184 @@
+//! Starting sends.
+//!
+//! *Rules of the eager path* (`send_now`): no lock, no allocation, no system call, no loop.
+
+use regatta_memory::views::Views;
+use regatta_wire::{Frame, Kind};
+
+use crate::arrival::{Body, charge};
+use crate::engine::{Content, Engine, Queued};
+use crate::error::{Error, Result};
+use crate::matching::Waiting;
+use crate::request::{Handle, Stage, Status};
+use crate::transport::{Peer, Presence, Transport};
+
+/// What completion of a send means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The buffer may be reused.
+    Standard,
+    /// And the receiver has begun to receive.
+    Synchronous,
+}
+
+impl<T: Transport> Engine<T> {
+    /// Send at once if that is possible; the common case of every small message. `to` must be a
+    /// peer and `tag` a tag. False: nothing has happened, `start_send` will say why.
+    #[inline(always)]
+    pub fn send_now(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> bool {
+        if message.len() > self.eager_limit
+            || to == self.me
+            || !self.queued.is_empty()
+            || !self.gone.is_empty()
+            || self.losses_seen != self.transport.losses()
+        {
+            return false;
+        }
+        let frame = Frame {
+            kind: Kind::Eager,
+            context,
+            tag,
+        };
+        match self.transport.send(to, frame, message) {
+            Ok(sent) => sent,
+            Err(fault) => self.refuse(fault),
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, fault: crate::transport::Fault) -> bool {
+        self.condemn(fault);
+        false
+    }
+
+    /// Start a send. `to` must be a peer and `tag` a tag; the message's memory must stay as it is
+    /// until the request is complete.
+    #[inline(always)]
+    pub fn start_send(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: i32,
+        message: Views,
+        mode: Mode,
+    ) -> Result<Handle> {
+        if mode == Mode::Standard && self.send_now(to, context, tag, &message) {
+            return Ok(Handle::SENT);
+        }
+        self.start_send_slowly(to, context, tag, message, mode)
+    }
+
+    #[inline(never)]
+    fn start_send_slowly(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: i32,
+        message: Views,
+        mode: Mode,
+    ) -> Result<Handle> {
+        if to == self.me {
+            return self.send_to_self(context, tag, message, mode);
+        }
+        self.check_present(to)?;
+        let eager = message.len() <= self.eager_limit && mode == Mode::Standard;
+        let frame = Frame {
+            kind: Kind::Eager,
+            context,
+            tag,
+        };
+        if eager && !self.queued.contains_key(&to) && self.transport.send(to, frame, &message)? {
+            return Ok(Handle::SENT);
+        }
+        let request = self
+            .requests
+            .add(Stage::Moving, Status::EMPTY, Views::none());
+        if eager {
+            let content = Content::Message(message, request);
+            let queue = self.queued.entry(to).or_default();
+            queue.push_back(Queued { frame, content });
+            // There may be room for it by now.
+            self.progress();
+        } else if let Err(error) = self.offer(to, context, tag, message, request, mode) {
+            self.requests.release(request);
+            return Err(error);
+        }
+        Ok(self.requests.handle(request))
+    }
+
+    /// Fail early on peers that cannot receive any more.
+    pub(crate) fn check_present(&self, peer: Peer) -> Result<()> {
+        match self.presence(peer) {
+            Presence::Here => Ok(()),
+            _ => Err(self.loss(peer)),
+        }
+    }
+
+    fn send_to_self(
+        &mut self,
+        context: u32,
+        tag: i32,
+        message: Views,
+        mode: Mode,
+    ) -> Result<Handle> {
+        let me = self.me;
+        if let Some((_, receive)) = self.posted.take(context, me, tag) {
+            message.copy_to(&self.requests.get(receive).views);
+            self.requests.received(receive, me, tag, message.len());
+            return Ok(Handle::SENT);
+        }
+        let body = if mode == Mode::Synchronous {
+            let request = self
+                .requests
+                .add(Stage::Moving, Status::EMPTY, Views::none());
+            let handle = self.requests.handle(request);
+            self.keep(context, tag, Body::Own(message, request));
+            return Ok(handle);
+        } else {
+            if self.buffered.saturating_add(charge(message.len())) > self.settings.buffer {
+                return Err(Error::Cycle(vec![me]));
+            }
+            self.buffered += charge(message.len());
+            Body::Bytes(message.to_vec())
+        };
+        self.keep(context, tag, body);
+        Ok(Handle::SENT)
+    }
+
+    fn keep(&mut self, context: u32, tag: i32, body: Body) {
+        let source = self.me;
+        self.unexpected.push(Waiting {
+            source,
+            context,
+            tag,
+            body,
+        });
+    }
+
+    /// Hand a loan over: the message at `place` is not copied. Never waits.
+    pub fn send_loan(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: i32,
+        place: u64,
+        total: u64,
+    ) -> Result<()> {
+        if to == self.me {
+            // The loan waits with the other messages; a receive finds it there.
+            if let Some((_, receive)) = self.posted.take(context, to, tag) {
+                return self.receive_loan(receive, to, tag, place, total);
+            }
+            self.keep(context, tag, Body::Loan { place, total });
+            return Ok(());
+        }
+        self.check_present(to)?;
+        let frame = Frame {
+            kind: Kind::Loan,
+            context,
+            tag,
+        };
+        let body = regatta_wire::Loan { total, place }.encode();
+        self.send_or_queue(to, frame, &body)
+    }
+}

@@ -1,0 +1,179 @@
+//! The contract between the engine and whatever moves its frames.
+//!
+//! *Order.* Frames from one task to another arrive in the order they were sent, each whole, once.
+//! *Blocking.* No call waits. `send` may find no room; the engine then tries again later.
+//! *Faults.* Data from a peer is checked by the transport; a peer that breaks the protocol is a
+//! [`Fault`], and nothing it sent later is delivered.
+//! *Bulk.* Large messages flow through a stream of their own, opened by either side and named to
+//! the other by a [`Route`]. Streams of different messages do not hold each other up.
+//! *Meetings.* Tasks that share memory have a hall in which each posts a few bytes that all the
+//! others read; small blocking collectives are made of that.
+
+use regatta_memory::views::Views;
+use regatta_wire::{Frame, Kind, Route};
+
+/// A task, by its index in the job (its world rank).
+pub type Peer = u32;
+
+/// What the transport cannot make good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A peer wrote what no correct peer writes. Its connection is closed.
+    Corrupt {
+        /// Who.
+        peer: Peer,
+        /// What was found.
+        what: &'static str,
+    },
+    /// Memory for the path to a peer could not be had; says why.
+    Memory(String),
+}
+
+/// The head of a frame that has arrived, and how long its payload is.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The head.
+    pub frame: Frame,
+    /// Bytes of payload.
+    pub length: usize,
+}
+
+/// What is known about a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Running, or about to.
+    Here,
+    /// Left in good order; what it sent can still be received.
+    Left,
+    /// Died; what it sent before can still be received.
+    Dead,
+}
+
+/// How far a bulk stream has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Nothing moved.
+    Still,
+    /// Some bytes moved.
+    Moved,
+    /// This side has nothing more to do, and the stream must not be used again.
+    Finished,
+}
+
+/// Which bytes of a post to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// From this byte on.
+    pub offset: usize,
+    /// Length of the whole post, which all members know.
+    pub total: usize,
+}
+
+/// See the module.
+pub trait Transport {
+    /// One side of a bulk stream.
+    type Bulk;
+    /// A meeting hall.
+    type Hall;
+
+    /// This task.
+    fn me(&self) -> Peer;
+    /// How many tasks there are.
+    fn peers(&self) -> u32;
+    /// Is that peer still there?
+    fn presence(&self, peer: Peer) -> Presence;
+    /// Changes whenever the presence of any peer does.
+    fn losses(&self) -> u32;
+
+    /// Longest payload of a frame.
+    fn eager_limit(&self) -> usize;
+    /// Send a frame whole, or say `false`: no room now.
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
+    /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
+    /// The oldest frame from a peer that has not been accepted.
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault>;
+    /// Copy the front frame's payload, as far as `into` goes, and be done with the frame.
+    fn accept(&mut self, from: Peer, into: &Views);
+    /// If the front frame is an eager message with this context and tag that fits into `into`:
+    /// receive it and return its length. The fast path of every small receive.
+    #[inline(always)]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let front = self.front(from).ok()??;
+        let frame = front.frame;
+        let fits = frame.kind == Kind::Eager
+            && (frame.context, frame.tag) == (context, tag)
+            && front.length <= into.len();
+        fits.then(|| {
+            self.accept(from, into);
+            front.length
+        })
+    }
+    /// The front frame's payload as bytes; be done with the frame.
+    fn accept_bytes(&mut self, from: Peer) -> Vec<u8>;
+    /// The peers that may have sent something, each time from the first: `cursor` starts at 0
+    /// and is advanced past the peer returned.
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer>;
+
+    /// Sender: open a stream of one's own for a message; `None` when too many are open.
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Self::Bulk, Route)>, Fault>;
+    /// Receiver: open a stream for a message the sender has opened none for.
+    fn open_for(&mut self, from: Peer) -> Result<(Self::Bulk, Route), Fault>;
+    /// Either: use the stream the other side opened.
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault>;
+    /// Sender: move some of the message.
+    fn fill(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<Flow, Fault>;
+    /// Receiver: move some of the message of `total` bytes; bytes beyond `into` are dropped.
+    fn drain(
+        &mut self,
+        from: Peer,
+        bulk: &mut Self::Bulk,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault>;
+    /// Give up a stream whose other side is gone.
+    fn abandon(&mut self, bulk: Self::Bulk);
+
+    /// Borrow `len` bytes that other tasks can read in place; returns their place and memory.
+    fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault>;
+    /// The memory of a loan received from `peer`, checked.
+    fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault>;
+    /// The place and size of a loan by an address inside user hands; `None` if it is none.
+    fn loan_at(&self, address: usize) -> Option<(u64, usize)>;
+    /// A loan is not needed any more.
+    fn give_back(&mut self, place: u64);
+
+    /// The hall all tasks share, if they share memory.
+    fn world_hall(&mut self) -> Option<Self::Hall>;
+    /// Make a hall for `members` tasks; the number names it to the others.
+    fn new_hall(&mut self, members: u32) -> Result<Option<(Self::Hall, u64)>, Fault>;
+    /// Enter a hall another member made.
+    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Self::Hall, Fault>;
+    /// Most bytes a member may post.
+    fn hall_capacity(&self, hall: &Self::Hall) -> usize;
+    /// Post the bytes of `from` as round `round` of member `index`, and wake whoever waits for it.
+    /// `peer_of` tells which task a member is.
+    fn post(
+        &self,
+        hall: &Self::Hall,
+        index: u32,
+        round: u32,
+        from: &Views,
+        members: u32,
+        peer_of: &impl Fn(u32) -> Peer,
+    );
+    /// Has member `index` posted round `round`, and no later one in its place?
+    fn posted(&self, hall: &Self::Hall, index: u32, round: u32) -> bool;
+    /// The round whose post of member `index` lies where that of `round` goes; 0: none yet.
+    fn posted_round(&self, hall: &Self::Hall, index: u32, round: u32) -> u32;
+    /// Copy from byte `offset` of the `total` bytes member `index` posted in `round`.
+    fn collect(&self, hall: &Self::Hall, index: u32, round: u32, part: Part, into: &Views);
+    /// Say that this member, `index`, is about to sleep until `target` posts (`None`: it is not).
+    fn await_post(&self, hall: &Self::Hall, index: u32, target: Option<u32>);
+}

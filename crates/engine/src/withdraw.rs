@@ -1,0 +1,76 @@
+//! Taking operations back.
+//!
+//! Once a request has been forgotten the engine does not touch its memory again, whatever stage
+//! it was in: callers free that memory next.
+
+use crate::arrival::Body;
+use crate::engine::{Content, Engine};
+use crate::error::{Error, Result};
+use crate::request::{Handle, Stage};
+use crate::transport::Transport;
+
+impl<T: Transport> Engine<T> {
+    /// Cancel a receive that has no message yet. It completes with [`Error::Cancelled`]. Also
+    /// takes handles whose completion calls back.
+    pub fn cancel(&mut self, handle: Handle) -> Result<bool> {
+        if handle == Handle::SENT {
+            return Ok(false);
+        }
+        let found = self.requests.find_called(handle);
+        let id = found.ok_or(Error::Handle("request"))?;
+        let Stage::Posted(number) = self.requests.get(id).stage else {
+            return Ok(false);
+        };
+        self.posted.remove(number);
+        self.requests.complete(id, Some(Error::Cancelled));
+        Ok(true)
+    }
+
+    /// Nobody will ask for this request any more, and its memory goes. What has not been sent is
+    /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
+    pub fn forget(&mut self, handle: Handle) {
+        self.take_back(handle, true);
+    }
+
+    /// As `forget`; `tell`: receivers of what is on offer hear that it is not any more.
+    pub(crate) fn take_back(&mut self, handle: Handle, tell: bool) {
+        if handle == Handle::SENT {
+            return;
+        }
+        let Ok(id) = self.find(handle) else { return };
+        match self.requests.get(id).stage {
+            Stage::Done => {
+                self.requests.release(id);
+                return;
+            }
+            Stage::Posted(number) => {
+                self.posted.remove(number);
+            }
+            Stage::Collective => self.drop_schedule(id),
+            Stage::Moving => self.withdraw_moving(id, tell),
+            Stage::Free(_) => return,
+        }
+        if !self.requests.is_done(id) {
+            self.requests.complete(id, Some(Error::Cancelled));
+        }
+        self.requests.release(id);
+    }
+
+    /// A message that moves is in a stream, in the queue, or lies here for ourselves.
+    fn withdraw_moving(&mut self, id: u32, tell: bool) {
+        self.withdraw_bulk(id, tell);
+        let is_ours =
+            |content: &Content| matches!(content, Content::Message(_, request) if *request == id);
+        self.queued.retain(|_, queue| {
+            queue.retain(|queued| !is_ours(&queued.content));
+            !queue.is_empty()
+        });
+        let own = self
+            .unexpected
+            .iter()
+            .find(|(_, message)| matches!(message.body, Body::Own(_, request) if request == id));
+        if let Some((at, _)) = own {
+            self.unexpected.remove(at);
+        }
+    }
+}

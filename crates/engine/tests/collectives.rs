@@ -1,0 +1,519 @@
+//! Every collective as a schedule against a serial reference: groups of one to nine tasks, also
+//! subsets in any order, several collectives at once, members that die or leave in the middle.
+
+mod support;
+
+use proptest::prelude::*;
+use regatta_engine::{Engine, Error, GroupId, Handle, Parts, Peer, Presence, Reduction, Settings};
+use regatta_memory::combine::{Builtin, Element, Operator};
+use regatta_memory::views::Views;
+use support::net::{End, Net, Sizes};
+use support::world::{content, memory, names, room};
+
+const CONTEXT: u32 = 2;
+/// Turns without any movement after which nobody will ever move.
+const PATIENCE: usize = 200_000;
+
+/// A collective, with what all its members know.
+#[derive(Clone, Debug)]
+enum Operation {
+    Barrier,
+    Broadcast {
+        root: u32,
+        len: usize,
+    },
+    Reduce {
+        root: u32,
+        count: usize,
+        how: Builtin,
+    },
+    Allreduce {
+        count: usize,
+        how: Builtin,
+    },
+    Scan {
+        count: usize,
+        how: Builtin,
+    },
+    Gather {
+        root: u32,
+        lens: Vec<usize>,
+        in_place: bool,
+    },
+    Scatter {
+        root: u32,
+        lens: Vec<usize>,
+        in_place: bool,
+    },
+    Allgather {
+        lens: Vec<usize>,
+        in_place: bool,
+    },
+    Alltoall {
+        lens: Vec<usize>,
+    },
+}
+
+/// One member's part in one collective.
+struct Taking {
+    handle: Handle,
+    output: Views,
+    expected: Vec<u8>,
+}
+
+struct Member {
+    engine: Engine<End>,
+    group: GroupId,
+    rank: u32,
+    started: usize,
+    open: Vec<Taking>,
+    /// How collectives ended; `None` is well.
+    ended: Vec<Option<Error>>,
+}
+
+struct Crew {
+    net: Net,
+    members: Vec<Member>,
+    operations: Vec<Operation>,
+    peers: Vec<Peer>,
+    lost: Option<Peer>,
+}
+
+/// Parts of the given lengths with gaps between them, and the length of the whole.
+fn parts(lens: &[usize]) -> (Parts, usize) {
+    let (mut at, mut list) = (0, vec![]);
+    for &len in lens {
+        list.push((len, at));
+        at += len + 3;
+    }
+    (Parts::Listed(list), at)
+}
+
+fn whole(lens: &[usize], piece: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
+    let (parts, len) = parts(lens);
+    let mut bytes = vec![0; len];
+    for rank in 0..lens.len() {
+        let (len, at) = parts.of(rank as u32);
+        bytes[at..at + len].copy_from_slice(&piece(rank)[..len]);
+    }
+    bytes
+}
+
+/// What member `rank` puts into collective `number`.
+fn given(number: usize, rank: usize, len: usize) -> Vec<u8> {
+    content(number * 16 + rank, len)
+}
+
+/// The reduction of ranks `0..=last`, element by element, in rank order.
+fn reduced(number: usize, last: usize, count: usize, how: Builtin) -> Vec<u8> {
+    let numbers = |rank| -> Vec<u32> {
+        let bytes = given(number, rank, count * 4);
+        let words = bytes.chunks_exact(4);
+        words
+            .map(|w| u32::from_ne_bytes(w.try_into().expect("four")))
+            .collect()
+    };
+    let mut all = numbers(0);
+    for rank in 1..=last {
+        for (a, b) in all.iter_mut().zip(numbers(rank)) {
+            *a = match how {
+                Builtin::Sum => a.wrapping_add(b),
+                Builtin::Max => (*a).max(b),
+                _ => *a ^ b,
+            };
+        }
+    }
+    all.into_iter().flat_map(u32::to_ne_bytes).collect()
+}
+
+impl Member {
+    /// Start collective `number`; `Err` says why it cannot be started any more.
+    fn start(&mut self, number: usize, size: usize, what: &Operation) -> Result<(), Error> {
+        let (rank, group) = (self.rank as usize, self.group);
+        let reduction = |count, how| Reduction {
+            operator: Operator::Builtin(how),
+            element: Element::U32,
+            count,
+        };
+        let nothing = vec![];
+        let engine = &mut self.engine;
+        let (handle, output, expected) = match what {
+            Operation::Barrier => (engine.start_barrier(group)?, Views::none(), nothing),
+            &Operation::Broadcast { root, len } => {
+                let sent = given(number, root as usize, len);
+                let buffer = room(len);
+                if rank == root as usize {
+                    buffer.fill(&sent);
+                }
+                let handle = engine.start_broadcast(group, root, buffer.clone())?;
+                (handle, buffer, sent)
+            }
+            &Operation::Reduce { root, count, how } => {
+                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let handle = engine.start_reduce(
+                    group,
+                    root,
+                    input,
+                    output.clone(),
+                    reduction(count, how),
+                )?;
+                if rank == root as usize {
+                    (handle, output, reduced(number, size - 1, count, how))
+                } else {
+                    (handle, Views::none(), nothing)
+                }
+            }
+            &Operation::Allreduce { count, how } => {
+                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let handle =
+                    engine.start_allreduce(group, input, output.clone(), reduction(count, how))?;
+                (handle, output, reduced(number, size - 1, count, how))
+            }
+            &Operation::Scan { count, how } => {
+                let (input, output) = (memory(&given(number, rank, count * 4)), room(count * 4));
+                let handle =
+                    engine.start_scan(group, input, output.clone(), reduction(count, how))?;
+                (handle, output, reduced(number, rank, count, how))
+            }
+            Operation::Gather {
+                root,
+                lens,
+                in_place,
+            } => {
+                let (parts, len) = parts(&lens[..size]);
+                let is_root = rank == *root as usize;
+                let output = room(if is_root { len } else { 0 });
+                let own = given(number, rank, lens[rank]);
+                let mut input = Some(memory(&own));
+                if is_root && *in_place {
+                    parts.cut(&output, *root).fill(&own);
+                    input = None;
+                }
+                let handle = engine.start_gather(group, *root, input, output.clone(), &parts)?;
+                let all = whole(&lens[..size], |rank| given(number, rank, lens[rank]));
+                (handle, output, if is_root { all } else { nothing })
+            }
+            Operation::Scatter {
+                root,
+                lens,
+                in_place,
+            } => {
+                let (parts, len) = parts(&lens[..size]);
+                let is_root = rank == *root as usize;
+                let input = room(if is_root { len } else { 0 });
+                if is_root {
+                    input.fill(&whole(&lens[..size], |to| given(number, to, lens[to])));
+                }
+                let output = room(lens[rank]);
+                let into = (!(is_root && *in_place)).then(|| output.clone());
+                let handle = engine.start_scatter(group, *root, input, &parts, into)?;
+                if is_root && *in_place {
+                    (handle, Views::none(), nothing)
+                } else {
+                    (handle, output, given(number, rank, lens[rank]))
+                }
+            }
+            Operation::Allgather { lens, in_place } => {
+                let (parts, len) = parts(&lens[..size]);
+                let output = room(len);
+                let own = given(number, rank, lens[rank]);
+                let mut input = Some(memory(&own));
+                if *in_place {
+                    parts.cut(&output, rank as u32).fill(&own);
+                    input = None;
+                }
+                let handle = engine.start_allgather(group, input, output.clone(), &parts)?;
+                let all = whole(&lens[..size], |rank| given(number, rank, lens[rank]));
+                (handle, output, all)
+            }
+            Operation::Alltoall { lens } => {
+                // Member i gives member j as many bytes as the lengths of both say.
+                let count = |i: usize, j: usize| (lens[i] + 2 * lens[j]) % 29;
+                let gives: Vec<usize> = (0..size).map(|to| count(rank, to)).collect();
+                let gets: Vec<usize> = (0..size).map(|from| count(from, rank)).collect();
+                let piece = |from: usize, to: usize| given(number, from + 31 * to, count(from, to));
+                let input = memory(&whole(&gives, |to| piece(rank, to)));
+                let output = room(parts(&gets).1);
+                let (gives, all) = (parts(&gives).0, whole(&gets, |from| piece(from, rank)));
+                let gets = parts(&gets).0;
+                let handle = engine.start_alltoall(group, input, &gives, output.clone(), &gets)?;
+                (handle, output, all)
+            }
+        };
+        self.open.push(Taking {
+            handle,
+            output,
+            expected,
+        });
+        Ok(())
+    }
+
+    /// Look which collectives are complete, and at what they brought.
+    fn look(&mut self) {
+        let mut at = 0;
+        while at < self.open.len() {
+            let outcome = self
+                .engine
+                .finish(self.open[at].handle)
+                .expect("a live handle");
+            let Some((_, error)) = outcome else {
+                at += 1;
+                continue;
+            };
+            let taking = self.open.swap_remove(at);
+            if error.is_none() {
+                assert_eq!(
+                    taking.output.to_vec(),
+                    taking.expected,
+                    "rank {}",
+                    self.rank
+                );
+            }
+            self.ended.push(error);
+        }
+    }
+}
+
+impl Crew {
+    fn new(tasks: u32, peers: &[Peer], sizes: Sizes, operations: &[Operation]) -> Crew {
+        let net = Net::new(tasks, sizes);
+        let member = |(rank, &peer): (usize, &Peer)| {
+            let mut engine = Engine::new(net.end(peer), Settings::default());
+            let group = engine
+                .add_group(peers.to_vec(), CONTEXT, 0)
+                .expect("a group");
+            Member {
+                engine,
+                group,
+                rank: rank as u32,
+                started: 0,
+                open: vec![],
+                ended: vec![],
+            }
+        };
+        Crew {
+            members: peers.iter().enumerate().map(member).collect(),
+            operations: operations.to_vec(),
+            peers: peers.to_vec(),
+            net,
+            lost: None,
+        }
+    }
+
+    /// A member starts its next collective (if `starts`, and there is one) or makes progress.
+    fn turn(&mut self, at: usize, starts: bool) -> bool {
+        if self.lost == Some(self.peers[at]) {
+            return false;
+        }
+        let size = self.members.len();
+        let member = &mut self.members[at];
+        let moved = if starts && member.started < self.operations.len() {
+            let number = member.started;
+            member.started += 1;
+            if let Err(error) = member.start(number, size, &self.operations[number]) {
+                member.ended.push(Some(error));
+            }
+            true
+        } else {
+            member.engine.progress()
+        };
+        member.look();
+        moved
+    }
+
+    fn lose(&mut self, at: usize, how: Presence) {
+        self.lost = Some(self.peers[at]);
+        self.net.lose(self.peers[at], how);
+    }
+
+    /// Go on until all members have ended all collectives.
+    fn finish(&mut self) {
+        let mut still = 0;
+        while still < 3 {
+            assert!(still < PATIENCE);
+            let mut moved = false;
+            for at in 0..self.members.len() {
+                moved |= self.turn(at, true);
+            }
+            still = if moved { 0 } else { still + 1 };
+        }
+        for (at, member) in self.members.iter().enumerate() {
+            if self.lost == Some(self.peers[at]) {
+                continue;
+            }
+            let (ended, all) = (member.ended.len(), self.operations.len());
+            assert_eq!(ended, all, "rank {at} waits for ever");
+            for error in member.ended.iter().flatten() {
+                let lost = self
+                    .lost
+                    .unwrap_or_else(|| panic!("nobody is lost: {error:?}"));
+                assert!(names(error, lost), "{error:?}");
+            }
+            let idle = self.lost.is_some() || member.engine.is_idle();
+            assert!(idle, "rank {at} is not idle");
+        }
+    }
+
+    fn all_well(&self) -> bool {
+        self.members
+            .iter()
+            .all(|m| m.ended.iter().all(Option::is_none))
+    }
+}
+
+fn operation(most: u32) -> impl Strategy<Value = Operation> {
+    let how = || prop::sample::select(vec![Builtin::Sum, Builtin::Max, Builtin::BitXor]);
+    let len = || prop::sample::select(vec![0usize, 1, 15, 16, 17, 24, 40]);
+    let count = || 0usize..9;
+    let lens = move || prop::collection::vec(len(), most as usize);
+    let root = 0..most;
+    prop_oneof![
+        Just(Operation::Barrier),
+        (root.clone(), len()).prop_map(|(root, len)| Operation::Broadcast { root, len }),
+        (root.clone(), count(), how()).prop_map(|(root, count, how)| Operation::Reduce {
+            root,
+            count,
+            how
+        }),
+        (count(), how()).prop_map(|(count, how)| Operation::Allreduce { count, how }),
+        (count(), how()).prop_map(|(count, how)| Operation::Scan { count, how }),
+        (root.clone(), lens(), any::<bool>()).prop_map(|(root, lens, in_place)| {
+            Operation::Gather {
+                root,
+                lens,
+                in_place,
+            }
+        }),
+        (root, lens(), any::<bool>()).prop_map(|(root, lens, in_place)| Operation::Scatter {
+            root,
+            lens,
+            in_place
+        }),
+        (lens(), any::<bool>())
+            .prop_map(|(lens, in_place)| Operation::Allgather { lens, in_place }),
+        lens().prop_map(|lens| Operation::Alltoall { lens }),
+    ]
+}
+
+/// Tasks, the members of the group in rank order, and some collectives.
+fn case() -> impl Strategy<Value = (u32, Vec<Peer>, Vec<Operation>)> {
+    (1u32..=9).prop_flat_map(|tasks| {
+        let all: Vec<Peer> = (0..tasks).collect();
+        let members = prop::sample::subsequence(all, 1..=tasks as usize).prop_shuffle();
+        members.prop_flat_map(move |members| {
+            let operations = prop::collection::vec(operation(members.len() as u32), 1..4);
+            (Just(tasks), Just(members), operations)
+        })
+    })
+}
+
+fn turns() -> impl Strategy<Value = Vec<(usize, bool)>> {
+    prop::collection::vec((any::<usize>(), prop::bool::weighted(0.3)), 0..120)
+}
+
+proptest! {
+    #![proptest_config(support::cases(600))]
+
+    #[test]
+    fn all_collectives_bring_what_a_serial_program_would(
+        (tasks, peers, operations) in case(), turns in turns(),
+    ) {
+        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        for (at, starts) in turns {
+            crew.turn(at % peers.len(), starts);
+        }
+        crew.finish();
+        prop_assert!(crew.all_well());
+        prop_assert_eq!(crew.net.open_streams(), 0);
+    }
+
+    #[test]
+    fn a_death_ends_every_collective_that_needs_it(
+        (tasks, peers, operations) in case(), turns in turns(),
+        victim in any::<usize>(), when in 0usize..120,
+    ) {
+        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        for (n, (at, starts)) in turns.into_iter().enumerate() {
+            if n == when {
+                crew.lose(victim % peers.len(), Presence::Dead);
+            }
+            crew.turn(at % peers.len(), starts);
+        }
+        if crew.lost.is_none() {
+            crew.lose(victim % peers.len(), Presence::Dead);
+        }
+        crew.finish();
+    }
+
+    #[test]
+    fn a_member_that_leaves_too_early_leaves_nobody_waiting(
+        (tasks, peers, operations) in case(), turns in turns(),
+        victim in any::<usize>(), when in 0usize..120,
+    ) {
+        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        for (n, (at, starts)) in turns.into_iter().enumerate() {
+            if n == when {
+                crew.lose(victim % peers.len(), Presence::Left);
+            }
+            crew.turn(at % peers.len(), starts);
+        }
+        if crew.lost.is_none() {
+            crew.lose(victim % peers.len(), Presence::Left);
+        }
+        crew.finish();
+    }
+
+    #[test]
+    fn a_member_may_leave_once_its_own_part_is_over(
+        (tasks, peers, operations) in case(), turns in turns(), first in any::<usize>(),
+    ) {
+        let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        // One member hurries: whatever the others do, it leaves when all of its own is complete.
+        let first = first % peers.len();
+        for (at, starts) in turns {
+            crew.turn(at % peers.len(), starts);
+            crew.turn(first, true);
+            let member = &crew.members[first];
+            if crew.lost.is_none() && member.ended.len() == operations.len() {
+                crew.lose(first, Presence::Left);
+            }
+        }
+        crew.finish();
+        prop_assert!(crew.all_well(), "its part was over, so nobody needed it any more");
+    }
+}
+
+/// The algorithms that large messages take: segments down a tree, a ring of partial sums.
+#[test]
+fn large_broadcasts_and_sums() {
+    let sizes = Sizes {
+        eager: 4096,
+        ring: 4,
+        chunk: 50_000,
+        stream: 130_000,
+        streams: 2,
+    };
+    for size in [2u32, 3, 5, 8] {
+        let how = Builtin::Sum;
+        let operations = [
+            Operation::Broadcast {
+                root: 1,
+                len: 300_001,
+            },
+            Operation::Allreduce { count: 70_003, how },
+            Operation::Broadcast {
+                root: 0,
+                len: 128 << 10,
+            },
+            Operation::Reduce {
+                root: 1,
+                count: 70_000,
+                how,
+            },
+        ];
+        let peers: Vec<Peer> = (0..size).collect();
+        let mut crew = Crew::new(size, &peers, sizes, &operations);
+        crew.finish();
+        assert!(crew.all_well());
+    }
+}

@@ -1,0 +1,273 @@
+//! Single cases that went wrong once, or would be silent if they did.
+
+mod support;
+
+use regatta_engine::{Engine, Error, Handle, Mode, Peer, Presence, Select, Settings, TagSelect};
+use support::net::{End, Net, Sizes};
+use support::world::{World, memory, names, room};
+
+fn from(source: Peer, tag: i32) -> Select {
+    Select {
+        context: 0,
+        source: Some(source),
+        tag: TagSelect::Exactly(tag),
+    }
+}
+
+fn pair(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
+    let net = Net::new(2, sizes);
+    let engine = |me| Engine::new(net.end(me), Settings::default());
+    (net.clone(), engine(0), engine(1))
+}
+
+/// A large message is offered, a small one follows: the receive must take the large one.
+#[test]
+fn a_small_message_does_not_overtake_an_offer() {
+    let mut world = World::new(2, Sizes::TINY, 1 << 20);
+    world.send(1, 0, 0, 5, 17, Mode::Standard);
+    world.send(1, 0, 0, 5, 3, Mode::Standard);
+    world.receive(0, from(1, 5), 40);
+    world.receive(0, from(1, 5), 40);
+    world.finish();
+}
+
+/// The same with a loan in front.
+#[test]
+fn a_small_message_does_not_overtake_a_loan() {
+    let mut world = World::new(2, Sizes::TINY, 1 << 20);
+    world.send_loan(1, 0, 0, 5, 30);
+    world.send(1, 0, 0, 5, 3, Mode::Standard);
+    world.receive(0, from(1, 5), 40);
+    world.receive(0, from(1, 5), 40);
+    world.finish();
+}
+
+/// The sender died before the receive was made; its loss has been dealt with.
+#[test]
+fn a_receive_of_a_dead_tasks_unfinished_offer_fails() {
+    for streams in [0, 1] {
+        let (net, mut receiver, mut sender) = pair(Sizes {
+            streams,
+            ..Sizes::TINY
+        });
+        let message = memory(&[7; 100]);
+        sender
+            .start_send(0, 0, 1, message, Mode::Standard)
+            .expect("started");
+        while receiver.progress() {}
+        net.lose(1, Presence::Dead);
+        while receiver.progress() {}
+        let error = match receiver.start_receive(from(1, 1), room(100)) {
+            Err(error) => error,
+            Ok(handle) => {
+                while receiver.progress() {}
+                let outcome = receiver.finish(handle).expect("a live handle");
+                outcome
+                    .expect("nobody will ever send the rest")
+                    .1
+                    .expect("an error")
+            }
+        };
+        assert!(names(&error, 1), "{error:?}");
+        assert!(receiver.is_idle());
+    }
+}
+
+/// A standard send to a task known to be dead must not pretend.
+#[test]
+fn a_small_send_to_a_dead_task_fails_at_once() {
+    let (net, mut engine, _other) = pair(Sizes::TINY);
+    net.lose(1, Presence::Dead);
+    while engine.progress() {}
+    let sent = engine.start_send(1, 0, 0, memory(&[1, 2]), Mode::Standard);
+    assert!(matches!(sent, Err(Error::Dead(1))), "{sent:?}");
+}
+
+/// A peer that scribbles is condemned once; after that nothing is left to do, so that the task
+/// can sleep.
+#[test]
+fn a_damaged_ring_does_not_keep_the_engine_busy() {
+    let (net, mut engine, _other) = pair(Sizes::TINY);
+    let waiting = engine.start_receive(from(1, 0), room(4)).expect("posted");
+    net.damage(1, 0);
+    while !engine.is_done(waiting).expect("a live handle") {
+        assert!(engine.progress(), "the damage is noticed");
+    }
+    let outcome = engine.finish(waiting).expect("a live handle");
+    let (_, error) = outcome.expect("it is done");
+    assert!(
+        matches!(error, Some(Error::Corrupt { peer: 1, .. })),
+        "{error:?}"
+    );
+    assert!((0..10).any(|_| !engine.progress()), "busy for ever");
+}
+
+/// Messages without bytes take memory too.
+#[test]
+fn empty_messages_are_bounded_as_well() {
+    let net = Net::new(2, Sizes::TINY);
+    let mut receiver = Engine::new(net.end(0), Settings { buffer: 4096 });
+    let mut sender = Engine::new(net.end(1), Settings::default());
+    let mut taken = 0;
+    for _ in 0..100_000 {
+        sender.send_now(0, 0, 0, &room(0));
+        receiver.progress();
+        taken += net.taken(0).len();
+    }
+    assert!(taken < 50_000, "{taken} messages held for 4 KiB of buffer");
+}
+
+/// A send that waits for room is taken back: its memory must not be read afterwards, and the
+/// message is not sent.
+#[test]
+fn a_forgotten_send_is_not_sent() {
+    let (_net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let mut handles = vec![];
+    while handles.last().is_none_or(|&handle| handle == Handle::SENT) {
+        let sent = sender.start_send(0, 0, 0, memory(&[1]), Mode::Standard);
+        handles.push(sent.expect("started"));
+    }
+    let waiting = handles.pop().expect("one waits for room");
+    sender.forget(waiting);
+    let mut got = 0;
+    for _ in 0..20 {
+        sender.progress();
+        let now = receiver.start_receive(from(1, 0), room(1)).expect("posted");
+        got += receiver.finish(now).expect("a live handle").is_some() as usize;
+    }
+    assert_eq!(got, handles.len());
+}
+
+/// As above, for a message that is on offer already: a receive must not wait for it for ever.
+#[test]
+fn a_receive_does_not_wait_for_an_offer_that_was_taken_back() {
+    for (streams, begun) in [(0, false), (1, false), (0, true), (1, true)] {
+        let (_net, mut receiver, mut sender) = pair(Sizes {
+            streams,
+            ..Sizes::TINY
+        });
+        let large = sender.start_send(0, 0, 0, memory(&[1; 100]), Mode::Standard);
+        let receive = |engine: &mut Engine<End>| {
+            let handle = engine.start_receive(from(1, 0), room(100));
+            handle.expect("posted")
+        };
+        let early = begun.then(|| receive(&mut receiver));
+        sender.forget(large.expect("started"));
+        let second = memory(&[2; 3]);
+        sender
+            .start_send(0, 0, 0, second, Mode::Standard)
+            .expect("started");
+        let first = early.unwrap_or_else(|| receive(&mut receiver));
+        for _ in 0..50 {
+            sender.progress();
+            receiver.progress();
+        }
+        let done = receiver.is_done(first).expect("a live handle");
+        assert!(done, "streams {streams}, begun {begun}: it waits for ever");
+    }
+}
+
+/// A receive that is under way is taken back: its sender must not wait for ever.
+#[test]
+fn a_send_does_not_wait_for_a_receive_that_was_taken_back() {
+    for streams in [0, 1] {
+        let (net, mut receiver, mut sender) = pair(Sizes {
+            streams,
+            ..Sizes::TINY
+        });
+        let sent = sender.start_send(0, 0, 0, memory(&[1; 100]), Mode::Standard);
+        let sent = sent.expect("started");
+        let into = room(100);
+        let handle = receiver
+            .start_receive(from(1, 0), into.clone())
+            .expect("started");
+        receiver.forget(handle);
+        into.fill(&[0; 100]);
+        for _ in 0..200 {
+            sender.progress();
+            receiver.progress();
+        }
+        assert!(
+            sender.is_done(sent).expect("a live handle"),
+            "streams {streams}"
+        );
+        assert!(
+            into.to_vec().iter().all(|&byte| byte == 0),
+            "the memory is the caller's again"
+        );
+        assert!(receiver.is_idle() && sender.is_idle());
+        assert_eq!(net.open_streams(), 0);
+    }
+}
+
+/// A message that does not fit spoils one member's collective, not everybody's.
+#[test]
+fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
+    use regatta_engine::{GroupId, Parts};
+    let net = Net::new(3, Sizes::TINY);
+    let mut engines: Vec<_> = (0..3)
+        .map(|me| Engine::new(net.end(me), Settings::default()))
+        .collect();
+    let handles: Vec<Handle> = (0..3)
+        .map(|me| {
+            // Rank 2 thinks that rank 0 gives less.
+            let first = if me == 2 { 2 } else { 4 };
+            let parts = Parts::Listed(vec![(first, 0), (4, 4), (4, 8)]);
+            let input = Some(memory(&[me as u8; 4]));
+            let started = engines[me].start_allgather(GroupId::WORLD, input, room(12), &parts);
+            started.expect("started")
+        })
+        .collect();
+    for _ in 0..50 {
+        for engine in &mut engines {
+            engine.progress();
+        }
+    }
+    let outcome = |me: usize, engines: &mut Vec<Engine<End>>| {
+        let outcome = engines[me].finish(handles[me]).expect("a live handle");
+        outcome
+            .unwrap_or_else(|| panic!("rank {me} waits for ever"))
+            .1
+    };
+    assert_eq!(outcome(0, &mut engines), None);
+    assert!(matches!(
+        outcome(2, &mut engines),
+        Some(Error::Truncated { .. })
+    ));
+    outcome(1, &mut engines);
+}
+
+/// The message waited for lies behind others that fill the buffer: a blocked receive can tell.
+#[test]
+fn a_full_buffer_in_front_of_a_receive_shows() {
+    let net = Net::new(2, Sizes::TINY);
+    let mut receiver = Engine::new(net.end(0), Settings { buffer: 100 });
+    let mut sender = Engine::new(net.end(1), Settings::default());
+    let wanted = receiver.start_receive(from(1, 9), room(1)).expect("posted");
+    for tag in [1, 1, 1, 9] {
+        assert!(sender.send_now(0, 0, tag, &memory(&[1; 8])));
+        receiver.progress();
+    }
+    assert!(receiver.buffer_is_full() && !receiver.is_done(wanted).expect("a live handle"));
+    receiver.start_receive(from(1, 1), room(8)).expect("taken");
+    receiver.progress();
+    receiver.start_receive(from(1, 1), room(8)).expect("taken");
+    receiver.progress();
+    assert!(receiver.is_done(wanted).expect("a live handle"));
+}
+
+/// A synchronous message of no bytes needs no stream, and still waits for its receive.
+#[test]
+fn an_empty_synchronous_message_opens_no_stream() {
+    let (net, mut receiver, mut sender) = pair(Sizes::TINY);
+    let sent = sender.start_send(0, 0, 0, room(0), Mode::Synchronous);
+    let sent = sent.expect("started");
+    receiver.progress();
+    assert_eq!(net.open_streams(), 0);
+    sender.progress();
+    assert!(!sender.is_done(sent).expect("a live handle"));
+    let received = receiver.start_receive(from(1, 0), room(0)).expect("begun");
+    assert!(receiver.is_done(received).expect("a live handle"));
+    sender.progress();
+    assert!(sender.is_done(sent).expect("a live handle"));
+}

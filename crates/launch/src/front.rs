@@ -1,0 +1,136 @@
+//! The process that the user sees, and the supervisor it hides behind.
+//!
+//! `regatta run` is two processes, so that no single death leaves tasks behind:
+//!
+//! ```text
+//! shell ── front (regatta) ── supervisor (regatta-job) ── task 0, task 1, ...
+//! ```
+//!
+//! The **front** is in the terminal's foreground group, passes signals on, and exits with the job's status. The
+//! **supervisor** is in a group of its own and is the parent of all tasks; a process that loses its parent below it becomes
+//! its child, so it always knows them all. The tasks are in the front's group: a terminal's Ctrl-C, Ctrl-Z and input reach
+//! them as if there were no launcher.
+//!
+//! | killed with -9 | who ends the tasks and what they started |
+//! |---|---|
+//! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front holds |
+//! | the supervisor | the front, to which its children fall; the tasks also die by their parent-death signal |
+//! | both at once | the parent-death signal ends the tasks |
+//!
+//! The supervisor has a name of its own so that `killall regatta` is the first case and not the third.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::supervise::{self, Owner, Prepared};
+use crate::{sys, tree, words};
+
+/// How long the front tries to end what a dead supervisor left.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs a job to its end and returns the status to exit with.
+///
+/// For programs with one thread, like the command `regatta`: the process is forked, and takes the signals that concern a
+/// job for itself. A program with more threads calls [`supervise::run`].
+pub fn run(plan: &Plan) -> Result<u8, Refusal> {
+    let prepared = Prepared::new(plan)?;
+    let signals = Signals::catch()?;
+    let no_leash = |errno| Refusal::of_regatta(format!("the launcher cannot open a pipe: {errno}"));
+    let (end, leash) =
+        rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(no_leash)?;
+    adopt_orphans()?;
+    let group = rustix::process::getpgrp();
+    match sys::fork() {
+        Err(errno) => Err(crate::limits::explain(errno, 0)),
+        Ok(None) => {
+            drop(leash);
+            hide();
+            let owner = Owner {
+                leash: Some(end),
+                group,
+            };
+            let status =
+                supervise::run_prepared(plan, prepared, signals, owner).unwrap_or_else(|refusal| {
+                    crate::tell(plan.form, &refusal);
+                    refusal.status
+                });
+            std::process::exit(i32::from(status));
+        }
+        Ok(Some(supervisor)) => {
+            drop(end);
+            Ok(accompany(supervisor, &signals, &leash))
+        }
+    }
+}
+
+/// Makes processes that lose their parent below us ours.
+pub(crate) fn adopt_orphans() -> Result<(), Refusal> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|errno| {
+        Refusal::of_regatta(format!("the launcher cannot become a subreaper: {errno}"))
+    })
+}
+
+/// The supervisor's part of becoming two: it leaves the group that a terminal, or `kill -9 -GROUP`, addresses.
+fn hide() {
+    let _ = rustix::process::setpgid(None, None);
+    let _ = rustix::thread::set_name(c"regatta-job");
+    // A background group that writes to the terminal would be stopped, when the user has set `stty tostop`.
+    sys::block(&[Signal::TTOU]);
+}
+
+/// Passes signals on until the supervisor has ended.
+fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> u8 {
+    let mut interrupted = false;
+    loop {
+        let _ = rustix::event::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
+        while let Some(arrived) = signals.next() {
+            interrupted |= arrived.signal == Signal::INT;
+            let _ = rustix::io::write(leash, &arrived.to_bytes());
+            if arrived.signal == Signal::TSTP {
+                // Stop as the tasks do, so that the shell gives the prompt back. SIGCONT ends the stop.
+                let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            }
+        }
+        if let Some(end) = end_of(supervisor) {
+            return conclude(end, supervisor, interrupted, signals);
+        }
+    }
+}
+
+/// How the supervisor ended, if it did. Orphans that fell to us are reaped on the way.
+fn end_of(supervisor: Pid) -> Option<WaitStatus> {
+    while let Ok(Some((pid, end))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == supervisor {
+            return Some(end);
+        }
+    }
+    None
+}
+
+fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signals) -> u8 {
+    // A supervisor that ended in good order has left nothing; its orphans would be ours by now.
+    tree::kill_all(PATIENCE);
+    let status = match (end.exit_status(), end.terminating_signal()) {
+        (Some(status), _) => status as u8,
+        (_, signal) => {
+            let signal = signal.unwrap_or(libc::SIGKILL);
+            eprintln!(
+                "regatta: the supervisor of the job (pid {supervisor}) was killed by {}; its tasks have been ended",
+                words::signal(signal)
+            );
+            (128 + signal) as u8
+        }
+    };
+    if interrupted && status == (128 + libc::SIGINT) as u8 {
+        // A shell stops its loop only for a command that died of the interrupt.
+        signals.die_of(Signal::INT);
+    }
+    status
+}

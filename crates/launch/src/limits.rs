@@ -1,0 +1,140 @@
+//! The limits of this host that a large job can meet, and how to raise each.
+
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::cgroup;
+use crate::refusal::Refusal;
+
+/// Below this many tasks no limit is looked up before starting: reading them costs more than it tells.
+const SMALL: u32 = 64;
+/// Descriptors that the launcher needs beside those of the tasks' output.
+const SPARE_FILES: u64 = 64;
+
+/// Refuses a job that this host cannot hold, before anything is started.
+pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
+    if tasks < SMALL {
+        return Ok(());
+    }
+    let wanted = u64::from(tasks);
+    match process_limits()
+        .into_iter()
+        .find(|limit| limit.value < wanted)
+    {
+        None => Ok(()),
+        Some(limit) => Err(Refusal::of_regatta(format!(
+            "{tasks} tasks cannot run here: {} allows {} processes{}. Ask for fewer tasks, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ))),
+    }
+}
+
+/// Why the kernel gave no process for the task after `started` others.
+pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
+    let limits = process_limits();
+    let culprit = match errno {
+        Errno::NOMEM => {
+            return Refusal::of_regatta(format!(
+                "after {started} tasks the kernel has no memory for another process; end something, or raise the memory limit (`regatta doctor` shows it)"
+            ));
+        }
+        // The strictest limit is the likely one. When it is a count of all the user's processes, not of this job's,
+        // it can be met while its number is still larger than ours.
+        Errno::AGAIN => limits.iter().min_by_key(|limit| limit.value),
+        _ => None,
+    };
+    Refusal::of_regatta(match culprit {
+        Some(limit) => format!(
+            "after {started} tasks the kernel gives no more processes ({errno}); the nearest limit is {}, which allows {}{}. Ask for fewer tasks, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ),
+        None => format!("after {started} tasks the kernel gives no more processes: {errno}"),
+    })
+}
+
+/// Makes room for `tasks` tasks' output pipes. Returns the limit to give back to the tasks, when it had to be raised.
+pub(crate) fn make_room_for_pipes(tasks: u32) -> Result<Option<Rlimit>, Refusal> {
+    let before = getrlimit(Resource::Nofile);
+    let needed = 2 * u64::from(tasks) + SPARE_FILES;
+    if before.current.is_none_or(|limit| limit >= needed) {
+        return Ok(None);
+    }
+    if before.maximum.is_some_and(|limit| limit < needed) {
+        return Err(Refusal::of_regatta(format!(
+            "{tasks} tasks with labelled output need {needed} open files, and the limit RLIMIT_NOFILE allows {}; run without --label and --json, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
+            before.maximum.unwrap_or_default()
+        )));
+    }
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(needed),
+            ..before
+        },
+    )
+    .map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the limit RLIMIT_NOFILE cannot be raised to {needed}: {errno}"
+        ))
+    })?;
+    Ok(Some(before))
+}
+
+struct Limit {
+    name: String,
+    value: u64,
+    /// Whether `value` counts what is left, rather than all processes.
+    remaining: bool,
+    remedy: String,
+}
+
+fn process_limits() -> Vec<Limit> {
+    let mut limits = Vec::new();
+    for (file, name) in [
+        ("/proc/sys/kernel/pid_max", "kernel.pid_max"),
+        ("/proc/sys/kernel/threads-max", "kernel.threads-max"),
+    ] {
+        if let Some(value) = std::fs::read_to_string(file)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+        {
+            let remedy = format!("sysctl -w {name}=NUMBER (as root)");
+            limits.push(Limit {
+                name: format!("the kernel's setting {name}"),
+                value,
+                remaining: false,
+                remedy,
+            });
+        }
+    }
+    if let Some((value, file)) = cgroup::processes_left() {
+        let remedy = format!(
+            "write a larger number into {} (containers: --pids-limit; services: TasksMax=)",
+            file.display()
+        );
+        limits.push(Limit {
+            name: "the control group's pids.max".to_owned(),
+            value,
+            remaining: true,
+            remedy,
+        });
+    }
+    // The limit per user does not bind root.
+    let per_user = getrlimit(Resource::Nproc).current;
+    if let Some(value) = per_user.filter(|_| !rustix::process::geteuid().is_root()) {
+        let remedy = "ulimit -u NUMBER, or /etc/security/limits.conf".to_owned();
+        limits.push(Limit {
+            name: "the limit RLIMIT_NPROC of this user".to_owned(),
+            value,
+            remaining: false,
+            remedy,
+        });
+    }
+    limits
+}

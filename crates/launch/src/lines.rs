@@ -1,0 +1,75 @@
+//! Cutting a task's output into whole lines.
+
+/// A longer line is cut, so that a task that never ends its line cannot fill our memory.
+const LONGEST: usize = 1 << 20;
+
+/// The beginning of a line whose end has not been written yet.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes what was written, and hands on each line that is now whole, without its newline.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
+        while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
+            let (rest, after) = (&bytes[..end], &bytes[end + 1..]);
+            if self.begun.is_empty() {
+                line(rest);
+            } else {
+                self.begun.extend_from_slice(rest);
+                line(&self.begun);
+                self.begun.clear();
+            }
+            bytes = after;
+        }
+        self.begun.extend_from_slice(bytes);
+        while self.begun.len() > LONGEST {
+            line(&self.begun[..LONGEST]);
+            self.begun.drain(..LONGEST);
+        }
+    }
+
+    /// The output has ended: hands on a last line that had no newline.
+    pub(crate) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
+        if !self.begun.is_empty() {
+            line(&std::mem::take(&mut self.begun));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(pieces: &[&str]) -> Vec<String> {
+        let mut lines = Lines::default();
+        let mut found = Vec::new();
+        let mut keep = |line: &[u8]| found.push(String::from_utf8_lossy(line).into_owned());
+        for piece in pieces {
+            lines.push(piece.as_bytes(), &mut keep);
+        }
+        lines.finish(keep);
+        found
+    }
+
+    #[test]
+    fn a_line_is_whole_however_it_arrives() {
+        for pieces in [
+            &["one\ntwo\n"][..],
+            &["o", "ne", "\ntw", "o", "\n"],
+            &["one\ntwo"],
+        ] {
+            assert_eq!(cut(pieces), ["one", "two"]);
+        }
+        assert_eq!(cut(&["\n\nx\n"]), ["", "", "x"]);
+        assert!(cut(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let long = "x".repeat(2 * LONGEST + 7);
+        let lengths: Vec<usize> = cut(&[&long]).iter().map(String::len).collect();
+        assert_eq!(lengths, [LONGEST, LONGEST, 7]);
+    }
+}

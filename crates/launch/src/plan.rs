@@ -1,0 +1,77 @@
+//! What is to be run, and how.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Where tasks run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Bind {
+    /// Each task gets a core of its own when there are enough that no other job has taken; otherwise all are free.
+    #[default]
+    Auto,
+    /// The kernel moves tasks as it likes.
+    Free,
+    /// Task i runs on the i-th core, beginning again when there are more tasks than cores.
+    Core,
+    /// Task i runs on the i-th core of this list, beginning again at its end.
+    List(Vec<usize>),
+}
+
+/// What becomes of the other tasks when one has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// They have the plan's grace to react, and are then ended.
+    #[default]
+    Stop,
+    /// They go on for as long as they like.
+    Continue,
+}
+
+/// How the tasks' output reaches the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// Tasks write to our standard output and error themselves.
+    #[default]
+    Inherit,
+    /// Whole lines, each with `[rank] ` before it.
+    Labelled,
+    /// Everything, the tasks' lines included, is one JSON object per line on standard output.
+    Json,
+}
+
+/// A job to be run on this host.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The program, as the user named it.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How many tasks.
+    pub tasks: u32,
+    /// Where they run.
+    pub bind: Bind,
+    /// How their output reaches the user.
+    pub form: Form,
+    /// After how long the job is ended.
+    pub timeout: Option<Duration>,
+    /// What becomes of the others when a task has failed.
+    pub on_failure: OnFailure,
+    /// How long the others may go on after a failure, with [`OnFailure::Stop`].
+    pub grace: Duration,
+}
+
+impl Plan {
+    /// `tasks` tasks of `program`, everything else as it is by default.
+    pub fn new(program: impl Into<OsString>, tasks: u32) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            tasks,
+            bind: Bind::Auto,
+            form: Form::Inherit,
+            timeout: None,
+            on_failure: OnFailure::Stop,
+            grace: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A job that cannot be started: the sentence, and the status to exit with.
+
+/// Regatta itself could not do what it was asked to.
+pub const STATUS_REFUSED: u8 = 125;
+/// The program is there, but cannot be executed.
+pub const STATUS_NOT_EXECUTABLE: u8 = 126;
+/// There is no such program.
+pub const STATUS_NOT_FOUND: u8 = 127;
+
+/// Why nothing (or not everything) was started. The statuses are those of `env`, `timeout` and the shells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What happened, what it means, and what to do next.
+    pub sentence: String,
+    /// The status that the command exits with.
+    pub status: u8,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u8, sentence: impl Into<String>) -> Self {
+        Self {
+            sentence: sentence.into(),
+            status,
+        }
+    }
+
+    pub(crate) fn of_regatta(sentence: impl Into<String>) -> Self {
+        Self::new(STATUS_REFUSED, sentence)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for Refusal {}

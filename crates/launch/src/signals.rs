@@ -1,0 +1,108 @@
+//! The signals that concern a job, read from a descriptor instead of interrupting the launcher.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::Signal;
+
+use crate::refusal::Refusal;
+use crate::sys::{self, Mask};
+
+/// Signals that the job's tasks get when the launcher gets them.
+const FORWARDED: [Signal; 9] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::TERM,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::WINCH,
+    Signal::TSTP,
+    Signal::CONT,
+];
+/// The size of the kernel's `signalfd_siginfo`.
+const RECORD: usize = 128;
+/// `si_code` of a signal that the kernel itself sent, as a terminal does for Ctrl-C.
+const FROM_KERNEL: i32 = 0x80;
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub signal: Signal,
+    /// It came from the terminal, which sent it to all tasks too: they are in the terminal's foreground group.
+    pub from_terminal: bool,
+}
+
+/// The signals of the launcher, blocked and waiting to be read.
+pub(crate) struct Signals {
+    fd: OwnedFd,
+    before: Mask,
+}
+
+impl Signals {
+    /// Blocks the forwarded signals and the news of ended children for this thread. They stay blocked.
+    pub(crate) fn catch() -> Result<Self, Refusal> {
+        let all: Vec<Signal> = FORWARDED.into_iter().chain([Signal::CHILD]).collect();
+        let before = sys::block(&all);
+        match sys::signalfd(&all) {
+            Ok(fd) => Ok(Self { fd, before }),
+            Err(errno) => {
+                sys::restore(&before);
+                Err(Refusal::of_regatta(format!(
+                    "the launcher cannot watch signals (signalfd): {errno}"
+                )))
+            }
+        }
+    }
+
+    /// What was blocked before, which is what tasks are to start with.
+    pub(crate) fn before(&self) -> &Mask {
+        &self.before
+    }
+
+    /// Takes a signal that came, if one did. Signals that nobody forwards (a child ended) are skipped.
+    pub(crate) fn next(&self) -> Option<Arrived> {
+        let mut record = [0_u8; RECORD];
+        loop {
+            if rustix::io::read(&self.fd, &mut record[..]) != Ok(RECORD) {
+                return None;
+            }
+            let word =
+                |at: usize| i32::from_ne_bytes(record[at..at + 4].try_into().unwrap_or_default());
+            let signal =
+                Signal::from_named_raw(word(0)).filter(|signal| FORWARDED.contains(signal));
+            if let Some(signal) = signal {
+                return Some(Arrived {
+                    signal,
+                    from_terminal: word(8) == FROM_KERNEL,
+                });
+            }
+        }
+    }
+
+    /// Dies of `signal`, as if it had never been caught.
+    pub(crate) fn die_of(&self, signal: Signal) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+        sys::restore(&self.before);
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Arrived {
+    /// For the pipe between the two halves of the launcher.
+    pub(crate) fn to_bytes(self) -> [u8; 2] {
+        [self.signal.as_raw() as u8, u8::from(self.from_terminal)]
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 2]) -> Option<Self> {
+        let signal = Signal::from_named_raw(i32::from(bytes[0]))?;
+        Some(Self {
+            signal,
+            from_terminal: bytes[1] != 0,
+        })
+    }
+}

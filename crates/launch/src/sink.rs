@@ -1,0 +1,105 @@
+//! Writing to our own standard output or error without ever waiting for its reader.
+//!
+//! The launcher must heed signals while a pager sits at its page, so it may not block in a write. Making the descriptor
+//! non-blocking would do so for everyone who shares it, the user's shell included; a pipe or a terminal is therefore
+//! opened anew. Nothing is dropped: what does not fit now waits in memory, and the tasks' pipes are not read further
+//! while much is waiting.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+/// With more than this waiting, no more is read from the tasks.
+const FULL: usize = 1 << 20;
+
+/// One of our two outputs.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    fd: OwnedFd,
+    socket: bool,
+    waiting: Vec<u8>,
+    /// How much of `waiting` has been written.
+    written: usize,
+    closed: bool,
+}
+
+impl Sink {
+    pub(crate) fn new(fd: BorrowedFd) -> rustix::io::Result<Self> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
+        let anew = matches!(kind, FileType::Fifo | FileType::CharacterDevice)
+            .then(|| {
+                let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+                let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+                rustix::fs::open(path, flags, Mode::empty()).ok()
+            })
+            .flatten();
+        let fd = match anew {
+            Some(fd) => fd,
+            None => rustix::io::fcntl_dupfd_cloexec(fd, 3)?,
+        };
+        Ok(Self {
+            fd,
+            socket: kind == FileType::Socket,
+            waiting: Vec::new(),
+            written: 0,
+            closed: false,
+        })
+    }
+
+    /// Adds to what is to be written.
+    pub(crate) fn push(&mut self, parts: &[&[u8]]) {
+        if !self.closed {
+            parts
+                .iter()
+                .for_each(|part| self.waiting.extend_from_slice(part));
+        }
+    }
+
+    /// Writes as much as the reader takes now.
+    pub(crate) fn flush(&mut self) {
+        while self.written < self.waiting.len() {
+            let rest = &self.waiting[self.written..];
+            let written = if self.socket {
+                rustix::net::send(&self.fd, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            } else {
+                rustix::io::write(&self.fd, rest)
+            };
+            match written {
+                Ok(count) => self.written += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // The reader is gone, or the disk is full: there is nobody to tell on this path.
+                Err(_) => {
+                    self.closed = true;
+                    self.written = self.waiting.len();
+                }
+            }
+        }
+        if self.written == self.waiting.len() {
+            self.waiting.clear();
+            self.written = 0;
+        } else if self.written > FULL {
+            self.waiting.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() - self.written > FULL
+    }
+
+    /// Whether nobody will read what we write.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

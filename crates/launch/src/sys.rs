@@ -1,0 +1,298 @@
+//! The system calls of starting and watching tasks that have no safe wrapper: `fork`, `clone`, `execve`,
+//! `sigprocmask` and `signalfd`.
+//!
+//! This is the only file of the crate with `unsafe` in it. Everything offered to the rest of the crate is a safe
+//! function; what each one needs to be sound stands at its block.
+//!
+//! [`Image::start`] is the hot path of starting a job. A task is started by `clone(CLONE_VM | CLONE_VFORK)`: the child
+//! borrows this process's memory, on a stack of its own, until it has become the program, and this process is suspended
+//! until then. No page table is copied, so the price does not grow with the launcher, and the child can say why it
+//! failed by writing to memory we share.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::CpuSet;
+
+/// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
+const CHILD_STACK: usize = 64 * 1024;
+
+/// A set of blocked signals.
+#[derive(Clone, Copy)]
+pub(crate) struct Mask(libc::sigset_t);
+
+/// Blocks `signals` for the calling thread, and returns what was blocked before.
+pub(crate) fn block(signals: &[Signal]) -> Mask {
+    let set = sigset(signals);
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: both pointers are to sets that live across the call; `pthread_sigmask` fills the second one, and cannot
+    // fail with a valid first argument.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr());
+        Mask(before.assume_init())
+    }
+}
+
+/// Makes `mask` the calling thread's set of blocked signals.
+pub(crate) fn restore(mask: &Mask) {
+    // SAFETY: the set is initialised and lives across the call; a null third argument asks for nothing back.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
+}
+
+/// A descriptor from which the blocked `signals` are read, 128 bytes each.
+pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
+    let set = sigset(signals);
+    // SAFETY: the set is initialised and lives across the call.
+    let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Splits this process in two. Returns the child's pid to the parent, and nothing to the child.
+///
+/// The caller must be single-threaded: the child has only the calling thread, so a lock that another thread held would
+/// stay locked in it for ever. The launcher has one thread; a program that embeds it calls `supervise` instead.
+pub(crate) fn fork() -> rustix::io::Result<Option<Pid>> {
+    // SAFETY: `fork` itself has no memory requirements; with one thread the child's copy of memory is consistent.
+    match unsafe { libc::fork() } {
+        pid if pid < 0 => Err(errno()),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Whether this user may make a user namespace, found by making one for an instant.
+pub fn user_namespace_allowed() -> rustix::io::Result<()> {
+    extern "C" fn leave(_: *mut libc::c_void) -> libc::c_int {
+        0
+    }
+    let mut stack = vec![0_u8; CHILD_STACK];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_NEWUSER | libc::SIGCHLD;
+    // SAFETY: `leave` touches no memory but its own frame, and the stack outlives the child, because CLONE_VFORK
+    // suspends us until the child has ended.
+    let pid = unsafe { libc::clone(leave, top_of(&mut stack), flags, std::ptr::null_mut()) };
+    child_of(pid).map(reap)
+}
+
+/// Whether this process may make an io_uring, found by making one for an instant.
+pub fn io_uring_allowed() -> rustix::io::Result<()> {
+    /// Larger than any kernel's `struct io_uring_params` (120 bytes).
+    const PARAMETERS: usize = 256;
+    let mut parameters = [0_u64; PARAMETERS / 8];
+    // SAFETY: the kernel reads and writes its structure at the start of an array that is larger, aligned and zeroed.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+    Ok(())
+}
+
+/// Strings laid out as `execve` wants them: pointers to each, then a null.
+struct Strings {
+    owned: Vec<CString>,
+    pointers: Vec<*const libc::c_char>,
+}
+
+impl Strings {
+    fn new(owned: Vec<CString>) -> Self {
+        // A CString's bytes live on the heap, so they stay where they are when the vector moves.
+        let pointers = owned
+            .iter()
+            .map(|s| s.as_ptr())
+            .chain([std::ptr::null()])
+            .collect();
+        Self { owned, pointers }
+    }
+
+    fn set_last(&mut self, string: CString) {
+        let last = self.owned.len() - 1;
+        self.pointers[last] = string.as_ptr();
+        self.owned[last] = string;
+    }
+}
+
+/// The program of a job, ready to be started again and again.
+pub(crate) struct Image {
+    path: CString,
+    arguments: Strings,
+    environment: Strings,
+    stack: Vec<u8>,
+}
+
+/// What differs from task to task, or from this process.
+pub(crate) struct Place<'a> {
+    /// The task's standard input, output and error; `None` inherits ours.
+    pub stdio: [Option<BorrowedFd<'a>>; 3],
+    /// The one descriptor that stays open across `execve`, under its number here.
+    pub kept: BorrowedFd<'a>,
+    /// Where the task may run; `None` leaves it free.
+    pub cores: Option<CpuSet>,
+    /// The process group the task belongs to, so that a terminal's Ctrl-C and Ctrl-Z reach it.
+    pub group: Pid,
+    /// The limit of open files to give back, when ours was raised.
+    pub files: Option<Rlimit>,
+    /// The signals that are to be blocked in the task.
+    pub mask: &'a Mask,
+}
+
+/// Why a task could not be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StartError {
+    /// The kernel gave us no process.
+    NoProcess(Errno),
+    /// The process was there, but could not be set up.
+    SetUp(Errno),
+    /// The program could not be executed.
+    Execute(Errno),
+}
+
+/// What the child reads, and where it leaves the reason when it fails.
+struct Order<'a> {
+    image: *const Image,
+    place: &'a Place<'a>,
+    supervisor: Pid,
+    failure: Option<StartError>,
+}
+
+impl Image {
+    /// `variable` becomes the last entry of the environment, and is replaced for each task.
+    pub(crate) fn new(
+        path: CString,
+        arguments: Vec<CString>,
+        mut environment: Vec<CString>,
+    ) -> Self {
+        environment.push(CString::default());
+        Self {
+            path,
+            arguments: Strings::new(arguments),
+            environment: Strings::new(environment),
+            stack: vec![0; CHILD_STACK],
+        }
+    }
+
+    /// Starts one task, with `variable` (`NAME=value`) added to its environment, and returns its pid.
+    pub(crate) fn start(&mut self, variable: CString, place: &Place) -> Result<Pid, StartError> {
+        self.environment.set_last(variable);
+        let stack = top_of(&mut self.stack);
+        let mut order = Order {
+            image: self,
+            place,
+            supervisor: rustix::process::getpid(),
+            failure: None,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: CLONE_VFORK suspends us until the child has executed the program or ended, so `order`, all that it
+        // points to, and the stack (used by nobody else: `self` is borrowed mutably) outlive the child's use of them.
+        // `become_task` keeps to system calls; it takes no lock and allocates nothing.
+        let pid = unsafe { libc::clone(become_task, stack, flags, (&raw mut order).cast()) };
+        let pid = child_of(pid).map_err(StartError::NoProcess)?;
+        match order.failure {
+            None => Ok(pid),
+            Some(failure) => {
+                reap(pid);
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// The child's side of [`Image::start`].
+extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `start` passed a pointer to an `Order` that lives until we have executed or ended, and is suspended
+    // meanwhile, so nothing else touches it.
+    let order = unsafe { &mut *order.cast::<Order>() };
+    order.failure = match set_up(order.place, order.supervisor) {
+        Err(errno) => Some(StartError::SetUp(errno)),
+        Ok(()) => {
+            // SAFETY: the image outlives the child (see `start`); path and strings are null-terminated, the two
+            // arrays end with a null pointer.
+            unsafe {
+                let image = &*order.image;
+                libc::execve(
+                    image.path.as_ptr(),
+                    image.arguments.pointers.as_ptr(),
+                    image.environment.pointers.as_ptr(),
+                );
+            }
+            Some(StartError::Execute(errno()))
+        }
+    };
+    127
+}
+
+/// Everything between `clone` and `execve`. Plain system calls only: the memory is the parent's.
+fn set_up(place: &Place, supervisor: Pid) -> rustix::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(supervisor) {
+        // The supervisor died before the line above took effect: nobody would end us.
+        return Err(Errno::SRCH);
+    }
+    // Refused when the group is gone or in another session; the task then stays in the supervisor's group.
+    let _ = rustix::process::setpgid(None, Some(place.group));
+    if let Some(cores) = &place.cores {
+        rustix::thread::sched_setaffinity(None, cores)?;
+    }
+    if let Some(files) = place.files {
+        rustix::process::setrlimit(Resource::Nofile, files)?;
+    }
+    let [input, output, error] = place.stdio;
+    input.map_or(Ok(()), rustix::stdio::dup2_stdin)?;
+    output.map_or(Ok(()), rustix::stdio::dup2_stdout)?;
+    error.map_or(Ok(()), rustix::stdio::dup2_stderr)?;
+    rustix::io::fcntl_setfd(place.kept, FdFlags::empty())?;
+    // SAFETY: setting a disposition to the default installs no handler. Rust programs start with SIGPIPE ignored, and
+    // a task must not inherit that.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    restore(place.mask);
+    Ok(())
+}
+
+fn sigset(signals: &[Signal]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set before anything reads it; the numbers are valid signals.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal.as_raw());
+        }
+        set.assume_init()
+    }
+}
+
+/// The end of a stack that grows downwards, aligned as calls need it.
+fn top_of(stack: &mut [u8]) -> *mut libc::c_void {
+    let range = stack.as_mut_ptr_range();
+    range.end.wrapping_sub(range.end as usize % 64).cast()
+}
+
+/// What `clone` returned to the parent.
+fn child_of(returned: libc::pid_t) -> rustix::io::Result<Pid> {
+    if returned > 0 {
+        Pid::from_raw(returned).ok_or(Errno::CHILD)
+    } else {
+        Err(errno())
+    }
+}
+
+fn reap(pid: Pid) {
+    let _ = rustix::io::retry_on_intr(|| {
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())
+    });
+}
+
+fn errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// A C string of `bytes`, which come from the command line or the environment and so hold no null byte.
+pub(crate) fn c_string(bytes: &[u8]) -> CString {
+    CString::new(bytes).unwrap_or_else(|_| CStr::to_owned(c""))
+}

@@ -1,0 +1,42 @@
+//! Memory shared between the tasks of a host: segments, rings, pipes, doorbells, copies.
+//!
+//! This is the lowest layer. It knows bytes, words and processes; it knows nothing of messages,
+//! tags or tasks. Everything another process can write is *untrusted* here: offsets and lengths
+//! read from shared memory are checked before use, so a scribbling neighbour causes an error
+//! value ([`Corrupt`]) and never a fault.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`segment`] | an anonymous, sealed, really reserved memfd mapped by every task of a job |
+//! | [`ring`] | single producer, single consumer: 64-byte lines with in-line messages |
+//! | [`bay`] | the byte ring beside a line ring, for payloads that do not fit into a line |
+//! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
+//! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
+//! | [`views`] | user memory, contiguous or strided, copied in place |
+//! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
+//! | [`combine`] | reduction operators on raw elements |
+//! | [`biased`] | a lock that costs its first thread nothing to speak of |
+
+pub mod bay;
+pub mod bell;
+pub mod biased;
+pub mod combine;
+pub mod copy;
+pub mod pipe;
+pub mod ring;
+pub mod segment;
+mod sync;
+pub mod views;
+
+/// Shared memory holds something no correct peer writes.
+///
+/// Nothing was changed locally. The fault is the process that wrote it; the structure it was found
+/// in must not be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// What was found wrong, for the sentence the user reads.
+    pub what: &'static str,
+}
+
+/// A cache line of its own, and the neighbour the prefetcher drags along.
+pub const LINE: usize = 64;

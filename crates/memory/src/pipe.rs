@@ -1,0 +1,538 @@
+//! A pipe: the stream buffer a large message flows through while both sides copy at once.
+//!
+//! The sender copies the message into the pipe a chunk at a time; the receiver copies chunks out
+//! as they appear. Two cores copy side by side through memory that stays in their caches, which
+//! moves a message at the speed of one `memcpy` where a single copy by the kernel moves it at a
+//! third of that (measured; ARCHITECTURE.md has the table).
+//!
+//! *Turns.* `turn` says who may touch the sender's part. `FREE` -> `FILLING` while the sender
+//! copies; then back to `FREE`, or to `COMPLETE` if that was the last of the message. A receiver
+//! that starves while the sender is away may take the message over (`FREE` -> `PULLED`) and read
+//! the rest straight from the sender's memory; it then says `DONE`. After `COMPLETE` the pipe is
+//! the receiver's to give back, after `DONE` the sender's.
+
+use std::ptr::NonNull;
+
+use crate::copy;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::views::Views;
+use crate::{Corrupt, segment::Segment};
+
+/// The sender may fill, the receiver may take over.
+pub const FREE: u32 = 0;
+/// The sender is filling.
+pub const FILLING: u32 = 1;
+/// The receiver reads the rest from the sender's memory.
+pub const PULLED: u32 = 2;
+/// It has done so.
+pub const DONE: u32 = 3;
+/// The whole message has been put in: the sender will not touch the pipe again.
+pub const COMPLETE: u32 = 4;
+
+/// Bytes between the start of a pipe and its data.
+pub const CONTROL: usize = 512;
+
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+struct Apart<T>(T);
+
+/// The shared words of a pipe, and the protocol of its turns: all that sender and receiver tell
+/// each other. The model checker runs this very code; see `tests/ring_loom.rs`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Bytes the sender has put in.
+    filled: Apart<AtomicU64>,
+    /// Bytes the receiver has taken out.
+    drained: Apart<AtomicU64>,
+    /// Whose turn; see the module.
+    turn: Apart<AtomicU32>,
+    /// Next free pipe, while in the pool.
+    pub(crate) next_free: AtomicU32,
+}
+
+/// What the sender's turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// So many bytes went in; there are more.
+    Some(usize),
+    /// The last byte went in.
+    All,
+    /// The receiver has taken over and is still reading.
+    TakenOver,
+    /// The receiver took over and has read everything.
+    Pulled,
+}
+
+impl Control {
+    /// Sender: make the pipe new. Nobody else may hold it.
+    pub fn reset(&self) {
+        self.filled.0.store(0, Ordering::Relaxed);
+        self.drained.0.store(0, Ordering::Relaxed);
+        self.turn.0.store(FREE, Ordering::Release);
+    }
+
+    /// Sender: begin to fill. If that is not its turn: why not.
+    #[inline]
+    pub fn enter(&self) -> Result<Option<Filled>, Corrupt> {
+        let turn = &self.turn.0;
+        match turn.compare_exchange(FREE, FILLING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(None),
+            Err(DONE) => Ok(Some(Filled::Pulled)),
+            Err(PULLED) => Ok(Some(Filled::TakenOver)),
+            Err(_) => Err(Corrupt {
+                what: "a pipe's turn is nobody's",
+            }),
+        }
+    }
+
+    /// Sender: `at` bytes are in now, and that is all of the message or not.
+    #[inline]
+    pub fn leave(&self, at: u64, all: bool) {
+        let done = if all { COMPLETE } else { FREE };
+        // When all is in, the receiver may give the pipe away as soon as it sees `filled`: so
+        // that store must be the last.
+        self.turn.0.store(done, Ordering::Release);
+        self.filled.0.store(at, Ordering::Release);
+    }
+
+    /// Receiver: bytes that are in.
+    #[inline]
+    pub fn filled(&self) -> u64 {
+        self.filled.0.load(Ordering::Acquire)
+    }
+
+    /// Sender: bytes that are out again.
+    #[inline]
+    pub fn drained(&self) -> u64 {
+        self.drained.0.load(Ordering::Acquire)
+    }
+
+    /// Receiver: `at` bytes are out; their room is the sender's.
+    #[inline]
+    pub fn publish_drained(&self, at: u64) {
+        self.drained.0.store(at, Ordering::Release);
+    }
+
+    /// Receiver: see [`Pipe::take_over`].
+    pub fn take_over(&self) -> bool {
+        self.turn
+            .0
+            .compare_exchange(FREE, PULLED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Receiver: see [`Pipe::finish_take_over`].
+    pub fn finish_take_over(&self) {
+        self.turn.0.store(DONE, Ordering::Release);
+    }
+}
+
+/// One process's handle on a pipe.
+#[derive(Debug)]
+pub struct Pipe {
+    control: NonNull<Control>,
+    data: NonNull<u8>,
+    size: u64,
+    offset: u64,
+    /// How far this side is.
+    at: u64,
+    /// How far the other side was when last seen.
+    other: u64,
+}
+
+// SAFETY: a pipe is a pair of pointers into a segment that outlives it; the protocol gives each
+// side its own words.
+unsafe impl Send for Pipe {}
+
+impl Pipe {
+    /// Bytes of segment a pipe with `size` bytes of data needs.
+    pub fn footprint(size: usize) -> usize {
+        CONTROL + size
+    }
+
+    /// The pipe at `offset` with `size` data bytes (a power of two). The segment must outlive it.
+    pub fn at(segment: &Segment, offset: u64, size: usize) -> Result<Pipe, Corrupt> {
+        if !offset.is_multiple_of(128) {
+            return Err(Corrupt {
+                what: "a pipe's offset is misaligned",
+            });
+        }
+        let start = segment.at(offset, Pipe::footprint(size))?;
+        Ok(Pipe {
+            control: start.cast(),
+            // SAFETY: the footprint checked above includes the control block.
+            data: unsafe { start.add(CONTROL) },
+            size: size as u64,
+            offset,
+            at: 0,
+            other: 0,
+        })
+    }
+
+    /// Where in the segment it lies.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn control(&self) -> &Control {
+        // SAFETY: inside the segment (checked in `at`), atomics only.
+        unsafe { self.control.as_ref() }
+    }
+
+    /// Sender: make the pipe new. Nobody else may hold it.
+    pub fn reset(&mut self) {
+        self.control().reset();
+        (self.at, self.other) = (0, 0);
+    }
+
+    /// Receiver: take over what has not been put in yet. True once, if the sender is away.
+    pub fn take_over(&self) -> bool {
+        self.control().take_over()
+    }
+
+    /// Receiver: everything taken over has been read.
+    pub fn finish_take_over(&self) {
+        self.control().finish_take_over();
+    }
+
+    /// Sender: leave the message unfinished for good, so that nobody takes it over any more. False
+    /// while the receiver is reading the sender's memory.
+    pub fn give_up(&self) -> bool {
+        let turn = &self.control().turn.0;
+        let seized = turn.compare_exchange(FREE, FILLING, Ordering::AcqRel, Ordering::Acquire);
+        !matches!(seized, Err(PULLED))
+    }
+
+    /// Bytes this side has moved.
+    pub fn moved(&self) -> u64 {
+        self.at
+    }
+
+    /// Sender: copy up to `most` bytes of the message in, from where it stands. The message is
+    /// `views` from its start; the pipe carries nothing else.
+    pub fn fill(&mut self, views: &Views, most: usize) -> Result<Filled, Corrupt> {
+        if let Some(not_now) = self.control().enter()? {
+            return Ok(not_now);
+        }
+        let copied = self.copy_in(views, most);
+        let all = self.at == views.len() as u64;
+        self.control().leave(self.at, all);
+        let copied = copied?;
+        Ok(if all {
+            Filled::All
+        } else {
+            Filled::Some(copied)
+        })
+    }
+
+    fn copy_in(&mut self, views: &Views, most: usize) -> Result<usize, Corrupt> {
+        let room = self.size - (self.at - self.other);
+        if room < (most as u64).min(self.size / 2) {
+            self.look_at_drained()?;
+        }
+        let room = self.size - (self.at - self.other);
+        let inside = self.at & (self.size - 1);
+        let n = (views.len() as u64 - self.at)
+            .min(room)
+            .min(self.size - inside)
+            .min(most as u64) as usize;
+        if n > 0 {
+            // SAFETY: `inside + n` lies in the data; `at + n` lies in the message.
+            unsafe { views.gather(self.at as usize, self.data.as_ptr().add(inside as usize), n) };
+            self.at += n as u64;
+        }
+        Ok(n)
+    }
+
+    fn look_at_drained(&mut self) -> Result<(), Corrupt> {
+        let drained = self.control().drained();
+        if drained > self.at || drained < self.other {
+            return Err(Corrupt {
+                what: "a pipe's drained count is impossible",
+            });
+        }
+        self.other = drained;
+        Ok(())
+    }
+
+    /// Receiver: copy up to `most` bytes out to the message's memory. Bytes beyond the end of
+    /// `views` are dropped (truncation). `total` is the message's length. Returns how many came.
+    pub fn drain(&mut self, views: &Views, total: u64, most: usize) -> Result<usize, Corrupt> {
+        if self.other == self.at {
+            let filled = self.control().filled();
+            if filled < self.at || filled - self.at > self.size || filled > total {
+                return Err(Corrupt {
+                    what: "a pipe's filled count is impossible",
+                });
+            }
+            self.other = filled;
+        }
+        let inside = self.at & (self.size - 1);
+        let n = (self.other - self.at)
+            .min(self.size - inside)
+            .min(most as u64) as usize;
+        if n > 0 {
+            let keep = (views.len() as u64).saturating_sub(self.at).min(n as u64) as usize;
+            if keep > 0 {
+                // SAFETY: `inside + n` lies in the data; `at + keep` lies in the message.
+                unsafe {
+                    let from = self.data.as_ptr().add(inside as usize);
+                    views.scatter(self.at as usize, from, keep);
+                }
+            }
+            self.at += n as u64;
+            self.control().publish_drained(self.at);
+        }
+        Ok(n)
+    }
+
+    /// Receiver, after `take_over`: read the rest, from byte `moved()` of the message on, out of
+    /// the sender's memory, which is one block at `address` of process `pid`. On an error the
+    /// message cannot be completed any more.
+    pub fn pull(
+        &mut self,
+        views: &Views,
+        total: u64,
+        pid: u32,
+        address: u64,
+    ) -> std::io::Result<()> {
+        let end = (views.len() as u64).min(total);
+        while self.at < end {
+            let n = (end - self.at).min(1 << 22) as usize;
+            let got = match views.contiguous() {
+                // SAFETY: `at + n` lies in the message's block.
+                Some(base) => unsafe {
+                    copy::pull(pid, address + self.at, base.add(self.at as usize), n)?
+                },
+                None => {
+                    let mut bounce = vec![0u8; n.min(1 << 16)];
+                    // SAFETY: `bounce` is writable for its length.
+                    let got = unsafe {
+                        copy::pull(pid, address + self.at, bounce.as_mut_ptr(), bounce.len())?
+                    };
+                    // SAFETY: `at + got` lies in the message; `bounce` is ours.
+                    unsafe { views.scatter(self.at as usize, bounce.as_ptr(), got) };
+                    got
+                }
+            };
+            if got == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            self.at += got as u64;
+            // The pipe holds nothing beyond this point, whatever becomes of the rest.
+            self.other = self.at;
+        }
+        (self.at, self.other) = (total, total);
+        Ok(())
+    }
+}
+
+/// A pool of pipes: a stack in shared memory, with a counter against reuse between look and swap.
+#[derive(Debug)]
+pub struct Pool<'a> {
+    segment: &'a Segment,
+    /// counter (32 bits) | offset / 128 of the first free pipe (32 bits)
+    head: &'a AtomicU64,
+    size: usize,
+}
+
+impl<'a> Pool<'a> {
+    /// The pool whose stack head is `head`; its pipes have `size` data bytes.
+    pub fn new(segment: &'a Segment, head: &'a AtomicU64, size: usize) -> Pool<'a> {
+        Pool {
+            segment,
+            head,
+            size,
+        }
+    }
+
+    /// A pipe of one's own, reset.
+    pub fn take(&self) -> Result<Option<Pipe>, Corrupt> {
+        let mut head = self.head.load(Ordering::Acquire);
+        while head as u32 != 0 {
+            let pipe = Pipe::at(self.segment, (head as u32 as u64) * 128, self.size)?;
+            let next = pipe.control().next_free.load(Ordering::Relaxed);
+            let new = (((head >> 32) + 1) << 32) | next as u64;
+            match self
+                .head
+                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => {
+                    let mut pipe = pipe;
+                    pipe.reset();
+                    return Ok(Some(pipe));
+                }
+                Err(now) => head = now,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Make one more pipe out of segment memory.
+    pub fn make(&self) -> std::io::Result<Pipe> {
+        let offset = self
+            .segment
+            .allocate(Pipe::footprint(self.size).next_multiple_of(4096), 4096)?;
+        let mut pipe = Pipe::at(self.segment, offset, self.size)
+            .map_err(|corrupt| std::io::Error::other(corrupt.what))?;
+        pipe.reset();
+        Ok(pipe)
+    }
+
+    /// Give a pipe back. Nobody may use it any more.
+    pub fn give(&self, pipe: Pipe) {
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            pipe.control()
+                .next_free
+                .store(head as u32, Ordering::Relaxed);
+            let new = (((head >> 32) + 1) << 32) | (pipe.offset / 128);
+            match self
+                .head
+                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(size: usize) -> (Segment, Pipe, Pipe) {
+        let segment = Segment::create("test", 1 << 20).unwrap();
+        let offset = segment.allocate(Pipe::footprint(size), 4096).unwrap();
+        let one = Pipe::at(&segment, offset, size).unwrap();
+        let two = Pipe::at(&segment, offset, size).unwrap();
+        (segment, one, two)
+    }
+
+    fn block(bytes: &mut [u8]) -> Views {
+        // SAFETY: the tests keep `bytes` alive and untouched while they copy.
+        unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    #[test]
+    fn two_threads_stream_a_message_through_a_small_pipe() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from: Vec<u8> = (0..1_000_003u32).map(|i| (i ^ (i >> 8)) as u8).collect();
+        let expected = from.clone();
+        let sender = std::thread::spawn(move || {
+            let views = block(&mut from);
+            while tx.moved() < views.len() as u64 {
+                if tx.fill(&views, 400).unwrap() == Filled::Some(0) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut to = vec![0u8; expected.len()];
+        let views = block(&mut to);
+        while rx.moved() < expected.len() as u64 {
+            if rx.drain(&views, expected.len() as u64, 300).unwrap() == 0 {
+                std::thread::yield_now();
+            }
+        }
+        sender.join().unwrap();
+        assert_eq!(to, expected);
+    }
+
+    #[test]
+    fn a_short_buffer_keeps_the_front_and_the_pipe_runs_dry() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from = vec![7u8; 600];
+        let mut to = vec![0u8; 100];
+        assert_eq!(tx.fill(&block(&mut from), 4096).unwrap(), Filled::All);
+        assert_eq!(rx.drain(&block(&mut to), 600, 4096).unwrap(), 600);
+        assert_eq!(to, vec![7u8; 100]);
+    }
+
+    #[test]
+    fn counts_no_peer_writes_are_refused() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut bytes = vec![0u8; 4000];
+        let views = block(&mut bytes);
+        tx.fill(&views, 1024).unwrap();
+        tx.control().filled.0.store(5000, Ordering::Relaxed);
+        assert!(rx.drain(&views, 4000, 100).is_err());
+        tx.control().drained.0.store(9999, Ordering::Relaxed);
+        assert!(tx.fill(&views, 1024).is_err());
+    }
+
+    #[test]
+    fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
+        let address = from.as_ptr() as u64;
+        let mut to = vec![0u8; 3000];
+        let (source, into) = (block(&mut from), block(&mut to));
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+        assert!(rx.take_over() && !rx.take_over());
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
+        while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+        if let Err(refused) = rx.pull(&into, 3000, std::process::id(), address) {
+            assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+            return;
+        }
+        rx.finish_take_over();
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Pulled);
+        assert_eq!(to, from);
+    }
+
+    #[test]
+    fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        // SAFETY: an anonymous mapping of our own; its second page is made unreadable and both are
+        // only touched through calls that report a fault.
+        let memory = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let at = libc::mmap(std::ptr::null_mut(), 8192, 3, flags, -1, 0);
+            assert_ne!(at, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(at.add(4096), 4096, libc::PROT_NONE), 0);
+            at.cast::<u8>()
+        };
+        // SAFETY: only the first page is copied from here.
+        let source = unsafe { Views::block(memory, 8192) };
+        let mut to = vec![0u8; 8192];
+        let into = block(&mut to);
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+        assert!(rx.take_over());
+        while rx.drain(&into, 8192, 400).unwrap() > 0 {}
+        assert!(
+            rx.pull(&into, 8192, std::process::id(), memory as u64)
+                .is_err()
+        );
+        assert!(!matches!(rx.drain(&into, 8192, 400), Ok(1..)));
+        assert!(rx.moved() < 8192);
+        // SAFETY: mapped above, not used any more.
+        unsafe { libc::munmap(memory.cast(), 8192) };
+    }
+
+    #[test]
+    fn a_complete_message_cannot_be_taken_over() {
+        let (_segment, mut tx, rx) = pair(1024);
+        let mut from = vec![1u8; 10];
+        assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::All);
+        assert!(!rx.take_over());
+    }
+
+    #[test]
+    fn pipes_come_back_from_the_pool() {
+        let segment = Segment::create("test", 1 << 20).unwrap();
+        let head = AtomicU64::new(0);
+        let pool = Pool::new(&segment, &head, 1024);
+        assert!(pool.take().unwrap().is_none());
+        let (a, b) = (pool.make().unwrap(), pool.make().unwrap());
+        let offsets = [a.offset(), b.offset()];
+        pool.give(a);
+        pool.give(b);
+        assert_eq!(pool.take().unwrap().unwrap().offset(), offsets[1]);
+        assert_eq!(pool.take().unwrap().unwrap().offset(), offsets[0]);
+        assert!(pool.take().unwrap().is_none());
+        head.store(0xffff_fff0, Ordering::Relaxed);
+        assert!(pool.take().is_err(), "a scribbled head is noticed");
+    }
+}

@@ -1,0 +1,302 @@
+//! The line ring: single producer, single consumer, one 64-byte line a message.
+//!
+//! ```text
+//! line:  word 0  header: lap (16 bits) | kind (8) | flags (8) | length (32)     stored last
+//!        word 1  context (32) | tag (32)
+//!        words 2..8  up to 48 bytes in line
+//! ```
+//!
+//! *Protocol.* Line `i` of lap `n` is full when its header carries lap `n`, and empty while it
+//! carries lap `n - 1` (memory starts as zero: lap 0). The producer writes words 1..8, then
+//! releases the header; the consumer acquires the header, then reads the rest. So a message
+//! needs one line transfer between the cores and nothing is ever cleared. The consumer publishes
+//! how far it has read in `read`, a quarter of the ring at a time; the producer looks there only
+//! when its own last view of it says the ring is full. A header with any other lap was not
+//! written by a correct peer: [`Corrupt`].
+//!
+//! *Rules of this path:* no lock, no allocation, no system call, no shared counter.
+//!
+//! The algorithm is generic over [`Lines`], so that the model checker (loom) runs this very code
+//! over its own memory; see `tests/ring_loom.rs`.
+
+use crate::Corrupt;
+
+/// Bytes that travel in the line itself.
+pub const INLINE: usize = 48;
+/// Words of a line.
+pub const WORDS: usize = 8;
+
+/// The memory a ring lives in. `line` is always below [`Lines::count`].
+pub trait Lines {
+    /// How many lines; a power of two, at least 4.
+    fn count(&self) -> u32;
+    /// Acquire-load the header of a line.
+    fn header(&self, line: u32) -> u64;
+    /// Release-store the header of a line.
+    fn publish(&self, line: u32, header: u64);
+    /// Acquire-load the consumer's published position.
+    fn read(&self) -> u32;
+    /// Release-store the consumer's position.
+    fn publish_read(&self, position: u32);
+}
+
+/// What a header says besides the lap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Kind of frame; the ring does not interpret it.
+    pub kind: u8,
+    /// Flags; the ring does not interpret them.
+    pub flags: u8,
+    /// A length; the ring does not interpret it.
+    pub length: u32,
+}
+
+impl Header {
+    #[inline(always)]
+    fn pack(self, lap: u16) -> u64 {
+        lap as u64
+            | (self.kind as u64) << 16
+            | (self.flags as u64) << 24
+            | (self.length as u64) << 32
+    }
+
+    #[inline(always)]
+    fn unpack(word: u64) -> Header {
+        Header {
+            kind: (word >> 16) as u8,
+            flags: (word >> 24) as u8,
+            length: (word >> 32) as u32,
+        }
+    }
+}
+
+/// The producer's end.
+#[derive(Debug)]
+pub struct Producer {
+    /// Lines written since the beginning, modulo 2^32.
+    written: u32,
+    /// The consumer's position as last seen.
+    read: u32,
+}
+
+/// The consumer's end.
+#[derive(Debug)]
+pub struct Consumer {
+    taken: u32,
+    published: u32,
+}
+
+#[inline(always)]
+fn lap(position: u32, shift: u32) -> u16 {
+    ((position >> shift) as u16).wrapping_add(1)
+}
+
+impl Default for Producer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Producer {
+    /// The producer of a ring that has never been used.
+    pub const fn new() -> Producer {
+        Producer {
+            written: 0,
+            read: 0,
+        }
+    }
+
+    /// The line to write next, or `None` while the ring is full.
+    #[inline(always)]
+    pub fn claim(&mut self, lines: &impl Lines) -> Result<Option<u32>, Corrupt> {
+        let count = lines.count();
+        if self.written.wrapping_sub(self.read) == count && !self.look(lines)? {
+            return Ok(None);
+        }
+        Ok(Some(self.written & (count - 1)))
+    }
+
+    #[cold]
+    fn look(&mut self, lines: &impl Lines) -> Result<bool, Corrupt> {
+        let read = lines.read();
+        if self.written.wrapping_sub(read) > lines.count()
+            || read.wrapping_sub(self.read) > lines.count()
+        {
+            return Err(Corrupt {
+                what: "a ring's read position lies outside the ring",
+            });
+        }
+        self.read = read;
+        Ok(self.written.wrapping_sub(read) < lines.count())
+    }
+
+    /// Make the claimed line visible. Its words 1..8 must have been written.
+    #[inline(always)]
+    pub fn publish(&mut self, lines: &impl Lines, header: Header) {
+        let count = lines.count();
+        let line = self.written & (count - 1);
+        lines.publish(line, header.pack(lap(self.written, count.trailing_zeros())));
+        self.written = self.written.wrapping_add(1);
+    }
+}
+
+impl Default for Consumer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Consumer {
+    /// The consumer of a ring that has never been used.
+    pub const fn new() -> Consumer {
+        Consumer {
+            taken: 0,
+            published: 0,
+        }
+    }
+
+    /// The next full line, or `None` while the ring is empty. Looking does not take it.
+    #[inline(always)]
+    pub fn peek(&self, lines: &impl Lines) -> Result<Option<(u32, Header)>, Corrupt> {
+        let count = lines.count();
+        let line = self.taken & (count - 1);
+        let word = lines.header(line);
+        let expected = lap(self.taken, count.trailing_zeros());
+        if word as u16 == expected {
+            return Ok(Some((line, Header::unpack(word))));
+        }
+        if word as u16 == expected.wrapping_sub(1) {
+            return Ok(None);
+        }
+        Err(Corrupt {
+            what: "a ring line carries an impossible lap number",
+        })
+    }
+
+    /// Take the line that `peek` returned: its words may not be read afterwards. True: room was
+    /// made known, and a producer that sleeps for want of it should be woken.
+    #[inline(always)]
+    pub fn take(&mut self, lines: &impl Lines) -> bool {
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken.wrapping_sub(self.published) >= lines.count() / 4 {
+            self.published = self.taken;
+            lines.publish_read(self.taken);
+            return true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+
+    /// Plain memory: the algorithm against its oracle, a queue.
+    struct Plain {
+        headers: RefCell<Vec<u64>>,
+        read: Cell<u32>,
+    }
+
+    impl Plain {
+        fn new(count: usize) -> Plain {
+            Plain {
+                headers: RefCell::new(vec![0; count]),
+                read: Cell::new(0),
+            }
+        }
+    }
+
+    impl Lines for Plain {
+        fn count(&self) -> u32 {
+            self.headers.borrow().len() as u32
+        }
+        fn header(&self, line: u32) -> u64 {
+            self.headers.borrow()[line as usize]
+        }
+        fn publish(&self, line: u32, header: u64) {
+            self.headers.borrow_mut()[line as usize] = header;
+        }
+        fn read(&self) -> u32 {
+            self.read.get()
+        }
+        fn publish_read(&self, position: u32) {
+            self.read.set(position);
+        }
+    }
+
+    fn header(n: u32) -> Header {
+        Header {
+            kind: n as u8,
+            flags: (n >> 8) as u8,
+            length: n.wrapping_mul(2654435761),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_bounded_queue(
+            count in prop::sample::select(vec![4usize, 8, 16]),
+            start in any::<u32>(),
+            steps in prop::collection::vec(any::<bool>(), 0..300),
+        ) {
+            // Start anywhere: positions and laps wrap around, the rare case made common.
+            let start = start & !(count as u32 - 1);
+            let lines = Plain::new(count);
+            let before = lap(start, count.trailing_zeros()).wrapping_sub(1);
+            lines.headers.borrow_mut().fill(before as u64);
+            lines.read.set(start);
+            let mut producer = Producer { written: start, read: start };
+            let mut consumer = Consumer { taken: start, published: start };
+            let (mut queue, mut sent) = (VecDeque::new(), 0);
+            for write in steps {
+                if write {
+                    match producer.claim(&lines).unwrap() {
+                        Some(_) => {
+                            producer.publish(&lines, header(sent));
+                            queue.push_back(header(sent));
+                            sent += 1;
+                            prop_assert!(queue.len() <= count);
+                        }
+                        // Full may be said up to a quarter early, never late.
+                        None => prop_assert!(queue.len() > count - count / 4),
+                    }
+                } else {
+                    let got = consumer.peek(&lines).unwrap().map(|(_, header)| header);
+                    prop_assert_eq!(got, queue.pop_front());
+                    if got.is_some() {
+                        consumer.take(&lines);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn scribbles_are_noticed_or_harmless(line in 0u32..8, word in any::<u64>(), read in any::<u32>()) {
+            let lines = Plain::new(8);
+            let (mut producer, mut consumer) = (Producer::new(), Consumer::new());
+            lines.publish(line, word);
+            lines.publish_read(read);
+            for n in 0..32 {
+                match producer.claim(&lines) {
+                    Ok(Some(line)) => {
+                        prop_assert!(line < 8);
+                        producer.publish(&lines, header(n));
+                    }
+                    Ok(None) => {}
+                    Err(_) => break,
+                }
+                match consumer.peek(&lines) {
+                    Ok(Some((line, _))) => {
+                        prop_assert!(line < 8);
+                        consumer.take(&lines);
+                    }
+                    Ok(None) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+}

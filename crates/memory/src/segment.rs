@@ -1,0 +1,379 @@
+//! A segment: memory shared by the tasks of one job on one host.
+//!
+//! *Anonymous.* A memfd: no name anybody could guess, nothing in /dev/shm, gone with its last
+//! holder. It is passed by descriptor.
+//! *Sealed.* It can grow and never shrink, so a mapped and checked address stays good.
+//! *Reserved.* Pages are allocated (`fallocate`) before they are handed out: too little memory is
+//! an error from [`Segment::allocate`], never a SIGBUS at some later store. Because a charge
+//! above a cgroup's limit would call the OOM killer rather than fail, the limit is asked first.
+//! *Growing.* Space is handed out by a bump pointer in the segment's first page; whoever meets
+//! the end of the reserved part extends it. Every process maps a window far larger than the
+//! file, so growing needs no remapping.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::Corrupt;
+
+/// Bytes at the front of a segment that belong to the allocator.
+pub const RESERVED_FRONT: usize = 128;
+const PAGE: usize = 4096;
+/// The file grows in steps of this size.
+const STEP: usize = 1 << 20;
+/// Address space mapped per process; halved until the system grants it.
+const WINDOW: usize = 64 << 30;
+
+/// The allocator's words, at offset 0. Segment memory starts as zeros.
+#[repr(C)]
+struct Front {
+    /// First byte not handed out yet.
+    next: AtomicU64,
+    /// First byte not reserved yet.
+    reserved: AtomicU64,
+    /// Process that is extending the file, or 0.
+    extending: AtomicU32,
+}
+
+/// The mapping of a segment in this process.
+#[derive(Debug)]
+pub struct Segment {
+    fd: OwnedFd,
+    base: NonNull<u8>,
+    window: usize,
+    /// Size of the file as last seen; it only grows.
+    known: AtomicU64,
+}
+
+// SAFETY: the mapping is plain memory; all access goes through checked offsets and atomics.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Make a segment with `bytes` reserved at once.
+    pub fn create(name: &str, bytes: usize) -> io::Result<Segment> {
+        use rustix::fs::{MemfdFlags, SealFlags};
+        let fd = rustix::fs::memfd_create(name, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
+        let bytes = bytes.max(RESERVED_FRONT).next_multiple_of(PAGE);
+        reserve(&fd, 0, bytes)?;
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK)?;
+        let segment = Segment::attach(fd)?;
+        let front = segment.front();
+        front.next.store(RESERVED_FRONT as u64, Ordering::Relaxed);
+        front.reserved.store(bytes as u64, Ordering::Release);
+        Ok(segment)
+    }
+
+    /// Map a segment that was passed by descriptor.
+    pub fn attach(fd: OwnedFd) -> io::Result<Segment> {
+        use rustix::fs::SealFlags;
+        let seals = rustix::fs::fcntl_get_seals(&fd)?;
+        let size = rustix::fs::fstat(&fd)?.st_size as usize;
+        if !seals.contains(SealFlags::SHRINK) || size < PAGE {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "not a Regatta segment: it is unsealed or too small",
+            ));
+        }
+        let (base, window) = map(&fd, size)?;
+        Ok(Segment {
+            fd,
+            base,
+            window,
+            known: AtomicU64::new(size as u64),
+        })
+    }
+
+    /// The descriptor, to pass on.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Bytes handed out so far.
+    pub fn used(&self) -> u64 {
+        self.front().next.load(Ordering::Relaxed)
+    }
+
+    fn front(&self) -> &Front {
+        // SAFETY: every segment is at least a page, aligned, and `Front` is atomics only.
+        unsafe { self.base.cast::<Front>().as_ref() }
+    }
+
+    /// The address of `len` bytes at `offset`, if they lie inside the segment.
+    pub fn at(&self, offset: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+        const OUTSIDE: Corrupt = Corrupt {
+            what: "an offset points outside the shared segment",
+        };
+        let end = offset.checked_add(len as u64).ok_or(OUTSIDE)?;
+        if end > self.known.load(Ordering::Relaxed) {
+            let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size as u64);
+            self.known.fetch_max(size, Ordering::Relaxed);
+            if end > size || end > self.window as u64 {
+                return Err(OUTSIDE);
+            }
+        }
+        // SAFETY: inside the mapping, and the file is at least that long for ever (sealed).
+        Ok(unsafe { self.base.add(offset as usize) })
+    }
+
+    /// The offset of an address inside the mapping.
+    pub fn offset_of(&self, address: usize) -> Option<u64> {
+        let offset = address.checked_sub(self.base.as_ptr() as usize)?;
+        (offset < self.window).then_some(offset as u64)
+    }
+
+    /// A typed view of shared words at `offset`.
+    ///
+    /// # Safety
+    /// `T` must consist of atomics only (any bit pattern is valid, another process may write).
+    pub unsafe fn words<T>(&self, offset: u64) -> Result<&T, Corrupt> {
+        if !(offset as usize).is_multiple_of(align_of::<T>()) {
+            return Err(Corrupt {
+                what: "an offset into the shared segment is misaligned",
+            });
+        }
+        let at = self.at(offset, size_of::<T>())?;
+        // SAFETY: inside the mapping, aligned, atomics only; lives as long as the mapping.
+        Ok(unsafe { at.cast::<T>().as_ref() })
+    }
+
+    /// Hand out `bytes` zeroed bytes at an offset that is a multiple of `align`. They are really
+    /// there; memory that is not to be had is an error and changes nothing.
+    pub fn allocate(&self, bytes: usize, align: usize) -> io::Result<u64> {
+        let front = self.front();
+        loop {
+            let next = front.next.load(Ordering::Relaxed);
+            let start = next
+                .checked_next_multiple_of(align as u64)
+                .ok_or(io::ErrorKind::OutOfMemory)?;
+            let end = start
+                .checked_add(bytes as u64)
+                .ok_or(io::ErrorKind::OutOfMemory)?;
+            if end > self.window as u64 {
+                return Err(io::Error::new(
+                    io::ErrorKind::OutOfMemory,
+                    format!(
+                        "the window of {} MiB mapped for shared memory is full (is the address \
+                         space limited? see ulimit -v)",
+                        self.window >> 20
+                    ),
+                ));
+            }
+            if end > front.reserved.load(Ordering::Acquire) {
+                self.extend(end)?;
+                continue;
+            }
+            let taken = front
+                .next
+                .compare_exchange(next, end, Ordering::AcqRel, Ordering::Relaxed);
+            if taken.is_ok() {
+                return Ok(start);
+            }
+        }
+    }
+
+    /// Reserve up to `end` at least. One process at a time; a lock left by a dead one is taken over.
+    fn extend(&self, end: u64) -> io::Result<()> {
+        let front = self.front();
+        let me = std::process::id();
+        loop {
+            match front
+                .extending
+                .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(holder) if holder != me && !alive(holder) => {
+                    let _ = front.extending.compare_exchange(
+                        holder,
+                        0,
+                        Ordering::AcqRel,
+                        Ordering::Relaxed,
+                    );
+                }
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        let result = self.extend_alone(front, end);
+        front.extending.store(0, Ordering::Release);
+        result
+    }
+
+    fn extend_alone(&self, front: &Front, end: u64) -> io::Result<()> {
+        if end > front.reserved.load(Ordering::Acquire) {
+            let size = rustix::fs::fstat(&self.fd)?.st_size as u64;
+            let target = end.next_multiple_of(STEP as u64);
+            reserve(&self.fd, size, target as usize)?;
+            front.reserved.store(target, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `map`, unmapped once; nothing borrowed outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.window) };
+    }
+}
+
+fn alive(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { libc::kill(pid as libc::pid_t, 0) == 0 }
+}
+
+fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+    let mut window = WINDOW.max(size);
+    loop {
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a fresh mapping at an address the kernel chooses disturbs nothing.
+        let got = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                window,
+                ProtFlags::READ | ProtFlags::WRITE,
+                flags,
+                fd,
+                0,
+            )
+        };
+        match got {
+            Ok(base) => {
+                let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+                return Ok((base, window));
+            }
+            Err(_) if window / 2 > size => window /= 2,
+            Err(_) if window > size => window = size,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Make the file `to` bytes long, with all pages from `from` on really there.
+fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
+    let more = (to as u64).saturating_sub(from);
+    if let Some(room) = cgroup_room()
+        && room < more
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!(
+                "{} KiB of shared memory are needed and the memory limit of this control group \
+                 leaves {} KiB",
+                more >> 10,
+                room >> 10
+            ),
+        ));
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    if limit.current.is_some_and(|limit| limit < to as u64) {
+        // Beyond this limit the kernel sends SIGXFSZ instead of an error.
+        return Err(io::Error::other(format!(
+            "shared memory of {} KiB exceeds the file size limit (ulimit -f)",
+            to >> 10
+        )));
+    }
+    rustix::fs::fallocate(fd, rustix::fs::FallocateFlags::empty(), from, more)?;
+    Ok(())
+}
+
+/// What the memory limits of this process's control groups leave, if there are any.
+fn cgroup_room() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let new = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let old = own
+        .lines()
+        .find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    let new =
+        new.and_then(|path| room_under("/sys/fs/cgroup", path, "memory.max", "memory.current"));
+    let old = old.and_then(|path| {
+        let root = "/sys/fs/cgroup/memory";
+        let files = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+        room_under(root, path, files.0, files.1)
+    });
+    new.into_iter().chain(old).min()
+}
+
+/// The least that a group and the groups above it leave.
+fn room_under(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
+    let mut room = None;
+    let mut group = std::path::Path::new(root).join(path.trim_start_matches('/'));
+    while group.starts_with(root) {
+        let number = |file: &str| -> Option<u64> {
+            let text = std::fs::read_to_string(group.join(file)).ok()?;
+            text.trim().parse().ok()
+        };
+        if let (Some(max), Some(current)) = (number(limit), number(usage)) {
+            let left = max.saturating_sub(current);
+            room = Some(room.map_or(left, |room: u64| room.min(left)));
+        }
+        if !group.pop() {
+            break;
+        }
+    }
+    room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_are_disjoint_aligned_zeroed_and_seen_by_both_mappings() {
+        let one = Segment::create("test", 100).unwrap();
+        let two = Segment::attach(one.fd().try_clone_to_owned().unwrap()).unwrap();
+        let mut end = 0;
+        for k in 1..200usize {
+            let (segment, other) = if k % 2 == 0 {
+                (&one, &two)
+            } else {
+                (&two, &one)
+            };
+            let at = segment.allocate(k * 100, 64).unwrap();
+            assert!(at >= end && at % 64 == 0);
+            end = at + k as u64 * 100;
+            let here = segment.at(at, k * 100).unwrap();
+            let there = other.at(at, k * 100).unwrap();
+            // SAFETY: both point to the bytes just allocated.
+            unsafe {
+                let bytes = std::slice::from_raw_parts(here.as_ptr(), k * 100);
+                assert!(bytes.iter().all(|&b| b == 0));
+                here.as_ptr().write_volatile(k as u8);
+                assert_eq!(there.as_ptr().read_volatile(), k as u8);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_outside_is_ever_handed_out() {
+        let segment = Segment::create("test", 8192).unwrap();
+        assert!(segment.at(8191, 1).is_ok());
+        assert!(segment.at(8192, 1).is_err());
+        assert!(segment.at(u64::MAX - 1, 4).is_err());
+        assert!(segment.at(0, usize::MAX).is_err());
+        // SAFETY: AtomicU64 is an atomic.
+        assert!(unsafe { segment.words::<AtomicU64>(3) }.is_err());
+    }
+
+    #[test]
+    fn a_segment_cannot_be_shrunk_by_anybody() {
+        let segment = Segment::create("test", 8192).unwrap();
+        assert!(rustix::fs::ftruncate(segment.fd(), 4096).is_err());
+    }
+
+    #[test]
+    fn an_unsealed_file_is_refused() {
+        let fd = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&fd, 8192).unwrap();
+        assert!(Segment::attach(fd).is_err());
+    }
+
+    #[test]
+    fn more_than_there_is_is_an_error() {
+        let segment = Segment::create("test", 4096).unwrap();
+        assert!(segment.allocate(1 << 50, 64).is_err());
+        assert!(segment.allocate(64, 64).is_ok(), "and nothing was used up");
+    }
+}

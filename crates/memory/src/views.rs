@@ -1,0 +1,341 @@
+//! User memory: the blocks a message is gathered from or scattered to.
+//!
+//! A [`Views`] is one contiguous block (the common case, no allocation) or a list of strided
+//! views. Copies go straight between user memory and shared memory, starting anywhere in the
+//! message; there is no pack buffer in between.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+use crate::copy::copy;
+
+/// `count` blocks of `block` bytes; block `k` starts at `base + k * stride`.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    base: *mut u8,
+    block: usize,
+    count: usize,
+    stride: isize,
+}
+
+impl View {
+    /// Describe user memory.
+    ///
+    /// # Safety
+    /// Every block must stay valid (readable for a send, writable and otherwise untouched for a
+    /// receive) until the operation the view is given to has completed.
+    pub unsafe fn new(base: *mut u8, block: usize, count: usize, stride: isize) -> View {
+        View {
+            base,
+            block,
+            count,
+            stride,
+        }
+    }
+
+    /// Bytes in all blocks together, or `None` if that number does not exist.
+    pub fn len(&self) -> Option<usize> {
+        self.block.checked_mul(self.count)
+    }
+
+    /// Does the view hold no byte?
+    pub fn is_empty(&self) -> bool {
+        self.block == 0 || self.count == 0
+    }
+}
+
+/// The user memory of one message.
+#[derive(Clone, Debug)]
+pub enum Views {
+    /// One block.
+    Block(*mut u8, usize),
+    /// Several, or strided; with the total length.
+    Strided(Box<[View]>, usize),
+    /// Part of a [`Scratch`], which it keeps alive: from, length.
+    Scratch(Scratch, usize, usize),
+}
+
+/// Memory of this task's own that views can share: intermediate results of collectives.
+#[derive(Clone, Debug)]
+pub struct Scratch(Arc<[UnsafeCell<u8>]>);
+
+// SAFETY: plain bytes, only reached through views; whoever runs a schedule orders their use.
+unsafe impl Send for Scratch {}
+
+impl Scratch {
+    /// `len` zero bytes.
+    pub fn new(len: usize) -> Scratch {
+        Scratch((0..len).map(|_| UnsafeCell::new(0)).collect())
+    }
+
+    /// Bytes `from .. from + len` as memory of a message; cut off at the end.
+    pub fn part(&self, from: usize, len: usize) -> Views {
+        let from = from.min(self.0.len());
+        Views::Scratch(self.clone(), from, len.min(self.0.len() - from))
+    }
+}
+
+// SAFETY: views are only pointers; whoever made them promised validity until completion, from
+// whichever thread makes the progress.
+unsafe impl Send for Views {}
+
+impl Views {
+    /// One contiguous block.
+    ///
+    /// # Safety
+    /// As for [`View::new`].
+    #[inline(always)]
+    pub unsafe fn block(base: *mut u8, len: usize) -> Views {
+        Views::Block(base, len)
+    }
+
+    /// No memory: empty messages.
+    pub fn none() -> Views {
+        Views::Block(std::ptr::NonNull::dangling().as_ptr(), 0)
+    }
+
+    /// Several views; `None` when their total length overflows.
+    pub fn strided(views: Vec<View>) -> Option<Views> {
+        if let [one] = views[..] {
+            let dense = one.count <= 1 || one.stride == one.block as isize;
+            if dense {
+                return Some(Views::Block(one.base, one.len()?));
+            }
+        }
+        let mut total = 0usize;
+        for view in &views {
+            total = total.checked_add(view.len()?)?;
+        }
+        Some(Views::Strided(views.into_boxed_slice(), total))
+    }
+
+    /// Total bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Views::Block(_, len) | Views::Strided(_, len) | Views::Scratch(_, _, len) => *len,
+        }
+    }
+
+    /// Is there nothing to copy?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The address of the memory if it is one block.
+    pub fn contiguous(&self) -> Option<*mut u8> {
+        match self {
+            Views::Block(base, _) => Some(*base),
+            Views::Scratch(scratch, from, _) => {
+                Some(UnsafeCell::raw_get(scratch.0.as_ptr()).wrapping_add(*from))
+            }
+            Views::Strided(..) => None,
+        }
+    }
+
+    /// Bytes `offset .. offset + len` of memory that is one block; cut off at its end. Strided
+    /// memory has no parts and gives none.
+    pub fn part(&self, offset: usize, len: usize) -> Views {
+        let offset = offset.min(self.len());
+        let len = len.min(self.len() - offset);
+        match self {
+            Views::Block(base, _) => Views::Block(base.wrapping_add(offset), len),
+            Views::Scratch(scratch, from, _) => scratch.part(from + offset, len),
+            Views::Strided(..) => Views::none(),
+        }
+    }
+
+    /// `count` pieces of `len` bytes each, `stride` apart, the first at `offset`; for memory that
+    /// is one block and holds them all. Otherwise nothing.
+    pub fn pieces(&self, offset: usize, len: usize, stride: usize, count: usize) -> Views {
+        let last = count.saturating_sub(1).saturating_mul(stride);
+        let fits = offset.saturating_add(last).saturating_add(len) <= self.len();
+        let Some(base) = self.contiguous().filter(|_| fits) else {
+            return Views::none();
+        };
+        let view = View {
+            base: base.wrapping_add(offset),
+            block: len,
+            count,
+            stride: stride as isize,
+        };
+        Views::strided(vec![view]).unwrap_or_else(Views::none)
+    }
+
+    /// Copy `len` bytes of the message, from byte `offset` on, to `to`.
+    ///
+    /// # Safety
+    /// `to` must be writable for `len` bytes and outside the views; `offset + len <= self.len()`.
+    #[inline(always)]
+    pub unsafe fn gather(&self, offset: usize, to: *mut u8, len: usize) {
+        debug_assert!(offset + len <= self.len());
+        match self {
+            // SAFETY: inside the block, whose validity `block` promised.
+            Views::Block(base, _) => unsafe { copy(base.add(offset), to, len) },
+            Views::Scratch(scratch, start, _) => {
+                let base = UnsafeCell::raw_get(scratch.0.as_ptr());
+                // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
+                unsafe { copy(base.add(start + offset), to, len) }
+            }
+            Views::Strided(views, _) => {
+                let mut done = 0;
+                pieces(views, offset, len, |at, n| {
+                    // SAFETY: `pieces` yields ranges inside the views, together `len` bytes.
+                    unsafe { copy(at, to.add(done), n) };
+                    done += n;
+                });
+            }
+        }
+    }
+
+    /// Copy `len` bytes from `from` into the message's memory at byte `offset`.
+    ///
+    /// # Safety
+    /// `from` must be readable for `len` bytes and outside the views; `offset + len <= self.len()`.
+    #[inline(always)]
+    pub unsafe fn scatter(&self, offset: usize, from: *const u8, len: usize) {
+        debug_assert!(offset + len <= self.len());
+        match self {
+            // SAFETY: inside the block, whose validity `block` promised.
+            Views::Block(base, _) => unsafe { copy(from, base.add(offset), len) },
+            Views::Scratch(scratch, start, _) => {
+                let base = UnsafeCell::raw_get(scratch.0.as_ptr());
+                // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
+                unsafe { copy(from, base.add(start + offset), len) }
+            }
+            Views::Strided(views, _) => {
+                let mut done = 0;
+                pieces(views, offset, len, |at, n| {
+                    // SAFETY: `pieces` yields ranges inside the views, together `len` bytes.
+                    unsafe { copy(from.add(done), at, n) };
+                    done += n;
+                });
+            }
+        }
+    }
+
+    /// Copy bytes held by this task into the memory, starting at the front, as far as both go.
+    pub fn fill(&self, bytes: &[u8]) -> usize {
+        let n = bytes.len().min(self.len());
+        // SAFETY: `n` is within both; a slice of ours cannot lie inside user memory lent to us.
+        unsafe { self.scatter(0, bytes.as_ptr(), n) };
+        n
+    }
+
+    /// The whole message as bytes held by this task.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        // SAFETY: the capacity was just reserved, and `gather` writes all of it.
+        unsafe {
+            self.gather(0, bytes.as_mut_ptr(), self.len());
+            bytes.set_len(self.len());
+        }
+        bytes
+    }
+
+    /// Copy the front of the message into other user memory, as far as both go.
+    pub fn copy_to(&self, to: &Views) -> usize {
+        let n = self.len().min(to.len());
+        match (self.contiguous(), to.contiguous()) {
+            // `memmove`: a task may send to itself from overlapping memory.
+            // SAFETY: `n` is within both blocks.
+            (Some(from), Some(into)) => unsafe { std::ptr::copy(from, into, n) },
+            _ => {
+                to.fill(&self.to_vec()[..n]);
+            }
+        }
+        n
+    }
+}
+
+/// Visit the pieces of strided memory that make up bytes `offset .. offset + len` of a message.
+fn pieces(
+    views: &[View],
+    mut offset: usize,
+    mut len: usize,
+    mut visit: impl FnMut(*mut u8, usize),
+) {
+    for view in views {
+        let total = view.block * view.count;
+        if offset >= total {
+            offset -= total;
+            continue;
+        }
+        while len > 0 && offset < total {
+            let (index, inside) = (offset / view.block, offset % view.block);
+            let n = (view.block - inside).min(len);
+            let start = view.base.wrapping_offset(index as isize * view.stride);
+            visit(start.wrapping_add(inside), n);
+            offset += n;
+            len -= n;
+        }
+        offset = 0;
+        if len == 0 {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Oracle: the message a list of (block, count, gap) views over `memory` stands for.
+    fn plain(memory: &[u8], shape: &[(usize, usize, usize)]) -> Vec<u8> {
+        let (mut at, mut out) = (0, vec![]);
+        for &(block, count, gap) in shape {
+            for _ in 0..count {
+                out.extend_from_slice(&memory[at..at + block]);
+                at += block + gap;
+            }
+        }
+        out
+    }
+
+    fn views(memory: &mut [u8], shape: &[(usize, usize, usize)]) -> Views {
+        let (mut at, mut list) = (0, vec![]);
+        for &(block, count, gap) in shape {
+            let stride = (block + gap) as isize;
+            // SAFETY: the shapes stay inside `memory`, which outlives the views in these tests.
+            list.push(unsafe { View::new(memory.as_mut_ptr().add(at), block, count, stride) });
+            at += (block + gap) * count;
+        }
+        Views::strided(list).expect("no overflow")
+    }
+
+    proptest! {
+        #[test]
+        fn any_piece_of_any_layout_round_trips(
+            shape in prop::collection::vec((1usize..9, 0usize..5, 0usize..4), 0..5),
+            cut in any::<(u16, u16)>(),
+        ) {
+            let mut memory: Vec<u8> = (0..400).map(|i| i as u8).collect();
+            let expected = plain(&memory, &shape);
+            let from = views(&mut memory, &shape);
+            prop_assert_eq!(from.len(), expected.len());
+            prop_assert_eq!(from.to_vec(), expected.clone());
+            let offset = cut.0 as usize % (expected.len() + 1);
+            let len = cut.1 as usize % (expected.len() - offset + 1);
+            let mut piece = vec![0; len];
+            // SAFETY: `piece` holds `len` bytes and the cut lies inside the message.
+            unsafe { from.gather(offset, piece.as_mut_ptr(), len) };
+            prop_assert_eq!(&piece[..], &expected[offset..offset + len]);
+
+            let mut other = vec![0u8; 400];
+            let into = views(&mut other, &shape);
+            into.fill(&expected);
+            // SAFETY: as above.
+            unsafe { into.scatter(offset, piece.as_ptr(), len) };
+            prop_assert_eq!(plain(&other, &shape), expected);
+        }
+    }
+
+    #[test]
+    fn absurd_totals_are_refused() {
+        let base = std::ptr::NonNull::<u8>::dangling().as_ptr();
+        // SAFETY: the view is never copied from.
+        let view = unsafe { View::new(base, usize::MAX, 2, 8) };
+        assert!(Views::strided(vec![view, view]).is_none());
+    }
+}

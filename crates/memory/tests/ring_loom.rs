@@ -1,0 +1,263 @@
+//! The model checker goes through every order in which two threads can run the lock-free
+//! structures, under the memory model of the language, and reports every access to a payload that
+//! is not ordered. Run by `scripts/check-models`.
+//!
+//! | structure | what runs | what does not |
+//! |---|---|---|
+//! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
+//! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
+//! | pipe | `Control` as shipped: turns and counts | the copying of `Pipe`, replaced by one cell a byte |
+//!
+//! Not modelled: the biased lock, which rests on `membarrier` as well, and the pool of pipes.
+//! Each model says how many orders it must have seen at least, so that none can pass unseen.
+#![cfg(loom)]
+
+use std::sync::atomic::{AtomicUsize, Ordering as Plain};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::thread;
+use regatta_memory::bell::{Bell, Fencing};
+use regatta_memory::pipe::{Control, Filled};
+use regatta_memory::ring::{Consumer, Header, Lines, Producer};
+
+/// Check a model in every order with at most so many preemptions, of which there must be `least`.
+fn every_order(preemptions: usize, least: usize, model: impl Fn() + Send + Sync + 'static) {
+    let orders = std::sync::Arc::new(AtomicUsize::new(0));
+    let seen = orders.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        seen.fetch_add(1, Plain::Relaxed);
+        model();
+    });
+    let seen = orders.load(Plain::Relaxed);
+    println!("{seen} orders");
+    assert!(seen >= least, "only {seen} orders were seen");
+}
+
+/// The smallest ring. A line's payload is a cell: loom knows who may touch it when.
+struct Ring {
+    headers: [AtomicU64; 4],
+    payload: [UnsafeCell<u32>; 4],
+    read: AtomicU32,
+}
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            headers: std::array::from_fn(|_| AtomicU64::new(0)),
+            payload: std::array::from_fn(|_| UnsafeCell::new(0)),
+            read: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Lines for Ring {
+    fn count(&self) -> u32 {
+        4
+    }
+    fn header(&self, line: u32) -> u64 {
+        self.headers[line as usize].load(Ordering::Acquire)
+    }
+    fn publish(&self, line: u32, header: u64) {
+        self.headers[line as usize].store(header, Ordering::Release);
+    }
+    fn read(&self) -> u32 {
+        self.read.load(Ordering::Acquire)
+    }
+    fn publish_read(&self, position: u32) {
+        self.read.store(position, Ordering::Release);
+    }
+}
+
+fn produce(ring: &Ring, count: u32) {
+    let mut producer = Producer::new();
+    for n in 0..count {
+        let line = loop {
+            match producer.claim(ring).unwrap() {
+                Some(line) => break line,
+                None => thread::yield_now(),
+            }
+        };
+        // SAFETY: claimed, so nobody else touches the line; loom checks that.
+        ring.payload[line as usize].with_mut(|word| unsafe { *word = 100 + n });
+        let header = Header {
+            kind: 1,
+            flags: 0,
+            length: n,
+        };
+        producer.publish(ring, header);
+    }
+}
+
+fn consume(ring: &Ring, count: u32) {
+    let mut consumer = Consumer::new();
+    for n in 0..count {
+        let (line, header) = loop {
+            match consumer.peek(ring).unwrap() {
+                Some(found) => break found,
+                None => thread::yield_now(),
+            }
+        };
+        // SAFETY: full and not taken, so nobody writes the line; loom checks that.
+        let word = ring.payload[line as usize].with(|word| unsafe { *word });
+        assert_eq!((header.length, word), (n, 100 + n));
+        consumer.take(ring);
+    }
+    assert!(consumer.peek(ring).unwrap().is_none());
+}
+
+#[test]
+fn a_ring_of_four_lines_wraps_around() {
+    every_order(3, 100, || {
+        const MESSAGES: u32 = 6;
+        let ring = Arc::new(Ring::new());
+        let there = ring.clone();
+        let producer = thread::spawn(move || produce(&there, MESSAGES));
+        consume(&ring, MESSAGES);
+        producer.join().unwrap();
+    });
+}
+
+/// The bell orders nothing but sleep and work: what is sent is one relaxed word.
+#[test]
+fn a_ring_of_the_bell_is_never_lost() {
+    const FENCED: Fencing = Fencing {
+        senders: true,
+        sleepers: false,
+    };
+    every_order(5, 100, || {
+        let shared = Arc::new((Bell::default(), AtomicU32::new(0)));
+        let there = shared.clone();
+        let sender = thread::spawn(move || {
+            for n in 1..=2 {
+                there.1.store(n, Ordering::Relaxed);
+                there.0.ring(FENCED);
+            }
+        });
+        for n in 1..=2 {
+            let come = || shared.1.load(Ordering::Relaxed) >= n;
+            while !come() {
+                shared.0.sleep(FENCED, None, come);
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// A pipe of two bytes and a message of three, a byte a turn.
+struct Piped {
+    control: Control,
+    data: [UnsafeCell<u8>; SIZE],
+    message: [UnsafeCell<u8>; TOTAL],
+}
+
+const SIZE: usize = 2;
+const TOTAL: usize = 3;
+
+impl Piped {
+    fn new() -> Piped {
+        Piped {
+            control: Control::default(),
+            data: std::array::from_fn(|_| UnsafeCell::new(0)),
+            message: std::array::from_fn(|n| UnsafeCell::new(10 + n as u8)),
+        }
+    }
+
+    /// Nobody else holds the pipe any more: loom objects if anybody does.
+    fn give_back(&self) {
+        for byte in &self.data {
+            // SAFETY: the pipe is ours; loom checks that.
+            byte.with_mut(|byte| unsafe { *byte = 0 });
+        }
+        self.control.reset();
+    }
+
+    /// The sender's side, to the point where its buffer may be reused.
+    fn send(&self) {
+        let mut at = 0;
+        let last = loop {
+            match self.control.enter().unwrap() {
+                Some(Filled::TakenOver) => thread::yield_now(),
+                Some(last) => break last,
+                None => {
+                    let room = at - (self.control.drained() as usize) < SIZE;
+                    if room {
+                        // SAFETY: the message is the sender's to read and the byte has been
+                        // drained; loom checks both.
+                        let byte = self.message[at].with(|byte| unsafe { *byte });
+                        self.data[at % SIZE].with_mut(|into| unsafe { *into = byte });
+                        at += 1;
+                    }
+                    self.control.leave(at as u64, at == TOTAL);
+                    if at == TOTAL {
+                        break Filled::All;
+                    }
+                    if !room {
+                        thread::yield_now();
+                    }
+                }
+            }
+        };
+        for byte in &self.message {
+            // SAFETY: the message has been sent; loom objects if the receiver still reads it.
+            byte.with_mut(|byte| unsafe { *byte = 0 });
+        }
+        if last == Filled::Pulled {
+            self.give_back();
+        }
+    }
+
+    /// The receiver's side. It takes over as soon as it finds nothing, if it may.
+    fn receive(&self, impatient: bool) -> Vec<u8> {
+        let mut got = Vec::new();
+        let mut taken_over = false;
+        while got.len() < TOTAL {
+            while (got.len() as u64) < self.control.filled() {
+                // SAFETY: filled and not drained; loom checks that.
+                let byte = self.data[got.len() % SIZE].with(|byte| unsafe { *byte });
+                got.push(byte);
+                self.control.publish_drained(got.len() as u64);
+            }
+            if taken_over {
+                for byte in &self.message[got.len()..] {
+                    // SAFETY: taken over, so the sender leaves the message alone; loom checks that.
+                    got.push(byte.with(|byte| unsafe { *byte }));
+                }
+                self.control.finish_take_over();
+                return got;
+            }
+            if got.len() < TOTAL {
+                taken_over = impatient && self.control.take_over();
+                if !taken_over {
+                    thread::yield_now();
+                }
+            }
+        }
+        self.give_back();
+        got
+    }
+}
+
+fn through_a_pipe(impatient: bool) {
+    let pipe = Arc::new(Piped::new());
+    let there = pipe.clone();
+    let sender = thread::spawn(move || there.send());
+    assert_eq!(pipe.receive(impatient), [10, 11, 12]);
+    sender.join().unwrap();
+    // Whoever gave it back was the last to touch it: it is as good as new.
+    assert_eq!((pipe.control.filled(), pipe.control.drained()), (0, 0));
+    assert_eq!(pipe.control.enter().unwrap(), None);
+}
+
+#[test]
+fn a_pipe_carries_a_message_longer_than_itself() {
+    every_order(3, 100, || through_a_pipe(false));
+}
+
+#[test]
+fn a_message_is_taken_over_or_not_and_arrives_once() {
+    every_order(3, 100, || through_a_pipe(true));
+}

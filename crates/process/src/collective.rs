@@ -1,0 +1,547 @@
+//! Collectives, blocking and not.
+//!
+//! Small blocking ones meet in shared memory; everything else runs as a schedule of messages.
+//! Which of the two is decided from sizes all members know to be equal, so they decide alike.
+
+use std::time::Duration;
+
+use regatta_engine::{
+    Error, Gathering, GroupId, Handle, Mode, Need, Part, Parts, Peer, Reduction, Result, Select,
+    TagSelect,
+};
+use regatta_memory::views::{Scratch, Views};
+
+use crate::message::wait_or_forget;
+use crate::state::{Process, enter, quick};
+use crate::wait::{Awaited, wait_for};
+
+/// Looks at the hall before the waiting policy takes over.
+const LOOKS: u32 = 2000;
+
+struct Meeting<'a>(&'a mut Gathering);
+
+impl Awaited for Meeting<'_> {
+    type Output = ();
+    const PROGRESSES: bool = false;
+
+    #[inline(always)]
+    fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
+        Ok(process.engine.met(self.0).then_some(()))
+    }
+
+    fn announce(&mut self, process: &mut Process, asleep: bool) {
+        process.engine.announce_wait(self.0, asleep);
+    }
+
+    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
+        process.engine.check_gathering(self.0)
+    }
+}
+
+/// Meet: post `gives`, wait for the posts needed, and read them with `read`.
+#[inline(always)]
+fn meet<R>(
+    group: GroupId,
+    need: Need,
+    gives: Option<Views>,
+    read: impl FnOnce(&Process, &Gathering) -> R,
+) -> Result<R> {
+    let mut held = enter()?;
+    let mut gathering = held.engine.meet(group, need, gives)?;
+    if !held.look(&mut gathering) {
+        drop(held);
+        wait_for(Meeting(&mut gathering))?;
+        held = enter()?;
+    }
+    let result = read(&held, &gathering);
+    held.engine.end_meeting(gathering);
+    Ok(result)
+}
+
+impl Process {
+    /// Look whether a round is complete, for about as long as that takes if all are on time.
+    #[inline(always)]
+    fn look(&mut self, gathering: &mut Gathering) -> bool {
+        let looks = if self.crowded { 1 } else { LOOKS };
+        for _ in 0..looks {
+            if self.engine.met(gathering) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
+    }
+}
+
+/// A round in which all give `bytes` bytes, by the quickest way in. `Ok(false)`: this group
+/// cannot meet with so many.
+#[inline(always)]
+fn meet_all(
+    group: GroupId,
+    bytes: usize,
+    gives: &Views,
+    read: impl Fn(&Process, &Gathering, u32, u32),
+) -> Result<bool> {
+    let begun = quick(|process| {
+        let (rank, size) = process.engine.place(group)?;
+        if !process.engine.can_meet(group, bytes) {
+            return None;
+        }
+        let mut gathering = process
+            .engine
+            .meet(group, Need::All, Some(gives.clone()))
+            .ok()?;
+        let met = process.look(&mut gathering);
+        if met {
+            read(process, &gathering, rank, size);
+        }
+        Some((met, gathering))
+    });
+    match begun {
+        Some((true, _)) => Ok(true),
+        Some((false, mut gathering)) => {
+            wait_for(Meeting(&mut gathering))?;
+            let held = enter()?;
+            let (rank, size) = held.engine.place(group).unwrap_or((0, 0));
+            read(&held, &gathering, rank, size);
+            Ok(true)
+        }
+        None => {
+            let (rank, size) = shape(group)?;
+            if !can_meet(group, bytes)? {
+                return Ok(false);
+            }
+            meet(
+                group,
+                Need::All,
+                Some(gives.clone()),
+                |process, gathering| {
+                    read(process, gathering, rank, size);
+                },
+            )?;
+            Ok(true)
+        }
+    }
+}
+
+fn can_meet(group: GroupId, bytes: usize) -> Result<bool> {
+    Ok(enter()?.engine.can_meet(group, bytes))
+}
+
+/// Rank and size.
+fn shape(group: GroupId) -> Result<(u32, u32)> {
+    let held = enter()?;
+    let group = held.engine.group(group)?;
+    Ok((group.rank, group.size()))
+}
+
+fn outcome(handle: Handle) -> Result<()> {
+    match wait_or_forget(handle)?.1 {
+        None => Ok(()),
+        Some(error) => Err(error),
+    }
+}
+
+/// Wait until all members have come.
+#[inline(always)]
+pub fn barrier(group: GroupId) -> Result<()> {
+    if meet_all(group, 0, &Views::none(), |_, _, _, _| ())? {
+        return Ok(());
+    }
+    outcome(start_barrier(group)?)
+}
+
+/// A collective between two: one message, and maybe it went at once.
+struct Pair {
+    peer: Peer,
+    context: u32,
+    tag: i32,
+    done: bool,
+}
+
+/// The broadcast of a group of two, as far as it goes without waiting long.
+#[inline(always)]
+fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
+    quick(|process| {
+        let (rank, size) = process.engine.place(group)?;
+        if size != 2 || root >= 2 {
+            return None;
+        }
+        let (peer, context, tag) = process.engine.pair(group).ok()?;
+        let engine = &mut process.engine;
+        let mut done = false;
+        if rank == root {
+            done = engine.send_now(peer, context, tag, buffer);
+        } else {
+            let looks = if process.crowded { 1 } else { LOOKS };
+            for _ in 0..looks {
+                done = engine.receive_now(peer, context, tag, buffer).is_some();
+                if done || engine.must_start(peer) {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        Some(Pair {
+            peer,
+            context,
+            tag,
+            done,
+        })
+    })
+}
+
+/// The root's bytes to all.
+#[inline(always)]
+pub fn broadcast(group: GroupId, root: u32, buffer: Views) -> Result<()> {
+    let pair = pair_broadcast(group, root, &buffer);
+    if pair.as_ref().is_some_and(|pair| pair.done) {
+        return Ok(());
+    }
+    broadcast_slowly(group, root, buffer, pair)
+}
+
+#[inline(never)]
+fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>) -> Result<()> {
+    let (rank, size) = shape(group)?;
+    if root >= size {
+        return Err(Error::Task(root as i64));
+    }
+    if size == 2 {
+        let mut held = enter()?;
+        let (peer, context, tag) = match pair {
+            Some(pair) => (pair.peer, pair.context, pair.tag),
+            None => held.engine.pair(group)?,
+        };
+        let handle = if rank == root {
+            let mode = Mode::Standard;
+            held.engine.start_send(peer, context, tag, buffer, mode)?
+        } else {
+            let select = Select {
+                context,
+                source: Some(peer),
+                tag: TagSelect::Exactly(tag),
+            };
+            held.engine.start_receive(select, buffer)?
+        };
+        drop(held);
+        return outcome(handle);
+    }
+    let total = buffer.len();
+    if !can_meet(group, total)? {
+        return outcome(start_broadcast(group, root, buffer)?);
+    }
+    if rank == root {
+        return meet(group, Need::Nobody, Some(buffer), |_, _| ());
+    }
+    meet(group, Need::From(root), None, |process, gathering| {
+        let part = Part { offset: 0, total };
+        process.engine.collect(gathering, root, part, &buffer);
+    })
+}
+
+/// Fold what ranks `0 .. upto` posted into `output`, in rank order.
+#[inline(always)]
+fn fold(process: &Process, gathering: &Gathering, upto: u32, output: &Views, what: &Reduction) {
+    let total = what.bytes();
+    let part = Part { offset: 0, total };
+    let mut small = [0u128; 16];
+    let theirs = if total <= size_of_val(&small) {
+        // SAFETY: the array outlives the views, which do not leave this function.
+        unsafe { Views::block(small.as_mut_ptr().cast(), total) }
+    } else {
+        Scratch::new(total).part(0, total)
+    };
+    process.engine.collect(gathering, 0, part, output);
+    for rank in 1..upto {
+        process.engine.collect(gathering, rank, part, &theirs);
+        if what.operator.commutative() {
+            what.operator
+                .apply(what.element, &theirs, output, what.count);
+        } else {
+            what.operator
+                .apply(what.element, output, &theirs, what.count);
+            theirs.copy_to(output);
+        }
+    }
+}
+
+fn check_reduction(what: &Reduction) -> Result<()> {
+    if what.count.checked_mul(what.element.size()).is_none() {
+        return Err(Error::Argument(format!(
+            "{} elements do not fit into memory",
+            what.count
+        )));
+    }
+    if !what.operator.suits(what.element) {
+        return Err(Error::Argument(format!(
+            "the operator is not defined on elements of type {:?}",
+            what.element
+        )));
+    }
+    Ok(())
+}
+
+/// Combine all members' elements; the result to all. `input` and `output` may be the same.
+#[inline(always)]
+pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
+    check_reduction(&what)?;
+    let met = meet_all(
+        group,
+        what.bytes(),
+        &input,
+        |process, gathering, _, size| {
+            fold(process, gathering, size, &output, &what);
+        },
+    )?;
+    if met {
+        return Ok(());
+    }
+    outcome(start_allreduce(group, input, output, what)?)
+}
+
+/// Combine all members' elements; the result to the root.
+pub fn reduce(
+    group: GroupId,
+    root: u32,
+    input: Views,
+    output: Views,
+    what: Reduction,
+) -> Result<()> {
+    check_reduction(&what)?;
+    let (rank, size) = shape(group)?;
+    if root >= size {
+        return Err(Error::Task(root as i64));
+    }
+    if !can_meet(group, what.bytes())? {
+        return outcome(start_reduce(group, root, input, output, what)?);
+    }
+    if rank != root {
+        return meet(group, Need::Nobody, Some(input), |_, _| ());
+    }
+    meet(group, Need::All, Some(input), |process, gathering| {
+        fold(process, gathering, size, &output, &what);
+    })
+}
+
+/// Combine the elements of all ranks up to this one.
+pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
+    check_reduction(&what)?;
+    if can_meet(group, what.bytes())? {
+        let rank = shape(group)?.0;
+        return meet(group, Need::All, Some(input), |process, gathering| {
+            fold(process, gathering, rank + 1, &output, &what);
+        });
+    }
+    outcome(start_scan(group, input, output, what)?)
+}
+
+/// Rounds a larger exchange may take in the hall before messages do it better.
+const ROUNDS: usize = 8;
+
+/// The bytes each member can give in a round when it gives `shares` of them, so that `len` of
+/// each take at most [`ROUNDS`]; `None` if messages do it better.
+fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option<usize>> {
+    // Two exchange a message each, straight from memory to memory.
+    let most = if size == 2 { 1 } else { ROUNDS };
+    let held = enter()?;
+    for count in 1..=most {
+        let each = len.div_ceil(count).max(1);
+        if held.engine.can_meet(group, each * shares) {
+            return Ok(Some(each));
+        }
+    }
+    Ok(None)
+}
+
+/// All members' bytes to all. `None` as input: it lies in its place in the output.
+pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Parts) -> Result<()> {
+    let (rank, size) = shape(group)?;
+    let Parts::Even(len) = parts else {
+        return outcome(start_allgather(group, input, output, &parts)?);
+    };
+    let Some(each) = rounds(group, size, len, 1)? else {
+        return outcome(start_allgather(group, input, output, &parts)?);
+    };
+    let own = parts.cut(&output, rank);
+    let gives = input.clone().unwrap_or_else(|| own.clone());
+    let mut from = 0;
+    loop {
+        let n = each.min(len - from);
+        meet_all(
+            group,
+            n,
+            &gives.part(from, n),
+            |process, gathering, rank, size| {
+                let part = Part {
+                    offset: 0,
+                    total: n,
+                };
+                for other in (0..size).filter(|&other| other != rank) {
+                    let into = parts.cut(&output, other).part(from, n);
+                    process.engine.collect(gathering, other, part, &into);
+                }
+            },
+        )?;
+        from += n;
+        if from >= len {
+            break;
+        }
+    }
+    if let Some(input) = input {
+        input.copy_to(&own);
+    }
+    Ok(())
+}
+
+/// To each member its own bytes from each.
+pub fn alltoall(
+    group: GroupId,
+    input: Views,
+    gives: Parts,
+    output: Views,
+    gets: Parts,
+) -> Result<()> {
+    let (rank, size) = shape(group)?;
+    let (&Parts::Even(len), Parts::Even(_)) = (&gives, &gets) else {
+        return outcome(start_alltoall(group, input, &gives, output, &gets)?);
+    };
+    let Some(each) = rounds(group, size, len, size as usize)? else {
+        return outcome(start_alltoall(group, input, &gives, output, &gets)?);
+    };
+    let mut from = 0;
+    loop {
+        let n = each.min(len - from);
+        let total = n * size as usize;
+        // In each round a piece for everybody.
+        let round = input.pieces(from, n, len, size as usize);
+        meet_all(group, total, &round, |process, gathering, rank, size| {
+            let part = Part {
+                offset: n * rank as usize,
+                total,
+            };
+            for other in (0..size).filter(|&other| other != rank) {
+                let into = gets.cut(&output, other).part(from, n);
+                process.engine.collect(gathering, other, part, &into);
+            }
+        })?;
+        from += n;
+        if from >= len {
+            break;
+        }
+    }
+    gives.cut(&input, rank).copy_to(&gets.cut(&output, rank));
+    Ok(())
+}
+
+/// All members' bytes to the root.
+pub fn gather(
+    group: GroupId,
+    root: u32,
+    input: Option<Views>,
+    output: Views,
+    parts: &Parts,
+) -> Result<()> {
+    outcome(start_gather(group, root, input, output, parts)?)
+}
+
+/// To each member its bytes from the root.
+pub fn scatter(
+    group: GroupId,
+    root: u32,
+    input: Views,
+    parts: &Parts,
+    output: Option<Views>,
+) -> Result<()> {
+    outcome(start_scatter(group, root, input, parts, output)?)
+}
+
+/// Start a barrier.
+pub fn start_barrier(group: GroupId) -> Result<Handle> {
+    enter()?.engine.start_barrier(group)
+}
+
+/// Start a broadcast.
+pub fn start_broadcast(group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
+    enter()?.engine.start_broadcast(group, root, buffer)
+}
+
+/// Start a reduction to the root.
+pub fn start_reduce(
+    group: GroupId,
+    root: u32,
+    input: Views,
+    output: Views,
+    what: Reduction,
+) -> Result<Handle> {
+    check_reduction(&what)?;
+    enter()?
+        .engine
+        .start_reduce(group, root, input, output, what)
+}
+
+/// Start a reduction to all.
+pub fn start_allreduce(
+    group: GroupId,
+    input: Views,
+    output: Views,
+    what: Reduction,
+) -> Result<Handle> {
+    check_reduction(&what)?;
+    enter()?.engine.start_allreduce(group, input, output, what)
+}
+
+/// Start a scan.
+pub fn start_scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<Handle> {
+    check_reduction(&what)?;
+    enter()?.engine.start_scan(group, input, output, what)
+}
+
+/// Start a gathering to all.
+pub fn start_allgather(
+    group: GroupId,
+    input: Option<Views>,
+    output: Views,
+    parts: &Parts,
+) -> Result<Handle> {
+    enter()?.engine.start_allgather(group, input, output, parts)
+}
+
+/// Start a complete exchange.
+pub fn start_alltoall(
+    group: GroupId,
+    input: Views,
+    gives: &Parts,
+    output: Views,
+    gets: &Parts,
+) -> Result<Handle> {
+    enter()?
+        .engine
+        .start_alltoall(group, input, gives, output, gets)
+}
+
+/// Start a gathering to the root.
+pub fn start_gather(
+    group: GroupId,
+    root: u32,
+    input: Option<Views>,
+    output: Views,
+    parts: &Parts,
+) -> Result<Handle> {
+    enter()?
+        .engine
+        .start_gather(group, root, input, output, parts)
+}
+
+/// Start a scattering from the root.
+pub fn start_scatter(
+    group: GroupId,
+    root: u32,
+    input: Views,
+    parts: &Parts,
+    output: Option<Views>,
+) -> Result<Handle> {
+    enter()?
+        .engine
+        .start_scatter(group, root, input, parts, output)
+}

@@ -1,0 +1,71 @@
+//! Errors as sentences, and the path a pair uses.
+
+use regatta_engine::{Error, GroupId, Result};
+use regatta_transport::job::Cause;
+
+use crate::state::{PROCESS, enter};
+
+/// "task 3 (pid 4711)": how a task is named to people.
+fn name(peer: u32) -> String {
+    let guard = PROCESS.lock();
+    match guard.as_ref().map(|process| process.job.pid(peer)) {
+        Some(pid) if pid != 0 => format!("task {peer} (pid {pid})"),
+        _ => format!("task {peer}"),
+    }
+}
+
+fn cause(peer: u32) -> Option<Cause> {
+    PROCESS.lock().as_ref()?.job.cause(peer)
+}
+
+/// What happened, what it means, and what to do.
+pub fn sentence(error: &Error) -> String {
+    match error {
+        Error::Argument(what) => what.clone(),
+        Error::Task(rank) => format!("there is no task with rank or id {rank} in this group"),
+        Error::Tag(tag) => format!("tag {tag} is not a tag: tags are 0 to 2147483647"),
+        Error::Handle(what) => format!(
+            "the {what} handle is stale or was never one: it has been completed, freed, or belongs \
+             to another task"
+        ),
+        Error::Truncated { length, capacity } => format!(
+            "a message of {length} bytes met a buffer of {capacity}; the front was kept and the \
+             rest is gone. Probe for the length first, or give a larger buffer"
+        ),
+        Error::Dead(peer) => match cause(*peer) {
+            Some(cause) => format!("{} {cause}; what depends on it cannot be done", name(*peer)),
+            None => format!(
+                "{} has died; what depends on it cannot be done",
+                name(*peer)
+            ),
+        },
+        Error::Left(peer) => format!(
+            "{} has left (finalize); what depends on it cannot be done",
+            name(*peer)
+        ),
+        Error::Memory(what) => what.clone(),
+        Error::Cycle(members) => {
+            let names: Vec<String> = members.iter().map(|&peer| name(peer)).collect();
+            format!(
+                "blocked senders wait for each other in a circle: {} -> {}; the buffers of all of \
+                 them are full and nobody receives. Receive before sending, or raise REGATTA_BUFFER",
+                names.join(" -> "),
+                names.first().map_or("", String::as_str)
+            )
+        }
+        Error::Cancelled => "the receive was cancelled, or the sender took the message back".into(),
+        Error::Corrupt { peer, what } => format!(
+            "the memory shared with {} is damaged: {what}. It is treated as dead",
+            name(*peer)
+        ),
+        Error::State(what) => (*what).into(),
+        Error::Launcher(what) | Error::Version(what) | Error::System(what) => what.clone(),
+    }
+}
+
+/// Which path messages to a member take, and why.
+pub fn path(group: GroupId, rank: i32) -> Result<String> {
+    let mut held = enter()?;
+    let (peer, _) = held.address(group, rank)?;
+    Ok(held.engine.transport.path(peer))
+}

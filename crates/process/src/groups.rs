@@ -1,0 +1,296 @@
+//! Making groups: the members agree on a context and on the hall they will meet in.
+
+use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Presence, Result, Select, TagSelect};
+use regatta_memory::views::Scratch;
+
+use crate::collective::allgather;
+use crate::message::wait_or_forget;
+use crate::state::enter;
+use regatta_engine::Parts;
+
+/// This task's rank.
+pub fn rank(group: GroupId) -> Result<u32> {
+    Ok(enter()?.engine.group(group)?.rank)
+}
+
+/// How many members.
+pub fn size(group: GroupId) -> Result<u32> {
+    Ok(enter()?.engine.group(group)?.size())
+}
+
+/// Task ids: host 1 in the high bits, index + 1 in the low ones.
+const HOST: u32 = 1 << 18;
+
+/// This task's id.
+pub fn tid() -> Result<u32> {
+    Ok(HOST + enter()?.engine.me() + 1)
+}
+
+/// The id of a member.
+pub fn tid_of(group: GroupId, rank: i32) -> Result<u32> {
+    let (peer, _) = enter()?.address(group, rank)?;
+    Ok(HOST + peer + 1)
+}
+
+/// The rank of a task.
+pub fn rank_of(group: GroupId, tid: i32) -> Result<u32> {
+    let held = enter()?;
+    let group = held.engine.group(group)?;
+    let peer = u32::try_from(tid)
+        .ok()
+        .and_then(|tid| tid.checked_sub(HOST + 1));
+    let rank = peer.and_then(|peer| group.rank_of(peer));
+    rank.ok_or(Error::Task(tid as i64))
+}
+
+/// Forget a group.
+pub fn free(group: GroupId) -> Result<()> {
+    enter()?.engine.free_group(group)
+}
+
+/// Let receives from any source go on without the dead members; returns how many there are.
+pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
+    enter()?.engine.acknowledge(group)
+}
+
+/// All members' words, in rank order.
+fn exchange(group: GroupId, mine: [i64; 3]) -> Result<Vec<[i64; 3]>> {
+    let size = size(group)? as usize;
+    let (input, output) = (Scratch::new(24), Scratch::new(24 * size));
+    let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
+    input.part(0, 24).fill(&bytes);
+    let all = output.part(0, 24 * size);
+    allgather(group, Some(input.part(0, 24)), all.clone(), Parts::Even(24))?;
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word.copy_from_slice(bytes);
+        i64::from_le_bytes(word)
+    };
+    let all = all.to_vec();
+    let rows = all.chunks_exact(24);
+    Ok(rows
+        .map(|row| [word(&row[..8]), word(&row[8..16]), word(&row[16..])])
+        .collect())
+}
+
+/// The same members again, with a context of their own.
+pub fn duplicate(group: GroupId) -> Result<GroupId> {
+    split(group, 0, rank(group)? as i32).map(|made| made.unwrap_or(group))
+}
+
+/// Members with equal colour, by (key, rank). A negative colour joins nothing.
+pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
+    let context = enter()?.engine.next_context() as i64;
+    let words = exchange(group, [colour as i64, key as i64, context])?;
+    let context = words.iter().map(|row| row[2]).max().unwrap_or(2) as u32;
+    let mut chosen: Vec<(i64, u32)> = (0..words.len() as u32)
+        .filter(|&rank| words[rank as usize][0] == colour as i64)
+        .map(|rank| (words[rank as usize][1], rank))
+        .collect();
+    chosen.sort();
+    let me = rank(group)?;
+    let leads = colour >= 0 && chosen.first().is_some_and(|first| first.1 == me);
+    // A hall that cannot be had is the whole group's error: all learn of it.
+    let hall = if leads {
+        enter()?.engine.make_hall(chosen.len() as u32)
+    } else {
+        Ok(0)
+    };
+    let told = hall.as_ref().map_or(-1, |&name| name as i64);
+    let names = exchange(group, [told, 0, 0])?;
+    if colour < 0 {
+        return Ok(None);
+    }
+    let name = chosen
+        .first()
+        .map_or(-1, |first| names[first.1 as usize][0]);
+    if name < 0 {
+        let reason = hall.err();
+        return Err(reason.unwrap_or_else(|| Error::Memory("no hall for the new group".into())));
+    }
+    let mut held = enter()?;
+    let old = held.engine.group(group)?;
+    let peers: Vec<Peer> = chosen
+        .iter()
+        .filter_map(|&(_, rank)| old.peer(rank))
+        .collect();
+    held.engine.add_group(peers, context, name as u64).map(Some)
+}
+
+/// Internal messages of the two functions below: collectives' context, tags beyond theirs.
+const ASSEMBLY: i32 = 0x4000_0000;
+
+fn send_words(to: Peer, context: u32, tag: i32, words: &[u64]) -> Result<()> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let message = Scratch::new(bytes.len()).part(0, bytes.len());
+    message.fill(&bytes);
+    let sent = enter()?
+        .engine
+        .start_send(to, context, tag, message, Mode::Standard)?;
+    finish(sent).map(|_| ())
+}
+
+fn receive_words(from: Peer, context: u32, tag: i32, most: usize) -> Result<Vec<u64>> {
+    let into = Scratch::new(8 * most).part(0, 8 * most);
+    let select = Select {
+        context,
+        source: Some(from),
+        tag: TagSelect::Exactly(tag),
+    };
+    let handle = enter()?.engine.start_receive(select, into.clone())?;
+    let length = finish(handle)?.min(8 * most);
+    let bytes = into.to_vec();
+    let mut word = [0; 8];
+    let words = bytes[..length].chunks_exact(8).map(|chunk| {
+        word.copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    Ok(words.collect())
+}
+
+fn finish(handle: Handle) -> Result<usize> {
+    match wait_or_forget(handle)? {
+        (status, None) => Ok(status.length),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// The members with these ranks, in that order. Only they call.
+pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
+    let held = enter()?;
+    let mut peers = vec![];
+    for &rank in ranks {
+        let peer = held.address(group, rank)?.0;
+        if peers.contains(&peer) {
+            return Err(Error::Argument(format!(
+                "rank {rank} stands twice in the new group"
+            )));
+        }
+        peers.push(peer);
+    }
+    let me = held.engine.me();
+    let context = held.engine.group(group)?.context + 1;
+    let mut next = held.engine.next_context();
+    drop(held);
+    if !peers.contains(&me) {
+        return Err(Error::Argument(
+            "this task is not among the ranks of the new group; only its members call".into(),
+        ));
+    }
+    let leader = peers[0];
+    if me != leader {
+        send_words(leader, context, ASSEMBLY, &[next as u64])?;
+        let words = receive_words(leader, context, ASSEMBLY + 1, 2)?;
+        return match words[..] {
+            [context, hall] => enter()?.engine.add_group(peers, context as u32, hall),
+            [lost] => Err(gone(lost as Peer)),
+            _ => Err(Error::Memory(
+                "no memory for the new group where its first member is".into(),
+            )),
+        };
+    }
+    let mut led = || -> Result<u64> {
+        for &peer in &peers[1..] {
+            let word = receive_words(peer, context, ASSEMBLY, 1)?;
+            next = next.max(word.first().map_or(0, |&word| word as u32));
+        }
+        enter()?.engine.make_hall(peers.len() as u32)
+    };
+    // Whatever came of it, the others wait to hear it.
+    let hall = led();
+    let words = match &hall {
+        Ok(hall) => vec![next as u64, *hall],
+        Err(Error::Dead(peer) | Error::Left(peer) | Error::Corrupt { peer, .. }) => {
+            vec![*peer as u64]
+        }
+        Err(_) => vec![],
+    };
+    for &peer in &peers[1..] {
+        let told = send_words(peer, context, ASSEMBLY + 1, &words);
+        if hall.is_ok() {
+            told?;
+        }
+    }
+    enter()?.engine.add_group(peers, next, hall?)
+}
+
+/// Why nothing can be done with a task that another one has found gone.
+fn gone(peer: Peer) -> Error {
+    match enter().map(|held| held.engine.presence(peer)) {
+        Ok(Presence::Left) => Error::Left(peer),
+        _ => Error::Dead(peer),
+    }
+}
+
+/// The survivors, in rank order. Every survivor calls. The lowest of them leads: it hears from
+/// each that is not dead and tells all of them the list; if it dies, the next one leads.
+pub fn shrink(group: GroupId) -> Result<GroupId> {
+    let held = enter()?;
+    let old = held.engine.group(group)?;
+    let (members, control) = (old.peers(), old.context + 1);
+    let me = held.engine.me();
+    drop(held);
+    let living = |peer: &Peer| -> Result<bool> {
+        let mut held = enter()?;
+        held.engine.progress();
+        Ok(held.engine.presence(*peer) == Presence::Here)
+    };
+    for (turn, &leader) in members.iter().enumerate() {
+        if !living(&leader)? {
+            continue;
+        }
+        let tag = ASSEMBLY + 2 + 2 * turn as i32;
+        let next = enter()?.engine.next_context() as u64;
+        if leader == me {
+            return lead_shrink(&members, me, control, tag, next);
+        }
+        let answer = send_words(leader, control, tag, &[next])
+            .and_then(|_| receive_words(leader, control, tag + 1, members.len() + 2));
+        match answer {
+            Ok(words) if words.len() > 2 => {
+                let peers = words[2..].iter().map(|&peer| peer as Peer).collect();
+                return enter()?.engine.add_group(peers, words[0] as u32, words[1]);
+            }
+            Ok(_) => return Err(Error::State("the leader of the survivors sent no list")),
+            Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::State(
+        "no member of the group is left to lead the survivors",
+    ))
+}
+
+fn lead_shrink(
+    members: &[Peer],
+    me: Peer,
+    control: u32,
+    tag: i32,
+    mut next: u64,
+) -> Result<GroupId> {
+    let mut survivors = vec![];
+    for &peer in members {
+        if peer == me {
+            survivors.push(me);
+            continue;
+        }
+        match receive_words(peer, control, tag, 1) {
+            Ok(word) => {
+                next = next.max(word.first().copied().unwrap_or(0));
+                survivors.push(peer);
+            }
+            Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let hall = enter()?.engine.make_hall(survivors.len() as u32)?;
+    let mut words = vec![next, hall];
+    words.extend(survivors.iter().map(|&peer| peer as u64));
+    for &peer in survivors.iter().filter(|&&peer| peer != me) {
+        match send_words(peer, control, tag + 1, &words) {
+            Ok(()) | Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    enter()?.engine.add_group(survivors, next as u32, hall)
+}

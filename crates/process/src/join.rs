@@ -1,0 +1,154 @@
+//! Becoming a task, and leaving.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use regatta_engine::{Engine, Error, Result, Settings};
+use regatta_transport::job::{Invitation, Job, JobError};
+use regatta_transport::shm::Shm;
+use rustc_hash::FxHashMap;
+
+use crate::state::{PROCESS, Process, enter};
+
+/// Join the job this process was invited to, or become a world of one. A second call does nothing.
+pub fn init() -> Result<()> {
+    let mut place = PROCESS.lock();
+    if place.is_some() {
+        return Ok(());
+    }
+    let settings = settings()?;
+    let (job, rank) = match std::env::var(Invitation::VARIABLE) {
+        Ok(text) => invited(&text)?,
+        Err(_) => alone()?,
+    };
+    let job = Arc::new(job);
+    let shm = Shm::new(job.clone(), rank);
+    *place = Some(Process {
+        size: job.tasks(),
+        crowded: shm.crowded(),
+        engine: Engine::new(shm, settings),
+        job,
+        callbacks: FxHashMap::default(),
+        next_callback: 1,
+    });
+    Ok(())
+}
+
+/// Is this process between init and finalize?
+pub fn is_initialized() -> bool {
+    PROCESS.lock().is_some()
+}
+
+/// Leave in good order. Requests still open are dropped; messages already sent stay readable.
+pub fn finalize() -> Result<()> {
+    let held = enter()?;
+    held.job.leave(held.engine.me());
+    drop(held);
+    crate::notice::stop();
+    // The mapping goes with the last thread that still holds the job.
+    let gone = PROCESS.lock().take();
+    drop(gone);
+    Ok(())
+}
+
+fn join_error(error: JobError) -> Error {
+    match error {
+        JobError::Memory(_) => Error::Memory(error.to_string()),
+        JobError::Version { .. } => Error::Version(error.to_string()),
+        _ => Error::Launcher(error.to_string()),
+    }
+}
+
+fn invited(text: &str) -> Result<(Job, u32)> {
+    let invitation = Invitation::parse(text).map_err(join_error)?;
+    // A duplicate that does not survive exec: a child of this task is not this task.
+    // SAFETY: fcntl on any number is harmless; the result is checked.
+    let fd = unsafe { libc::fcntl(invitation.fd, libc::F_DUPFD_CLOEXEC, 3) };
+    if fd < 0 {
+        let what = format!("descriptor {} is not open", invitation.fd);
+        return Err(join_error(JobError::Invitation(what)));
+    }
+    // SAFETY: just duplicated, so it is ours alone.
+    let owned = unsafe { OwnedFd::from_raw_fd(fd) };
+    let job = Job::join(owned, invitation).map_err(join_error)?;
+    // SAFETY: the inherited descriptor is not used by anybody else in this process; marking it is
+    // harmless if it is.
+    unsafe { libc::fcntl(invitation.fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    Ok((job, invitation.rank))
+}
+
+fn alone() -> Result<(Job, u32)> {
+    if let Some(launcher) = foreign_launcher() {
+        return Err(Error::Launcher(format!(
+            "this task was started by {launcher}, which Regatta cannot speak to yet, as one of \
+             several tasks; alone it would be a world of one, many times over. Start the program \
+             with `regatta run -n N PROGRAM`; or clear {}'s environment to run it alone on purpose",
+            launcher
+        )));
+    }
+    let job = Job::create(1).map_err(join_error)?;
+    job.join_alone().map_err(join_error)?;
+    Ok((job, 0))
+}
+
+/// The launcher that started this process as one task of several, if there is one.
+fn foreign_launcher() -> Option<&'static str> {
+    let many = |name: &str| {
+        let value = std::env::var(name).ok();
+        value
+            .and_then(|n| n.parse::<u32>().ok())
+            .is_some_and(|n| n > 1)
+    };
+    if std::env::var_os("SLURM_STEP_ID").is_some() && many("SLURM_STEP_NUM_TASKS") {
+        return Some("Slurm (srun)");
+    }
+    if many("OMPI_COMM_WORLD_SIZE") {
+        return Some("Open MPI (mpirun)");
+    }
+    if many("PMI_SIZE") {
+        return Some("a PMI launcher (MPICH's or Intel MPI's mpiexec)");
+    }
+    if std::env::var_os("PMIX_RANK").is_some() && many("PMIX_JOB_SIZE") {
+        return Some("a PMIx launcher");
+    }
+    None
+}
+
+fn settings() -> Result<Settings> {
+    let mut settings = Settings::default();
+    if let Ok(text) = std::env::var("REGATTA_BUFFER") {
+        settings.buffer = bytes(&text).ok_or_else(|| {
+            Error::Argument(format!(
+                "REGATTA_BUFFER={text:?} is not a size; write for example 64M or 1G"
+            ))
+        })?;
+    }
+    Ok(settings)
+}
+
+/// A size as people write it.
+fn bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("64M"), Some(64 << 20));
+        assert_eq!(bytes("100"), Some(100));
+        assert_eq!(bytes("1g"), Some(1 << 30));
+        assert_eq!(bytes("x"), None);
+        assert_eq!(bytes(""), None);
+        assert_eq!(bytes("99999999999999999999G"), None);
+    }
+}

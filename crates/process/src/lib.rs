@@ -1,0 +1,44 @@
+//! The one engine of a process.
+//!
+//! The engine is pure; this crate gives it a place (one per process, behind a lock that costs a
+//! single-threaded program next to nothing), a way in ([`join`]), and time: how long to spin, to
+//! yield, and when to sleep ([`mod@wait`]). The interfaces (C, Rust, and later the others) are thin
+//! layers over the calls here, which speak in groups and ranks.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `state` | the process's engine and its lock |
+//! | `wait` | the waiting policy |
+//! | `until` | waiting for a flag of the caller's |
+//! | `message` | sends, receives, probes, completion |
+//! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `groups` | making groups |
+//! | `loan` | messages in place |
+//! | `explain` | errors as sentences; the path a pair uses |
+
+mod collective;
+mod cycle;
+mod explain;
+mod groups;
+mod join;
+mod loan;
+mod message;
+mod notice;
+mod state;
+mod until;
+mod wait;
+
+pub use collective::*;
+pub use explain::{path, sentence};
+pub use groups::*;
+pub use join::{finalize, init, is_initialized};
+pub use loan::*;
+pub use message::*;
+pub use notice::{clear_descriptor, descriptor};
+pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};
+pub use regatta_engine::{Mode, TagSelect};
+pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
+pub use regatta_memory::views::{View, Views};
+pub use state::Callback;
+pub use until::{wait_until, wake};

@@ -1,0 +1,85 @@
+//! Messages in place.
+
+use regatta_engine::{Error, GroupId, Result, Status};
+use regatta_engine::{TagSelect, Transport};
+use regatta_memory::views::Views;
+
+use crate::message::{NONE, probe, receive};
+use crate::state::enter;
+
+/// Borrow shared memory.
+pub fn lend(len: usize) -> Result<Views> {
+    let (_, views) = enter()?.engine.transport.lend(len)?;
+    Ok(views)
+}
+
+fn place_of(address: usize) -> Result<(u64, usize)> {
+    let held = enter()?;
+    let found = held.engine.transport.loan_at(address);
+    found.ok_or_else(|| {
+        Error::Argument(
+            "the address is not the start of a loan this task holds (was it sent or freed?)".into(),
+        )
+    })
+}
+
+/// Hand a loan over as a message of `len` bytes. Does not block.
+pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) -> Result<()> {
+    let (place, size) = place_of(address)?;
+    if len > size {
+        return Err(Error::Argument(format!(
+            "the message of {len} bytes is longer than its loan of {size}"
+        )));
+    }
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let mut held = enter()?;
+    if to == NONE {
+        held.engine.transport.give_back(place);
+        return Ok(());
+    }
+    let (peer, context) = held.address(group, to)?;
+    held.engine.send_loan(peer, context, tag, place, len as u64)
+}
+
+/// Receive a message in place; one that was not lent is copied into a loan. Blocks.
+pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views, Status)> {
+    if from == NONE {
+        return Ok((lend(0)?, Status::EMPTY));
+    }
+    loop {
+        let status = probe(from, tag, group)?;
+        let mut held = enter()?;
+        let select = crate::message::selection(&held, group, from, tag)?;
+        if let Some((status, _, views)) = held.engine.take_loan(&select)? {
+            return Ok((views, held.in_ranks(status)));
+        }
+        // Another thread may have taken it meanwhile.
+        if held.engine.probe(&select)?.is_none() {
+            continue;
+        }
+        let (place, views) = held.engine.transport.lend(status.length)?;
+        drop(held);
+        let received = receive(
+            views.clone(),
+            status.source,
+            TagSelect::Exactly(status.tag),
+            group,
+        );
+        return match received {
+            Ok((status, None)) => Ok((views, status)),
+            Ok((_, Some(error))) | Err(error) => {
+                enter()?.engine.transport.give_back(place);
+                Err(error)
+            }
+        };
+    }
+}
+
+/// Give a loan back.
+pub fn free_loan(address: usize) -> Result<()> {
+    let (place, _) = place_of(address)?;
+    enter()?.engine.transport.give_back(place);
+    Ok(())
+}

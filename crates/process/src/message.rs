@@ -1,0 +1,449 @@
+//! Sends, receives, probes, and completion, in groups and ranks.
+//!
+//! *Rules of small blocking sends and receives whose message can go or is there:* one pass
+//! through the lock, no request, no allocation, no clock, no system call.
+
+use std::time::Duration;
+
+use regatta_engine::{Error, GroupId, Handle, Mode, Result, Select, Status, TagSelect};
+use regatta_memory::views::Views;
+
+use crate::cycle::Cycle;
+pub use crate::state::{ANY, NONE};
+use crate::state::{Callback, Process, enter, quick};
+use crate::wait::{Awaited, wait_for, wake_other_threads};
+
+/// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
+const LOOKS: u32 = 1000;
+
+#[inline(always)]
+fn check_tag(tag: i32) -> Result<()> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    Ok(())
+}
+
+#[inline(always)]
+pub(crate) fn selection(
+    process: &Process,
+    group: GroupId,
+    from: i32,
+    tag: TagSelect,
+) -> Result<Select> {
+    if let TagSelect::Exactly(tag) = tag {
+        check_tag(tag)?;
+    }
+    if from == ANY {
+        return Ok(Select {
+            context: process.engine.group(group)?.context,
+            source: None,
+            tag,
+        });
+    }
+    let (peer, context) = process.address(group, from)?;
+    Ok(Select {
+        context,
+        source: Some(peer),
+        tag,
+    })
+}
+
+/// A tag as callers write it: exact, or any.
+#[inline(always)]
+pub fn tag_select(tag: i32) -> TagSelect {
+    if tag == ANY {
+        TagSelect::Any
+    } else {
+        TagSelect::Exactly(tag)
+    }
+}
+
+/// Send a small message at once. False: nothing has happened; `send` does it or says why not.
+#[inline(always)]
+pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
+    let sent = quick(|process| {
+        let known = tag >= 0 && process.is_world_rank(group, to);
+        (known && process.engine.send_now(to as u32, 0, tag, message)).then_some(())
+    });
+    sent.is_some()
+}
+
+/// Send; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
+#[inline(never)]
+pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
+    let mut held = enter()?;
+    check_tag(tag)?;
+    if to == NONE {
+        return Ok(());
+    }
+    let (peer, context) = held.address(group, to)?;
+    let handle = held.engine.start_send(peer, context, tag, message, mode)?;
+    drop(held);
+    if handle == Handle::SENT {
+        wake_other_threads();
+        return Ok(());
+    }
+    let waited = wait_for(Completion {
+        handle,
+        cycle: Some(Cycle::new(peer)),
+    });
+    match waited {
+        Ok((_, None)) => Ok(()),
+        Ok((_, Some(error))) => Err(error),
+        Err(error) => {
+            enter()?.engine.forget(handle);
+            Err(error)
+        }
+    }
+}
+
+/// Start a send.
+#[inline(never)]
+pub fn start_send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<Handle> {
+    let mut held = enter()?;
+    check_tag(tag)?;
+    if to == NONE {
+        return Ok(Handle::SENT);
+    }
+    let (peer, context) = held.address(group, to)?;
+    let handle = held.engine.start_send(peer, context, tag, message, mode)?;
+    drop(held);
+    if handle == Handle::SENT {
+        wake_other_threads();
+    }
+    Ok(handle)
+}
+
+/// Would a receive with these arguments be accepted?
+pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
+    let held = enter()?;
+    if from != NONE {
+        selection(&held, group, from, tag)?;
+    }
+    Ok(())
+}
+
+/// Receive a small message of this source and tag if it comes soon: its length. `None`: nothing
+/// has happened; `receive` waits for it or says why not.
+#[inline(always)]
+pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
+    quick(|process| {
+        if tag < 0 || !process.is_world_rank(group, from) {
+            return None;
+        }
+        let looks = if process.crowded { 1 } else { LOOKS };
+        for _ in 0..looks {
+            let got = process.engine.receive_now(from as u32, 0, tag, into);
+            if got.is_some() {
+                return got;
+            }
+            if process.engine.must_start(from as u32) {
+                return None;
+            }
+            std::hint::spin_loop();
+        }
+        None
+    })
+}
+
+/// Receive; blocks until a message has come. The error is the operation's own and comes with the
+/// status (a truncated message has arrived, in part).
+#[inline(never)]
+pub fn receive(
+    into: Views,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<(Status, Option<Error>)> {
+    let mut held = enter()?;
+    if from == NONE {
+        return Ok((Status::EMPTY, None));
+    }
+    let select = selection(&held, group, from, tag)?;
+    let handle = held.engine.start_receive(select, into)?;
+    drop(held);
+    wait_or_forget(handle)
+}
+
+/// Receive a small message of this source and tag that has come, as a complete request. `None`:
+/// nothing has happened.
+#[inline(always)]
+pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
+    quick(|process| {
+        if tag < 0 || !process.is_world_rank(group, from) {
+            return None;
+        }
+        process.engine.start_receive_now(from as u32, 0, tag, into)
+    })
+}
+
+/// Start a receive.
+#[inline(never)]
+pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> Result<Handle> {
+    let mut held = enter()?;
+    if from == NONE {
+        return Ok(Handle::SENT);
+    }
+    let select = selection(&held, group, from, tag)?;
+    held.engine.start_receive(select, into)
+}
+
+/// A message that could be received now, without receiving it.
+pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
+    let mut held = enter()?;
+    if from == NONE {
+        return Ok(Some(Status::EMPTY));
+    }
+    let select = selection(&held, group, from, tag)?;
+    held.engine.progress();
+    let found = held.engine.probe(&select)?;
+    Ok(found.map(|status| held.in_ranks(status)))
+}
+
+/// Blocks until there is a message that could be received.
+pub fn probe(from: i32, tag: TagSelect, group: GroupId) -> Result<Status> {
+    if from == NONE {
+        return Ok(Status::EMPTY);
+    }
+    let select = selection(&*enter()?, group, from, tag)?;
+    wait_for(Probe(select))
+}
+
+struct Probe(Select);
+
+impl Awaited for Probe {
+    type Output = Status;
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Status>> {
+        let found = process.engine.probe(&self.0)?;
+        Ok(found.map(|status| process.in_ranks(status)))
+    }
+}
+
+/// A request's completion.
+struct Completion {
+    handle: Handle,
+    /// Sends may be part of a cycle of blocked senders.
+    cycle: Option<Cycle>,
+}
+
+impl Awaited for Completion {
+    type Output = (Status, Option<Error>);
+    const PROGRESSES: bool = true;
+
+    #[inline(always)]
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
+        // Before progress: what the others do about the ring must not make it look as if
+        // nothing had been wrong.
+        if let Some(cycle) = &mut self.cycle
+            && cycle.is_told(process)
+        {
+            return match process.engine.finish(self.handle)? {
+                Some((status, error)) => Ok(Some((process.in_ranks(status), error))),
+                None => Err(cycle.error(process)),
+            };
+        }
+        process.engine.progress();
+        let finished = process.engine.finish(self.handle)?;
+        Ok(finished.map(|(status, error)| (process.in_ranks(status), error)))
+    }
+
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        match &mut self.cycle {
+            Some(cycle) => cycle.check(process, waited),
+            None => buffer_check(process),
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match self.cycle {
+            Some(_) => crate::cycle::LOOK,
+            None => Duration::from_millis(500),
+        }
+    }
+
+    fn announce(&mut self, process: &mut Process, asleep: bool) {
+        if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
+            cycle.awake(process);
+        }
+    }
+}
+
+/// Waiting for a message while the buffer is full of others nobody receives: it may never come.
+fn buffer_check(process: &mut Process) -> Result<()> {
+    if process.engine.buffer_is_full() {
+        return Err(Error::Memory(format!(
+            "{} bytes of messages wait for receives that have not been made, which is the limit \
+             of this task, so the message waited for cannot come in; receive them first, or raise \
+             REGATTA_BUFFER",
+            process.engine.buffered()
+        )));
+    }
+    Ok(())
+}
+
+/// The outcome of a request; blocks until it is complete. The handle is then used up.
+#[inline(always)]
+pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
+    let mut held = enter()?;
+    // An answer is often on its way: look a few times before taking the time of day.
+    let looks = if held.crowded { 1 } else { LOOKS / 10 };
+    for _ in 0..looks {
+        if let Some((status, error)) = held.engine.finish(handle)? {
+            return Ok((held.in_ranks(status), error));
+        }
+        held.engine.progress();
+        if held.engine.has_called() {
+            break;
+        }
+    }
+    let cycle = held.engine.destination(handle).map(Cycle::new);
+    drop(held);
+    wait_for(Completion { handle, cycle })
+}
+
+/// Finish requests that are complete without error, from the first on; how many.
+#[inline(always)]
+pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
+    let settled = quick(|process| {
+        let mut settled = 0;
+        // What is not complete soon is left to the waiting policy.
+        let mut looks = if process.crowded { 0 } else { LOOKS / 10 };
+        for handle in handles {
+            while !process.engine.settle(handle) {
+                if looks == 0 {
+                    return Some(settled);
+                }
+                looks -= 1;
+                process.engine.progress();
+            }
+            settled += 1;
+        }
+        Some(settled)
+    });
+    settled.unwrap_or(0)
+}
+
+/// As `wait`, for blocking calls: after an error of waiting itself the operation must not go on,
+/// because its memory is its caller's again.
+#[inline(always)]
+pub(crate) fn wait_or_forget(handle: Handle) -> Result<(Status, Option<Error>)> {
+    let waited = wait(handle);
+    if waited.is_err() {
+        forget(handle)?;
+    }
+    waited
+}
+
+/// Give an operation up: its memory is not touched again. What has not been sent is not sent, a
+/// receive takes no message, and the other members of a collective wait in vain. Of a stale
+/// handle there is nothing to give up.
+#[cold]
+pub fn forget(handle: Handle) -> Result<()> {
+    enter()?.engine.forget(handle);
+    Ok(())
+}
+
+/// The outcomes of many requests, in their order, each passed to `each`; blocks until all are
+/// complete.
+#[inline(always)]
+pub fn wait_all(
+    handles: impl Iterator<Item = Handle>,
+    mut each: impl FnMut(usize, Status, Option<Error>),
+) -> Result<()> {
+    let mut held = enter()?;
+    for (index, handle) in handles.enumerate() {
+        let outcome = match held.engine.finish(handle)? {
+            Some((status, error)) => (held.in_ranks(status), error),
+            None => {
+                drop(held);
+                let outcome = wait(handle)?;
+                held = enter()?;
+                outcome
+            }
+        };
+        each(index, outcome.0, outcome.1);
+    }
+    Ok(())
+}
+
+/// The outcome of a request if it is complete now; makes progress.
+pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
+    crate::state::progress()?;
+    let mut held = enter()?;
+    let finished = held.engine.finish(handle)?;
+    Ok(finished.map(|(status, error)| (held.in_ranks(status), error)))
+}
+
+/// Are all complete now? Makes progress; consumes nothing.
+pub fn all_done(handles: impl Iterator<Item = Handle>) -> Result<bool> {
+    crate::state::progress()?;
+    let held = enter()?;
+    for handle in handles {
+        if !held.engine.is_done(handle)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+struct AnyOf<'a>(&'a [Option<Handle>]);
+
+impl Awaited for AnyOf<'_> {
+    type Output = usize;
+    const PROGRESSES: bool = true;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<usize>> {
+        process.engine.progress();
+        any_done(process, self.0)
+    }
+
+    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
+        buffer_check(process)
+    }
+}
+
+fn any_done(process: &Process, handles: &[Option<Handle>]) -> Result<Option<usize>> {
+    for (index, handle) in handles.iter().enumerate() {
+        if let Some(handle) = handle
+            && process.engine.is_done(*handle)?
+        {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
+/// Which of these requests is complete; blocks until one is. Consumes nothing.
+pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
+    wait_for(AnyOf(handles))
+}
+
+/// Which of these requests is complete now; makes progress, consumes nothing.
+pub fn test_any(handles: &[Option<Handle>]) -> Result<Option<usize>> {
+    crate::state::progress()?;
+    any_done(&*enter()?, handles)
+}
+
+/// Call back at completion, from a later call of some thread. The handle is then used up.
+pub fn on_complete(handle: Handle, callback: Callback) -> Result<()> {
+    let mut held = enter()?;
+    let number = held.next_callback;
+    held.engine.on_complete(handle, number)?;
+    held.next_callback += 1;
+    held.callbacks.insert(number, callback);
+    Ok(())
+}
+
+/// Cancel a receive that has no message yet; it then completes as cancelled. Also when its
+/// completion calls back.
+pub fn cancel(handle: Handle) -> Result<bool> {
+    enter()?.engine.cancel(handle)
+}
+
+/// Make progress and run callbacks that are due.
+pub fn progress() -> Result<()> {
+    crate::state::progress().map(|_| ())
+}

@@ -1,0 +1,151 @@
+//! A file descriptor that becomes readable when a message may be waiting.
+//!
+//! Senders ring a doorbell, not a descriptor, so that programs that do not ask for one pay
+//! nothing. The first call of [`descriptor`] starts a thread that sleeps on the doorbell and, when
+//! it rings, makes an eventfd readable; it then waits until the descriptor has been cleared.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+
+use regatta_engine::{Error, Result, Transport};
+
+use crate::state::{SLEEPERS, enter};
+
+struct Notice {
+    event: OwnedFd,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// The descriptor is readable and has not been cleared.
+    raised: Mutex<bool>,
+    cleared: Condvar,
+}
+
+static NOTICE: Mutex<Option<Notice>> = Mutex::new(None);
+
+fn system(what: &str) -> Error {
+    Error::System(format!("{what}: {}", std::io::Error::last_os_error()))
+}
+
+/// The descriptor. It belongs to Regatta and is closed by finalize.
+pub fn descriptor() -> Result<RawFd> {
+    let held = enter()?;
+    let (job, me) = (held.job.clone(), held.engine.me());
+    let fencing = held.engine.transport.fencing();
+    drop(held);
+    let mut notice = NOTICE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(notice) = &*notice {
+        return Ok(notice.event.as_raw_fd());
+    }
+    // SAFETY: eventfd makes a descriptor or fails.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if fd < 0 {
+        return Err(system("no event descriptor"));
+    }
+    // SAFETY: just made, ours alone.
+    let event = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
+    let shared = Arc::new(Shared::default());
+    let own = event
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|_| system("no event descriptor"))?;
+    let theirs = shared.clone();
+    let watch = move || {
+        while !theirs.stop.load(Ordering::Acquire) {
+            let mut found = false;
+            SLEEPERS.fetch_add(1, Ordering::SeqCst);
+            job.bell(me).sleep(fencing, None, || {
+                found = theirs.stop.load(Ordering::Acquire) || anything();
+                found
+            });
+            SLEEPERS.fetch_sub(1, Ordering::SeqCst);
+            raise(&own, &theirs);
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("regatta-notice".into())
+        .spawn(watch)
+        .map_err(|error| Error::System(format!("no thread to watch the doorbell: {error}")))?;
+    *notice = Some(Notice {
+        event,
+        shared,
+        thread: Some(thread),
+    });
+    Ok(fd)
+}
+
+/// Is there something a call would find?
+fn anything() -> bool {
+    let Ok(mut held) = enter() else {
+        return true;
+    };
+    let mut cursor = 0;
+    held.engine.transport.next_ready(&mut cursor).is_some() || held.engine.progress()
+}
+
+fn raise(event: &OwnedFd, shared: &Shared) {
+    let mut raised = shared.raised.lock().unwrap_or_else(|p| p.into_inner());
+    *raised = true;
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: eight bytes from the array.
+    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), 8) };
+    while *raised && !shared.stop.load(Ordering::Acquire) {
+        raised = shared
+            .cleared
+            .wait(raised)
+            .unwrap_or_else(|p| p.into_inner());
+    }
+}
+
+/// Make the descriptor unreadable until something new comes. Call it before looking for messages.
+pub fn clear_descriptor() -> Result<()> {
+    drop(enter()?);
+    let notice = NOTICE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some(notice) = &*notice else {
+        return Err(Error::State("no descriptor has been asked for"));
+    };
+    let mut bytes = [0u8; 8];
+    // SAFETY: eight bytes into the array.
+    unsafe { libc::read(notice.event.as_raw_fd(), bytes.as_mut_ptr().cast(), 8) };
+    let mut raised = notice
+        .shared
+        .raised
+        .lock()
+        .unwrap_or_else(|p| p.into_inner());
+    *raised = false;
+    notice.shared.cleared.notify_all();
+    Ok(())
+}
+
+/// End the thread; at finalize.
+pub(crate) fn stop() {
+    let taken = NOTICE.lock().unwrap_or_else(|p| p.into_inner()).take();
+    let Some(mut notice) = taken else { return };
+    notice.shared.stop.store(true, Ordering::Release);
+    {
+        let _raised = notice
+            .shared
+            .raised
+            .lock()
+            .unwrap_or_else(|p| p.into_inner());
+        notice.shared.cleared.notify_all();
+    }
+    if let Ok(held) = enter() {
+        let (job, me) = (held.job.clone(), held.engine.me());
+        drop(held);
+        job.bell(me).wake();
+    }
+    if let Some(thread) = notice.thread.take() {
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,147 @@
+//! The process's engine and its lock.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use regatta_engine::{Engine, Error, GroupId, Peer, Result, Status};
+use regatta_memory::biased::{Biased, Guard};
+use regatta_transport::job::Job;
+use regatta_transport::shm::Shm;
+use rustc_hash::FxHashMap;
+
+/// What a completion callback is told: source as a rank.
+pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
+
+/// Everything a task has.
+pub(crate) struct Process {
+    pub(crate) engine: Engine<Shm>,
+    pub(crate) job: Arc<Job>,
+    pub(crate) size: u32,
+    /// More tasks than cores: a core spent spinning is taken from another task.
+    pub(crate) crowded: bool,
+    pub(crate) callbacks: FxHashMap<u64, Callback>,
+    pub(crate) next_callback: u64,
+}
+
+pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
+
+/// Threads of this process that sleep on its bell.
+pub(crate) static SLEEPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A peer that is nobody.
+pub const NONE: i32 = -2;
+/// Any source, any tag.
+pub const ANY: i32 = -1;
+
+/// The lock, held, with the engine in it.
+pub(crate) struct Held(Guard<'static, Option<Process>>);
+
+impl std::ops::Deref for Held {
+    type Target = Process;
+    #[inline(always)]
+    fn deref(&self) -> &Process {
+        match &*self.0 {
+            Some(process) => process,
+            // `enter` is the only maker of `Held`.
+            None => unreachable!("entered without an engine"),
+        }
+    }
+}
+
+impl std::ops::DerefMut for Held {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Process {
+        match &mut *self.0 {
+            Some(process) => process,
+            None => unreachable!("entered without an engine"),
+        }
+    }
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::State(
+        "Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and \
+         nothing after rg_finalize",
+    )
+}
+
+/// Take the lock; an error outside init .. finalize.
+#[inline(always)]
+pub(crate) fn enter() -> Result<Held> {
+    let guard = PROCESS.lock();
+    if guard.is_none() {
+        return Err(outside());
+    }
+    Ok(Held(guard))
+}
+
+/// Run `work` in the engine if this thread can enter at no cost; `None` sends the caller the
+/// long way round, which also finds out why.
+#[inline(always)]
+pub(crate) fn quick<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R> {
+    PROCESS.quick(|process| process.as_mut().and_then(work))?
+}
+
+impl Process {
+    /// Is this a rank of the world? Then it is the peer's index, and the context is 0.
+    #[inline(always)]
+    pub(crate) fn is_world_rank(&self, group: GroupId, rank: i32) -> bool {
+        group == GroupId::WORLD && (rank as u32) < self.size
+    }
+
+    /// Peer and context of a rank.
+    #[inline(always)]
+    pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
+        if group == GroupId::WORLD && (rank as u32) < self.size {
+            return Ok((rank as u32, 0));
+        }
+        self.address_slowly(group, rank)
+    }
+
+    #[inline(never)]
+    fn address_slowly(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
+        let group = self.engine.group(group)?;
+        let peer = u32::try_from(rank).ok().and_then(|rank| group.peer(rank));
+        Ok((peer.ok_or(Error::Task(rank as i64))?, group.context))
+    }
+
+    /// With its source as a rank of its group.
+    #[inline(always)]
+    pub(crate) fn in_ranks(&self, mut status: Status) -> Status {
+        if status.context >= 2 {
+            status.source = self.engine.rank_in(&status);
+        }
+        status
+    }
+
+    /// Callbacks that are due, to be called without the lock.
+    pub(crate) fn due(&mut self) -> Vec<(Callback, Status, Option<Error>)> {
+        let called = self.engine.take_called();
+        let due = called.into_iter().filter_map(|(number, status, error)| {
+            let callback = self.callbacks.remove(&number)?;
+            Some((callback, self.in_ranks(status), error))
+        });
+        due.collect()
+    }
+}
+
+/// Make progress once and run the callbacks that are due. Says whether anything moved.
+pub fn progress() -> Result<bool> {
+    let mut held = enter()?;
+    let moved = held.engine.progress();
+    let due = if held.engine.has_called() {
+        held.due()
+    } else {
+        Vec::new()
+    };
+    drop(held);
+    let called = !due.is_empty();
+    for (callback, status, error) in due {
+        callback(status, error);
+    }
+    if moved {
+        crate::wait::wake_other_threads();
+    }
+    Ok(moved || called)
+}

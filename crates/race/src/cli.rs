@@ -1,0 +1,317 @@
+//! `regatta race` as a command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+
+use crate::discover::{self, Competitor, Found};
+use crate::plan::{self, Effort, Wishes};
+use crate::results::Results;
+use crate::settings::Family;
+use crate::{compare, prepare, race, reference, report, settings, table};
+
+/// Race Regatta against the message-passing libraries on this machine.
+///
+/// Writes results.json, results.csv and report.html, and prints a table.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Race {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Hold the results of one race against those of another
+    Compare {
+        /// Folder or results.json of the first race
+        a: PathBuf,
+        /// Folder or results.json of the second race
+        b: PathBuf,
+    },
+    /// Get the peers: Open MPI and MPICH from PyPI, MPICH and PVM from the distribution
+    Prepare {
+        /// Folder for peers [default: regatta/peers in the cache folder]
+        #[arg(long, value_name = "DIR")]
+        peers: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Options {
+    /// Suites: primitives, oversubscribed, start, memory [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    suite: Vec<String>,
+    /// Operations, such as one-to-one or broadcast [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    operation: Vec<String>,
+    /// Environments, such as regatta or openmpi [default: all that are here]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    environment: Vec<String>,
+    /// Numbers of tasks [default: 2, 4, 8, 16, 32]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=64))]
+    tasks: Vec<u32>,
+    /// Sizes of messages in bytes [default: 0 to 16 MiB]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    bytes: Vec<u64>,
+    /// What messages cross: only `local`, one host, in this version
+    #[arg(long, value_name = "NAME", default_value = "local", value_parser = ["local"])]
+    network: String,
+    /// At most four minutes
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// At least ten launches per point, each operation in launches of its own
+    #[arg(long)]
+    full: bool,
+    /// Launches per point
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    launches: Option<u32>,
+    /// Milliseconds per point in each launch
+    #[arg(long, value_name = "MS")]
+    budget: Option<f64>,
+    /// Race one environment against itself: every point must end in a tie
+    #[arg(long)]
+    aa: bool,
+    /// Seed of the order of launches [default: the time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Folder for the results [default: results/race-SECONDS]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Folder with peers installed by `regatta race prepare`
+    #[arg(long, value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// Print the results as JSON instead of the table
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Race {
+    /// Run the command.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.action {
+            Some(Action::Compare { a, b }) => compare_files(&a, &b),
+            Some(Action::Prepare { peers }) => {
+                get_peers(&peers.unwrap_or_else(discover::default_peers))
+            }
+            None => self.options.race(),
+        }
+    }
+}
+
+fn compare_files(a: &Path, b: &Path) -> Result<ExitCode> {
+    let (first, second) = (Results::read(a)?, Results::read(b)?);
+    for warning in compare::warnings(&first, &second) {
+        eprintln!("warning: {warning}");
+    }
+    let differences = compare::differences(&first, &second);
+    if differences.is_empty() {
+        bail!("the two races have no point in common: race the same operations, tasks and sizes");
+    }
+    print!(
+        "{}",
+        compare::render(
+            &differences,
+            &a.display().to_string(),
+            &b.display().to_string()
+        )
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get_peers(peers: &Path) -> Result<ExitCode> {
+    let mut missing = 0;
+    for prepared in prepare::prepare(peers) {
+        match prepared.outcome {
+            Ok(done) => println!("{}: {done}", prepared.name),
+            Err(error) => {
+                missing += 1;
+                println!("{}: not here: {error:#}", prepared.name);
+            }
+        }
+    }
+    if missing > 0 {
+        println!("The race runs without {missing} of its peers.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Options {
+    fn race(self) -> Result<ExitCode> {
+        check_names("suite", &self.suite, &plan::SUITES)?;
+        let others = ["join-leave", "idle", "blocked-receive"];
+        check_names(
+            "operation",
+            &self.operation,
+            &[&plan::OPERATIONS[..], &others].concat(),
+        )?;
+        let seed = self.seed.unwrap_or_else(|| now() % 1_000_000);
+        let out = self
+            .out
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(format!("results/race-{}", now())));
+        fs::create_dir_all(&out)
+            .with_context(|| format!("cannot create the folder {}", out.display()))?;
+        let mut found =
+            discover::discover(&self.peers.clone().unwrap_or_else(discover::default_peers));
+        let mut notes = std::mem::take(&mut found.missing);
+        if !self.environment.is_empty() {
+            // Whoever names environments knows which are left out.
+            notes.clear();
+        }
+        let mut competitors = self.choose(found)?;
+        notes.extend(peer_notes(&competitors));
+        let twin = if self.aa {
+            Some(twin(&mut competitors)?)
+        } else {
+            None
+        };
+        let race = race::Race {
+            competitors,
+            wishes: self.wishes(),
+            seed,
+            quiet: self.quiet,
+            notes,
+            command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        };
+        let results = race.run()?;
+        write(&out, &results)?;
+        if self.json {
+            println!("{}", results.to_json());
+        } else {
+            println!("{}", table::render(&results));
+            println!(
+                "results: {}\nreport:  {}",
+                out.join("results.json").display(),
+                out.join("report.html").display()
+            );
+        }
+        Ok(twin.map_or(ExitCode::SUCCESS, |(a, b)| judge_twins(&results, &a, &b)))
+    }
+
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            suites: self.suite.clone(),
+            operations: self.operation.clone(),
+            tasks: self.tasks.clone(),
+            bytes: self.bytes.clone(),
+            effort: match (self.quick, self.full) {
+                (true, _) => Effort::Quick,
+                (_, true) => Effort::Full,
+                _ => Effort::Normal,
+            },
+            launches: self.launches,
+            budget: self.budget,
+        }
+    }
+
+    /// The environments asked for, or all that take part unasked.
+    fn choose(&self, found: Found) -> Result<Vec<Competitor>> {
+        let names: Vec<&str> = found.competitors.iter().map(|c| c.name.as_str()).collect();
+        for asked in &self.environment {
+            if !names.contains(&asked.as_str()) {
+                bail!(
+                    "there is no environment {asked:?} here; found: {}",
+                    names.join(", ")
+                );
+            }
+        }
+        let wanted = |c: &Competitor| match self.environment.as_slice() {
+            [] => !c.on_request || self.full,
+            asked => asked.contains(&c.name),
+        };
+        Ok(found.competitors.into_iter().filter(wanted).collect())
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs())
+}
+
+fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<()> {
+    for name in asked {
+        if !known.contains(&name.as_str()) {
+            bail!(
+                "there is no {what} {name:?}; there are: {}",
+                known.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What a reader must know about the peers that take part.
+fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
+    let note = |c: &Competitor| {
+        let why = settings::takes_part_crowded(c.family).err()?;
+        Some(format!(
+            "{} is not raced with more tasks than processors: it {why}",
+            c.name
+        ))
+    };
+    let mut notes: Vec<String> = competitors.iter().filter_map(note).collect();
+    if competitors.iter().any(|c| c.family == Family::Pvm) {
+        notes.push(
+            "pvm's time to join and leave is without starting its daemon, which runs already"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// Enter the only environment a second time.
+fn twin(competitors: &mut Vec<Competitor>) -> Result<(String, String)> {
+    let [one] = competitors.as_slice() else {
+        bail!("--aa races one environment against itself: name it, like --aa --environment limit");
+    };
+    let again = Competitor {
+        name: format!("{}-again", one.name),
+        ..one.clone()
+    };
+    let names = (one.name.clone(), again.name.clone());
+    competitors.push(again);
+    Ok(names)
+}
+
+/// The verdict goes to stderr, so that --json keeps stdout to itself.
+fn judge_twins(results: &Results, a: &str, b: &str) -> ExitCode {
+    let differences = compare::within(results, a, b);
+    eprintln!(
+        "\nA/A: {a} against itself\n{}",
+        compare::render(&differences, a, b).trim_end()
+    );
+    let (faster, slower, ties) = compare::count(&differences);
+    if ties == 0 || faster + slower > 0 {
+        eprintln!(
+            "A/A failed: this machine is too noisy for this many launches, or the race favours an order."
+        );
+        return ExitCode::FAILURE;
+    }
+    eprintln!("A/A passed: all {ties} points are ties.");
+    ExitCode::SUCCESS
+}
+
+fn write(out: &Path, results: &Results) -> Result<()> {
+    let files = [
+        ("results.json", results.to_json()),
+        ("results.csv", results.to_csv()),
+        ("report.html", report::render(results, &reference::points())),
+        ("picture.svg", report::picture(results)),
+    ];
+    for (name, text) in files {
+        let file = out.join(name);
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}

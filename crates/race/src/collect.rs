@@ -1,0 +1,379 @@
+//! From launches to rows.
+//!
+//! Every launch gives one median per point; a row is the median of those. Launches during which the
+//! machine was faster or slower than in the rest of the race are left out when enough others are
+//! left. That choice looks only at the driver's own measurement of the machine, never at results.
+
+use std::collections::BTreeMap;
+
+use crate::discover::Competitor;
+use crate::plan::{Group, Work};
+use crate::results::{Metric, Row};
+use crate::run::Outcome;
+use crate::{settings, stats};
+
+/// A machine this far from the race's median is another machine.
+pub const UNSTEADY: f64 = 0.25;
+/// Launches of a point that must be left when unsteady ones are left out.
+const ENOUGH: usize = 3;
+
+/// Which point: index of the group (environment, suite, tasks), operation, bytes, metric.
+type Key = (usize, String, u64, Metric);
+
+/// One launch's share of a point.
+struct Share {
+    steady: bool,
+    samples: Vec<f64>,
+}
+
+/// Median of the machine's speed over all launches, ns; 0 where it cannot be measured.
+pub fn usual_line_ns(outcomes: &[Outcome]) -> f64 {
+    let all: Vec<f64> = outcomes
+        .iter()
+        .flat_map(|o| o.line_ns)
+        .filter(|ns| *ns > 0.0)
+        .collect();
+    if all.is_empty() {
+        0.0
+    } else {
+        stats::median(&all)
+    }
+}
+
+/// Was the machine, before and after the launch, what it was for the whole race?
+pub fn steady(outcome: &Outcome, usual: f64) -> bool {
+    usual == 0.0
+        || outcome
+            .line_ns
+            .iter()
+            .all(|ns| (ns / usual - 1.0).abs() <= UNSTEADY)
+}
+
+/// All rows of a race, in the order of groups and operations.
+pub fn rows(groups: &[Group], competitors: &[Competitor], outcomes: &[Outcome]) -> Vec<Row> {
+    let usual = usual_line_ns(outcomes);
+    let mut shares: BTreeMap<Key, Vec<Share>> = BTreeMap::new();
+    for outcome in outcomes {
+        let group = outcome.launch.group;
+        for (operation, bytes, metric, samples) in samples(&groups[group].work, outcome) {
+            let share = Share {
+                // Memory and start-up do not hang on the distance of two cores.
+                steady: steady(outcome, usual) || matches!(groups[group].suite, "start" | "memory"),
+                samples,
+            };
+            shares
+                .entry((group, operation, bytes, metric))
+                .or_default()
+                .push(share);
+        }
+    }
+    let mut rows = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let context = Context {
+            group,
+            competitors,
+            outcomes: of_group(outcomes, index),
+        };
+        for (operation, bytes, metric) in points(&group.work) {
+            let key = (index, operation, bytes, metric);
+            let shares = shares.remove(&key).unwrap_or_default();
+            rows.push(context.row(&key, &shares));
+        }
+    }
+    rows
+}
+
+fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
+    outcomes
+        .iter()
+        .filter(|o| o.launch.group == group)
+        .collect()
+}
+
+fn metric_of(operation: &str) -> Metric {
+    match operation {
+        "one-to-one" => Metric::OneWay,
+        "message-rate" => Metric::Rate,
+        _ => Metric::Time,
+    }
+}
+
+/// The points a group promises.
+fn points(work: &Work) -> Vec<(String, u64, Metric)> {
+    let name = work.operation().to_owned();
+    match work {
+        Work::Points(points) => {
+            let each = |(operation, sizes): &(String, Vec<u64>)| {
+                let metric = metric_of(operation);
+                sizes
+                    .iter()
+                    .map(|bytes| (operation.clone(), *bytes, metric))
+                    .collect::<Vec<_>>()
+            };
+            points.iter().flat_map(each).collect()
+        }
+        Work::JoinLeave => vec![(name, 0, Metric::Time)],
+        Work::IdleMemory => vec![
+            (name.clone(), 0, Metric::Resident),
+            (name, 0, Metric::Share),
+        ],
+        Work::IdleProcessor => vec![(name, 0, Metric::Cpu)],
+    }
+}
+
+/// What one launch gave to which point, in the metric's unit.
+fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
+    let name = work.operation().to_owned();
+    let measured = &outcome.measured;
+    match work {
+        Work::Points(_) => {
+            let convert = |metric, us: &f64| {
+                if metric == Metric::Rate {
+                    1e6 / us
+                } else {
+                    *us
+                }
+            };
+            let each = |point: &crate::output::Point| {
+                let metric = metric_of(&point.operation);
+                let values: Vec<f64> = point
+                    .us
+                    .iter()
+                    .filter(|us| **us > 0.0)
+                    .map(|us| convert(metric, us))
+                    .collect();
+                (point.operation.clone(), point.bytes, metric, values)
+            };
+            measured
+                .output
+                .points
+                .iter()
+                .map(each)
+                .filter(|p| !p.3.is_empty())
+                .collect()
+        }
+        // A job that failed has no honest time.
+        Work::JoinLeave if outcome.failure.is_some() => vec![],
+        Work::JoinLeave => measured
+            .job
+            .map(|s| (name, 0, Metric::Time, vec![s * 1e6]))
+            .into_iter()
+            .collect(),
+        Work::IdleMemory => match measured.memory {
+            Some((resident, share)) => {
+                vec![
+                    (name.clone(), 0, Metric::Resident, vec![resident]),
+                    (name, 0, Metric::Share, vec![share]),
+                ]
+            }
+            None => vec![],
+        },
+        Work::IdleProcessor => measured
+            .processor
+            .map(|p| (name, 0, Metric::Cpu, vec![p]))
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// What rows of one group share.
+struct Context<'a> {
+    group: &'a Group,
+    competitors: &'a [Competitor],
+    outcomes: Vec<&'a Outcome>,
+}
+
+impl Context<'_> {
+    fn row(&self, (_, operation, bytes, metric): &Key, shares: &[Share]) -> Row {
+        let calm: Vec<&Share> = shares.iter().filter(|share| share.steady).collect();
+        let used: Vec<&Share> = if calm.len() >= ENOUGH {
+            calm
+        } else {
+            shares.iter().collect()
+        };
+        let medians: Vec<f64> = used
+            .iter()
+            .map(|share| stats::median(&share.samples))
+            .collect();
+        let all: Vec<f64> = used
+            .iter()
+            .flat_map(|share| share.samples.iter().copied())
+            .collect();
+        let bad_end = if metric.smaller_is_better() {
+            0.99
+        } else {
+            0.01
+        };
+        let measured = !medians.is_empty();
+        Row {
+            suite: self.group.suite.to_owned(),
+            operation: operation.clone(),
+            environment: self.competitors[self.group.competitor].name.clone(),
+            network: "local".to_owned(),
+            tasks: self.group.tasks,
+            bytes: *bytes,
+            metric: *metric,
+            unit: metric.unit().to_owned(),
+            median: if measured {
+                stats::median(&medians)
+            } else {
+                0.0
+            },
+            ci95: if measured {
+                stats::interval(&medians)
+            } else {
+                [0.0; 2]
+            },
+            p99: if measured {
+                stats::quantile(&all, bad_end)
+            } else {
+                0.0
+            },
+            minimum: all.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            samples: all.len() as u64,
+            launches: used.len() as u32,
+            path: self.path(),
+            flags: self.flags(&used, shares.len() - used.len()),
+        }
+    }
+
+    fn path(&self) -> String {
+        let told = self
+            .outcomes
+            .iter()
+            .map(|o| o.measured.output.path.as_str())
+            .find(|path| !path.is_empty());
+        let family = self.competitors[self.group.competitor].family;
+        told.unwrap_or_else(|| settings::path(family, &self.group.settings))
+            .to_owned()
+    }
+
+    fn flags(&self, used: &[&Share], left_out: usize) -> Vec<String> {
+        let mut flags = Vec::new();
+        let failures: Vec<&str> = self
+            .outcomes
+            .iter()
+            .filter_map(|o| o.failure.as_deref())
+            .collect();
+        if let Some(last) = failures.last() {
+            flags.push(format!(
+                "{} of {} launches: {last}",
+                failures.len(),
+                self.outcomes.len()
+            ));
+        }
+        if used.len() < stats::FEW_LAUNCHES {
+            flags.push("few-launches".to_owned());
+        }
+        if used.iter().any(|share| !share.steady) {
+            flags.push("unsteady-machine".to_owned());
+        }
+        if left_out > 0 {
+            flags.push(format!("unsteady-launches-left-out: {left_out}"));
+        }
+        if self.group.suite == "primitives" && self.outcomes.iter().any(|o| not_pinned(o)) {
+            flags.push("not-pinned".to_owned());
+        }
+        flags
+    }
+}
+
+fn not_pinned(outcome: &Outcome) -> bool {
+    let output = &outcome.measured.output;
+    !output.processors.is_empty() && !output.pinned_apart()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Output, Point};
+    use crate::plan::Launch;
+    use crate::run::Measured;
+    use crate::settings::Resolved;
+
+    fn group(operation: &str) -> Group {
+        Group {
+            competitor: 0,
+            suite: "primitives",
+            tasks: 2,
+            work: Work::Points(vec![(operation.to_owned(), vec![8])]),
+            settings: Resolved::default(),
+            launches: 5,
+        }
+    }
+
+    fn outcome(round: u32, operation: &str, us: &[f64], line_ns: f64) -> Outcome {
+        let point = Point {
+            operation: operation.to_owned(),
+            bytes: 8,
+            batch: 1,
+            us: us.to_vec(),
+        };
+        let output = Output {
+            points: vec![point],
+            done: true,
+            ..Output::default()
+        };
+        Outcome {
+            launch: Launch {
+                group: 0,
+                round,
+                seed: 0,
+            },
+            line_ns: [line_ns; 2],
+            measured: Measured {
+                output,
+                ..Measured::default()
+            },
+            failure: None,
+            seconds: 1.0,
+        }
+    }
+
+    fn limit() -> Vec<Competitor> {
+        crate::discover::discover(std::path::Path::new("/nonexistent")).competitors
+    }
+
+    #[test]
+    fn a_row_is_the_median_of_the_launches_medians() {
+        let outcomes: Vec<_> = (1..6)
+            .map(|i| outcome(i, "ring", &[f64::from(i), f64::from(i) + 0.1, 100.0], 50.0))
+            .collect();
+        let rows = rows(&[group("ring")], &limit(), &outcomes);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].median, rows[0].launches, rows[0].samples),
+            (3.1, 5, 15)
+        );
+        assert!(rows[0].flags.is_empty(), "{:?}", rows[0].flags);
+    }
+
+    #[test]
+    fn launches_on_a_changed_machine_are_left_out() {
+        let mut outcomes: Vec<_> = (0..5).map(|i| outcome(i, "ring", &[1.0], 50.0)).collect();
+        outcomes.push(outcome(5, "ring", &[4.0], 200.0));
+        let rows = rows(&[group("ring")], &limit(), &outcomes);
+        assert_eq!((rows[0].launches, rows[0].p99), (5, 1.0));
+        assert_eq!(rows[0].flags, ["unsteady-launches-left-out: 1"]);
+    }
+
+    #[test]
+    fn rates_are_per_second_and_their_bad_end_is_low() {
+        let outcomes: Vec<_> = (0..5)
+            .map(|i| outcome(i, "message-rate", &[0.1, 0.2], 50.0))
+            .collect();
+        let row = rows(&[group("message-rate")], &limit(), &outcomes).remove(0);
+        assert_eq!((row.metric, row.unit.as_str()), (Metric::Rate, "1/s"));
+        assert!(row.p99 < row.median && row.minimum == 5e6, "{row:?}");
+    }
+
+    #[test]
+    fn a_point_that_never_came_is_a_row_that_says_why() {
+        let mut failed = outcome(0, "ring", &[1.0], 50.0);
+        failed.measured.output.points.clear();
+        failed.failure = Some("time-out after 60 s".to_owned());
+        let row = rows(&[group("ring")], &limit(), &[failed]).remove(0);
+        assert!(!row.measured());
+        assert!(row.flags[0].contains("time-out"), "{:?}", row.flags);
+    }
+}

@@ -1,0 +1,170 @@
+//! Two races against each other, point by point.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::results::{Results, Row};
+use crate::stats::{self, Verdict};
+use crate::table;
+
+/// What became of one point between two races (or two environments of one).
+#[derive(Debug, Clone)]
+pub struct Difference<'a> {
+    /// The first race's row.
+    pub a: &'a Row,
+    /// The second race's row.
+    pub b: &'a Row,
+    /// How the second stands against the first.
+    pub verdict: Verdict,
+}
+
+/// All points both races measured.
+pub fn differences<'a>(a: &'a Results, b: &'a Results) -> Vec<Difference<'a>> {
+    let key = |row: &'a Row| (row.environment.as_str(), row.point());
+    let second: BTreeMap<_, _> = b
+        .rows
+        .iter()
+        .filter(|row| row.measured())
+        .map(|row| (key(row), row))
+        .collect();
+    let both = a
+        .rows
+        .iter()
+        .filter(|row| row.measured())
+        .filter_map(|a| Some((a, *second.get(&key(a))?)));
+    both.map(|(a, b)| Difference {
+        a,
+        b,
+        verdict: stats::verdict(b, a),
+    })
+    .collect()
+}
+
+/// Points of one environment against another in the same race.
+pub fn within<'a>(results: &'a Results, a: &str, b: &'a str) -> Vec<Difference<'a>> {
+    let second: BTreeMap<_, _> = results
+        .rows_of(b)
+        .filter(|r| r.measured())
+        .map(|r| (r.point(), r))
+        .collect();
+    let first: Vec<&Row> = results
+        .rows
+        .iter()
+        .filter(|r| r.environment == a && r.measured())
+        .collect();
+    let both = first
+        .into_iter()
+        .filter_map(|a| Some((a, *second.get(&a.point())?)));
+    both.map(|(a, b)| Difference {
+        a,
+        b,
+        verdict: stats::verdict(b, a),
+    })
+    .collect()
+}
+
+/// How many points went which way: faster, slower, tie.
+pub fn count(differences: &[Difference<'_>]) -> (usize, usize, usize) {
+    let number = |verdict| differences.iter().filter(|d| d.verdict == verdict).count();
+    (
+        number(Verdict::Faster),
+        number(Verdict::Slower),
+        number(Verdict::Tie),
+    )
+}
+
+/// A line per point that differs, and the count of all.
+pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
+    let mut text = String::new();
+    for difference in differences.iter().filter(|d| d.verdict != Verdict::Tie) {
+        let Difference { a, b, verdict } = difference;
+        let word = if *verdict == Verdict::Faster {
+            "faster"
+        } else {
+            "slower"
+        };
+        let _ = writeln!(
+            text,
+            "{word}  {:16} {:18} {:3} tasks {:>7} bytes  {:>10} -> {:>10}  {}",
+            b.environment,
+            b.operation,
+            b.tasks,
+            table::size(b.bytes),
+            table::quantity(a.metric, a.median),
+            table::quantity(b.metric, b.median),
+            table::times(stats::ratio(b, a)),
+        );
+    }
+    let (faster, slower, ties) = count(differences);
+    let _ = writeln!(
+        text,
+        "{b} against {a}: {faster} points faster, {slower} slower, {ties} ties"
+    );
+    text
+}
+
+/// Sentences about what makes the comparison less than fair.
+pub fn warnings(a: &Results, b: &Results) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (x, y) = (&a.machine, &b.machine);
+    if (&x.cpu, x.cores) != (&y.cpu, y.cores) {
+        warnings.push(format!(
+            "different machines: {} x {}, and {} x {}",
+            x.cores, x.cpu, y.cores, y.cpu
+        ));
+    }
+    let drift = y.line_ns / x.line_ns;
+    if x.line_ns > 0.0 && y.line_ns > 0.0 && (drift - 1.0).abs() > crate::collect::UNSTEADY {
+        warnings.push(format!(
+            "the machine itself changed: a cache line took {:.0} ns, then {:.0} ns; differences of that size are the machine's",
+            x.line_ns, y.line_ns
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::{results, row};
+
+    #[test]
+    fn a_race_against_itself_is_all_ties() {
+        let race = results(
+            (0..9)
+                .map(|i| row("ring", "openmpi", 2, 1 << i, 0.1 * f64::from(i + 1)))
+                .collect(),
+        );
+        let differences = differences(&race, &race);
+        assert_eq!(count(&differences), (0, 0, 9));
+        assert!(warnings(&race, &race).is_empty());
+    }
+
+    #[test]
+    fn faster_slower_and_missing_points_are_told() {
+        let a = results(vec![
+            row("ring", "x", 2, 8, 1.0),
+            row("ring", "x", 2, 64, 1.0),
+            row("ring", "x", 2, 1, 1.0),
+        ]);
+        let b = results(vec![
+            row("ring", "x", 2, 8, 0.5),
+            row("ring", "x", 2, 64, 2.0),
+        ]);
+        let differences = differences(&a, &b);
+        assert_eq!(count(&differences), (1, 1, 0));
+        let text = render(&differences, "A", "B");
+        assert!(
+            text.contains("faster  x") && text.contains("0.50x") && text.contains("slower  x"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn another_machine_is_warned_of() {
+        let a = results(vec![]);
+        let mut b = results(vec![]);
+        b.machine.cores = 64;
+        assert_eq!(warnings(&a, &b).len(), 1);
+    }
+}

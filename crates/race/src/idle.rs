@@ -1,0 +1,103 @@
+//! What an idle task costs: its memory, and the processor time it takes while blocked.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Process ids of the tasks that wrote themselves into the hold file, by rank.
+pub fn tasks(hold: &Path) -> Vec<(u32, i32)> {
+    let text = fs::read_to_string(hold).unwrap_or_default();
+    let mut tasks: Vec<(u32, i32)> = text
+        .lines()
+        .filter_map(|line| {
+            let (rank, pid) = line.split_once(' ')?;
+            Some((rank.parse().ok()?, pid.parse().ok()?))
+        })
+        .collect();
+    tasks.sort_unstable();
+    tasks
+}
+
+/// Mean memory of the tasks in KiB: resident, and proportional share (a page used by n processes
+/// counts 1/n for each).
+pub fn memory(tasks: &[(u32, i32)]) -> Option<(f64, f64)> {
+    let mut sums = (0.0, 0.0);
+    for (_, pid) in tasks {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        sums.0 += kib(&text, "Rss:")?;
+        sums.1 += kib(&text, "Pss:")?;
+    }
+    let n = tasks.len() as f64;
+    (n > 0.0).then_some((sums.0 / n, sums.1 / n))
+}
+
+fn kib(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// Mean processor time the blocked tasks take, in per cent of one processor, watched for a while.
+/// Task 0 is left out: it waits for the driver, not for a message.
+pub fn processor(tasks: &[(u32, i32)], watch: Duration) -> Option<f64> {
+    let blocked: Vec<i32> = tasks
+        .iter()
+        .filter(|(rank, _)| *rank > 0)
+        .map(|(_, pid)| *pid)
+        .collect();
+    let used = || blocked.iter().map(|pid| used_ns(*pid)).sum::<Option<f64>>();
+    let start = Instant::now();
+    let before = used()?;
+    std::thread::sleep(watch);
+    let after = used()?;
+    let elapsed = start.elapsed().as_secs_f64() * 1e9;
+    (!blocked.is_empty()).then(|| (after - before) / elapsed / blocked.len() as f64 * 100.0)
+}
+
+/// Nanoseconds on a processor, of all threads of a process.
+fn used_ns(pid: i32) -> Option<f64> {
+    let mut total = 0.0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        // A thread may end between the listing and the reading.
+        let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        total += text
+            .split(' ')
+            .next()
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or(0.0);
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_memory() {
+        let (resident, share) = memory(&[(0, std::process::id() as i32)]).unwrap();
+        assert!(resident >= share && share > 0.0, "{resident} {share}");
+    }
+
+    #[test]
+    fn a_sleeping_process_takes_no_processor_time() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let per_cent = processor(
+            &[(0, 1), (1, child.id() as i32)],
+            Duration::from_millis(200),
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(per_cent.unwrap() < 5.0, "{per_cent:?}");
+    }
+
+    #[test]
+    fn the_hold_file_is_read() {
+        let file = std::env::temp_dir().join(format!("regatta-race-hold-{}", std::process::id()));
+        fs::write(&file, "1 200\n0 100\n").unwrap();
+        assert_eq!(tasks(&file), [(0, 100), (1, 200)]);
+        fs::remove_file(&file).unwrap();
+    }
+}

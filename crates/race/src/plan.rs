@@ -1,0 +1,483 @@
+//! What is to be launched, how often, and in which order.
+//!
+//! A *group* is one environment with one number of tasks, the same settings and one list of
+//! operations. Each of its launches is one process tree, and one sample of every point in it. The
+//! order is by rounds: each round launches every group once, shuffled, so that slow changes of the
+//! machine hit all environments alike; within a launch the operations are shuffled too.
+
+use crate::discover::Competitor;
+use crate::settings::{self, Resolved};
+
+/// Sizes of messages, bytes.
+pub const SIZES: [u64; 12] = [
+    0,
+    8,
+    64,
+    256,
+    1 << 10,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+];
+/// Sizes with more than two tasks, bytes.
+pub const SMALL_SIZES: [u64; 2] = [8, 1024];
+/// Numbers of tasks beyond two.
+pub const MANY_TASKS: [u32; 4] = [4, 8, 16, 32];
+/// All operations, in the order they are shown.
+pub const OPERATIONS: [&str; 11] = [
+    "one-to-one",
+    "exchange",
+    "ring",
+    "message-rate",
+    "barrier",
+    "broadcast",
+    "global-sum",
+    "global-max",
+    "concatenation",
+    "complete-exchange",
+    "copy",
+];
+/// Operations that are raced with more than two tasks.
+const MANY_OPERATIONS: [&str; 7] = [
+    "ring",
+    "barrier",
+    "broadcast",
+    "global-sum",
+    "global-max",
+    "concatenation",
+    "complete-exchange",
+];
+/// All suites.
+pub const SUITES: [&str; 4] = ["primitives", "oversubscribed", "start", "memory"];
+/// Blocks for all tasks together may not be larger than this in one task.
+const LARGEST_BUFFER: u64 = 64 << 20;
+
+/// How much time to spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Four minutes.
+    Quick,
+    /// In between.
+    Normal,
+    /// At least ten launches per point, each operation in launches of its own.
+    Full,
+}
+
+/// What the user asked for; empty lists ask for everything.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    /// Names of suites.
+    pub suites: Vec<String>,
+    /// Names of operations.
+    pub operations: Vec<String>,
+    /// Numbers of tasks.
+    pub tasks: Vec<u32>,
+    /// Sizes.
+    pub bytes: Vec<u64>,
+    /// How much time to spend.
+    pub effort: Effort,
+    /// Launches per group, instead of what the effort says.
+    pub launches: Option<u32>,
+    /// Milliseconds per point and launch, instead of what the effort says.
+    pub budget: Option<f64>,
+}
+
+/// What the tasks of a launch do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Measure operations, each with its sizes.
+    Points(Vec<(String, Vec<u64>)>),
+    /// Join and leave; the launcher's time is measured.
+    JoinLeave,
+    /// Be idle; memory is measured.
+    IdleMemory,
+    /// Be blocked in a receive; processor time is measured.
+    IdleProcessor,
+}
+
+/// Launches that differ only in time and luck.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Index of the environment.
+    pub competitor: usize,
+    /// Suite its rows belong to.
+    pub suite: &'static str,
+    /// Number of tasks.
+    pub tasks: u32,
+    /// What they do.
+    pub work: Work,
+    /// With which settings.
+    pub settings: Resolved,
+    /// How many launches.
+    pub launches: u32,
+}
+
+/// One launch to come: a group, and the order of its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Index of the group.
+    pub group: usize,
+    /// Number of the launch within its group, from 0.
+    pub round: u32,
+    /// Seed of the order of operations.
+    pub seed: u64,
+}
+
+/// Milliseconds a point may take in one launch, once it is warm.
+pub fn budget(wishes: &Wishes) -> f64 {
+    wishes.budget.unwrap_or(match wishes.effort {
+        Effort::Quick => 5.0,
+        Effort::Normal => 20.0,
+        Effort::Full => 30.0,
+    })
+}
+
+/// Nine launches are the fewest whose interval leaves out one stray launch at either end. Memory and
+/// idleness hardly vary.
+fn launches(wishes: &Wishes, suite: &str) -> u32 {
+    wishes.launches.unwrap_or(match (wishes.effort, suite) {
+        (Effort::Quick, "memory") => 2,
+        (Effort::Normal, "memory") => 3,
+        (Effort::Full, "memory") => 5,
+        (Effort::Quick, "start") => 7,
+        (Effort::Quick | Effort::Normal, _) => 9,
+        (Effort::Full, _) => 15,
+    })
+}
+
+/// All groups of a race.
+pub fn groups(wishes: &Wishes, competitors: &[Competitor], cores: u32) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for (index, competitor) in competitors.iter().enumerate() {
+        let plan = OnePlan {
+            wishes,
+            competitor,
+            index,
+            cores,
+        };
+        for tasks in plan.task_numbers() {
+            plan.primitives(tasks, &mut groups);
+        }
+        plan.idle_and_start(&mut groups);
+    }
+    groups
+}
+
+/// The plan of one environment.
+struct OnePlan<'a> {
+    wishes: &'a Wishes,
+    competitor: &'a Competitor,
+    index: usize,
+    cores: u32,
+}
+
+impl OnePlan<'_> {
+    fn crowded(&self, tasks: u32) -> bool {
+        tasks > self.cores
+    }
+
+    fn wants_suite(&self, suite: &str) -> bool {
+        self.wishes.suites.is_empty() || self.wishes.suites.iter().any(|s| s == suite)
+    }
+
+    fn task_numbers(&self) -> Vec<u32> {
+        let mut numbers = self.wishes.tasks.clone();
+        if numbers.is_empty() {
+            numbers = std::iter::once(2).chain(MANY_TASKS).collect();
+        }
+        numbers.retain(|&tasks| self.wants_suite(suite_of(self.crowded(tasks))));
+        numbers.retain(|&tasks| {
+            !self.crowded(tasks) || settings::takes_part_crowded(self.competitor.family).is_ok()
+        });
+        numbers
+    }
+
+    fn operations(&self, tasks: u32) -> Vec<&'static str> {
+        let all: &[&'static str] = if tasks == 2 {
+            &OPERATIONS
+        } else {
+            &MANY_OPERATIONS
+        };
+        let wanted = |name: &&str| match self.wishes.operations.as_slice() {
+            // A copy is no message: only the environment that shows limits needs it unasked.
+            [] => *name != "copy" || self.competitor.name == "limit",
+            asked => asked.iter().any(|operation| operation == name),
+        };
+        all.iter().copied().filter(wanted).collect()
+    }
+
+    fn sizes(&self, operation: &str, tasks: u32) -> Vec<u64> {
+        let sizes: &[u64] = match self.wishes.bytes.as_slice() {
+            [] if tasks == 2 => &SIZES,
+            [] => &SMALL_SIZES,
+            asked => asked,
+        };
+        let blocks = match operation {
+            "concatenation" | "complete-exchange" => u64::from(tasks),
+            "message-rate" => 64 * 64,
+            _ => 1,
+        };
+        let smallest = match operation {
+            "barrier" => return vec![0],
+            // An empty message still has to arrive; an empty collective is nothing at all.
+            "one-to-one" | "exchange" | "ring" => 0,
+            _ => 8,
+        };
+        sizes
+            .iter()
+            .copied()
+            .filter(|&bytes| bytes >= smallest && bytes * blocks <= LARGEST_BUFFER)
+            .collect()
+    }
+
+    /// Operations that race with the same settings share launches, except in a full race.
+    fn primitives(&self, tasks: u32, groups: &mut Vec<Group>) {
+        let crowded = self.crowded(tasks);
+        let suite = suite_of(crowded);
+        let first = groups.len();
+        for operation in self.operations(tasks) {
+            let sizes = self.sizes(operation, tasks);
+            if sizes.is_empty() {
+                continue;
+            }
+            let resolved = settings::resolve(
+                self.competitor.family,
+                self.competitor.tuned,
+                operation,
+                crowded,
+            );
+            let point = (operation.to_owned(), sizes);
+            let alike = groups[first..].iter_mut().find(|g| g.settings == resolved);
+            match alike {
+                Some(Group {
+                    work: Work::Points(points),
+                    ..
+                }) if self.wishes.effort != Effort::Full => {
+                    points.push(point);
+                }
+                _ => groups.push(self.group(suite, tasks, Work::Points(vec![point]), resolved)),
+            }
+        }
+    }
+
+    fn idle_and_start(&self, groups: &mut Vec<Group>) {
+        let asked = |operation: &str| {
+            self.wishes.operations.is_empty()
+                || self.wishes.operations.iter().any(|o| o == operation)
+        };
+        let numbers = |usual: &[u32]| match self.wishes.tasks.as_slice() {
+            [] => usual.to_vec(),
+            tasks => tasks.to_vec(),
+        };
+        let mut add = |suite, work: Work, usual: &[u32]| {
+            if !self.wants_suite(suite) || !asked(work.operation()) {
+                return;
+            }
+            for tasks in numbers(usual) {
+                let crowded = self.crowded(tasks);
+                let family = self.competitor.family;
+                let resolved =
+                    settings::resolve(family, self.competitor.tuned, work.operation(), crowded);
+                groups.push(self.group(suite, tasks, work.clone(), resolved));
+            }
+        };
+        add("start", Work::JoinLeave, &[2, 32]);
+        add("memory", Work::IdleMemory, &[32]);
+        add("memory", Work::IdleProcessor, &[2]);
+    }
+
+    fn group(&self, suite: &'static str, tasks: u32, work: Work, settings: Resolved) -> Group {
+        let launches = launches(self.wishes, suite);
+        Group {
+            competitor: self.index,
+            suite,
+            tasks,
+            work,
+            settings,
+            launches,
+        }
+    }
+}
+
+impl Work {
+    /// The operation's name in results; points carry their own.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Work::Points(_) => "points",
+            Work::JoinLeave => "join-leave",
+            Work::IdleMemory => "idle",
+            Work::IdleProcessor => "blocked-receive",
+        }
+    }
+}
+
+fn suite_of(crowded: bool) -> &'static str {
+    if crowded {
+        "oversubscribed"
+    } else {
+        "primitives"
+    }
+}
+
+/// The launches of all groups, in rounds, each shuffled.
+pub fn order(groups: &[Group], seed: u64) -> Vec<Launch> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let rounds = groups.iter().map(|group| group.launches).max().unwrap_or(0);
+    let mut launches = Vec::new();
+    for round in 0..rounds {
+        let mut members: Vec<usize> = (0..groups.len())
+            .filter(|&g| round < groups[g].launches)
+            .collect();
+        random.shuffle(&mut members);
+        launches.extend(members.into_iter().map(|group| Launch {
+            group,
+            round,
+            seed: random.u64(..),
+        }));
+    }
+    launches
+}
+
+/// The points of a launch as the program's arguments, shuffled.
+pub fn arguments(points: &[(String, Vec<u64>)], seed: u64) -> Vec<String> {
+    let mut points = points.to_vec();
+    fastrand::Rng::with_seed(seed).shuffle(&mut points);
+    let text = |sizes: &[u64]| {
+        sizes
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    points
+        .iter()
+        .map(|(operation, sizes)| format!("{operation}={}", text(sizes)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::discover;
+    use std::path::Path;
+
+    fn wishes() -> Wishes {
+        Wishes {
+            suites: vec![],
+            operations: vec![],
+            tasks: vec![],
+            bytes: vec![],
+            effort: Effort::Quick,
+            launches: None,
+            budget: None,
+        }
+    }
+
+    fn limit() -> Vec<Competitor> {
+        let found = discover(Path::new("/nonexistent")).competitors;
+        found.into_iter().filter(|c| c.name == "limit").collect()
+    }
+
+    #[test]
+    fn a_quick_race_covers_every_operation_and_size() {
+        let groups = groups(&wishes(), &limit(), 2);
+        let Some(Group {
+            work: Work::Points(points),
+            ..
+        }) = groups
+            .iter()
+            .find(|g| g.tasks == 2 && g.suite == "primitives")
+        else {
+            panic!("no primitives with two tasks in {groups:?}");
+        };
+        assert_eq!(points.len(), OPERATIONS.len());
+        assert_eq!(points[0], ("one-to-one".to_owned(), SIZES.to_vec()));
+        assert!(
+            groups
+                .iter()
+                .any(|g| g.tasks == 32 && g.suite == "oversubscribed")
+        );
+        assert!(
+            groups
+                .iter()
+                .any(|g| g.work == Work::IdleMemory && g.tasks == 32)
+        );
+    }
+
+    #[test]
+    fn wishes_narrow_the_race() {
+        let wishes = Wishes {
+            operations: vec!["one-to-one".into()],
+            tasks: vec![2],
+            bytes: vec![8, 1024],
+            ..wishes()
+        };
+        let groups = groups(&wishes, &limit(), 2);
+        assert_eq!(groups.len(), 1, "{groups:?}");
+        assert_eq!(
+            groups[0].work,
+            Work::Points(vec![("one-to-one".into(), vec![8, 1024])])
+        );
+    }
+
+    #[test]
+    fn a_full_race_gives_each_operation_its_own_launches() {
+        let wishes = Wishes {
+            effort: Effort::Full,
+            tasks: vec![2],
+            ..wishes()
+        };
+        let groups = groups(&wishes, &limit(), 2);
+        assert!(
+            groups
+                .iter()
+                .all(|g| !matches!(&g.work, Work::Points(points) if points.len() > 1))
+        );
+        assert!(
+            groups
+                .iter()
+                .filter(|g| g.suite == "primitives")
+                .all(|g| g.launches >= 10)
+        );
+    }
+
+    #[test]
+    fn every_round_holds_every_group_once_and_the_seed_gives_the_order() {
+        let groups = groups(&wishes(), &limit(), 2);
+        let launches = order(&groups, 7);
+        assert_eq!(launches, order(&groups, 7));
+        assert_ne!(launches, order(&groups, 8));
+        for (index, group) in groups.iter().enumerate() {
+            assert_eq!(
+                launches.iter().filter(|l| l.group == index).count() as u32,
+                group.launches
+            );
+        }
+        assert!(
+            launches
+                .windows(2)
+                .all(|pair| pair[0].round <= pair[1].round)
+        );
+    }
+
+    #[test]
+    fn buffers_stay_within_bounds() {
+        let wishes = Wishes {
+            bytes: vec![16 << 20],
+            tasks: vec![32],
+            ..wishes()
+        };
+        for group in groups(&wishes, &limit(), 2) {
+            if let Work::Points(points) = group.work {
+                assert!(
+                    points.iter().all(|(name, _)| name != "complete-exchange"),
+                    "{points:?}"
+                );
+            }
+        }
+    }
+}

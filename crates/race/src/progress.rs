@@ -1,0 +1,73 @@
+//! Progress on stderr: a bar in a terminal, a line per group of launches elsewhere.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, stderr};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shows how far the race is.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    groups_seen: BTreeSet<usize>,
+    quiet: bool,
+}
+
+impl Progress {
+    /// For so many launches.
+    pub fn new(launches: usize, quiet: bool) -> Progress {
+        let bar = (!quiet && stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template(
+                "{bar:30} {pos}/{len} launches, {elapsed} gone, {eta} to go  {msg}",
+            );
+            let bar = ProgressBar::new(launches as u64);
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Progress {
+            bar,
+            groups_seen: BTreeSet::new(),
+            quiet,
+        }
+    }
+
+    /// A sentence between launches.
+    pub fn say(&self, sentence: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{sentence}")),
+            None if self.quiet => {}
+            None => eprintln!("{sentence}"),
+        }
+    }
+
+    /// A launch is about to begin.
+    pub fn begin(&self, name: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(name.to_owned());
+        }
+    }
+
+    /// A launch has ended.
+    pub fn end(&mut self, group: usize, name: &str, launches: u32, seconds: f64) {
+        match &self.bar {
+            Some(bar) => bar.inc(1),
+            None if self.quiet => {}
+            None if self.groups_seen.insert(group) => {
+                eprintln!("{name}: first of {launches} launches took {seconds:.2} s")
+            }
+            None => {}
+        }
+    }
+
+    /// More launches than planned.
+    pub fn more(&self, launches: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc_length(launches as u64);
+        }
+    }
+
+    /// The race is over.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

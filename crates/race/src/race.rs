@@ -1,0 +1,349 @@
+//! A whole race: compile, launch in order, launch again what the machine spoiled, make up results.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::build::{self, Sources};
+use crate::discover::{self, Competitor};
+use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
+use crate::progress::Progress;
+use crate::results::{Environment, Results, SCHEMA};
+use crate::run::{Outcome, Runner};
+use crate::speed::Pair;
+use crate::{collect, machine, process, settings, stats};
+
+/// A quick race ends its rounds when this is over; at least [`FEWEST_ROUNDS`] are run.
+const QUICK: Duration = Duration::from_secs(210);
+const FEWEST_ROUNDS: u32 = 3;
+/// A group whose launches failed so often is not launched again.
+const MOST_FAILURES: usize = 2;
+/// Of all launches, the share that may be launched again because the machine had changed.
+const AGAIN: f64 = 0.2;
+/// How long to wait, in all, for the machine to be its usual self again.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// All that defines a race.
+pub struct Race {
+    /// Who takes part.
+    pub competitors: Vec<Competitor>,
+    /// What is raced.
+    pub wishes: Wishes,
+    /// Order of launches.
+    pub seed: u64,
+    /// No progress on stderr.
+    pub quiet: bool,
+    /// Sentences known before the race (what is missing).
+    pub notes: Vec<String>,
+    /// The command line.
+    pub command: String,
+}
+
+/// A launch that takes longer counts as a time-out.
+fn longest_launch(effort: Effort) -> Duration {
+    Duration::from_secs(match effort {
+        Effort::Quick => 40,
+        Effort::Normal => 120,
+        Effort::Full => 600,
+    })
+}
+
+/// Set by the first Ctrl-C, which ends the race with the results so far; the second ends the command.
+fn interrupted_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))?;
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
+
+/// A folder for the time of the race; removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Folder> {
+        let folder = std::env::temp_dir().join(format!("regatta-race-{}", std::process::id()));
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(Folder(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Race {
+    /// Run the race.
+    pub fn run(mut self) -> Result<Results> {
+        process::adopt_orphans();
+        let interrupted = interrupted_flag()?;
+        let started = (SystemTime::now(), Instant::now());
+        let work = Folder::create()?;
+        let programs = self.compile(&work.0)?;
+        let pair = Pair::here();
+        let cores = crate::speed::allowed().len().max(1) as u32;
+        let groups: Vec<Group> = plan::groups(&self.wishes, &self.competitors, cores)
+            .into_iter()
+            .filter(|group| programs[group.competitor].is_some())
+            .collect();
+        let libraries: Vec<String> = self
+            .competitors
+            .iter()
+            .zip(&programs)
+            .map(|(c, program)| {
+                program
+                    .as_deref()
+                    .map_or_else(String::new, |p| build::library_of(p, c))
+            })
+            .collect();
+        let runner = Runner {
+            work: work.0.clone(),
+            competitors: std::mem::take(&mut self.competitors),
+            programs,
+            pair,
+            budget: plan::budget(&self.wishes),
+            limit: longest_launch(self.wishes.effort),
+        };
+        let outcomes = self.launch_all(&runner, &groups, started.1, &interrupted);
+        Ok(self.results(&runner, &groups, &outcomes, &libraries, started))
+    }
+
+    /// A program per environment; a note for each that cannot be had.
+    fn compile(&mut self, work: &Path) -> Result<Vec<Option<PathBuf>>> {
+        let sources = Sources::write(work)?;
+        let mut programs = Vec::new();
+        for competitor in &self.competitors {
+            let program = sources.compile(competitor);
+            if let Err(error) = &program {
+                self.notes
+                    .push(format!("{} does not take part: {error:#}", competitor.name));
+            }
+            programs.push(program.ok());
+        }
+        Ok(programs)
+    }
+
+    fn launch_all(
+        &mut self,
+        runner: &Runner,
+        groups: &[Group],
+        started: Instant,
+        stop: &AtomicBool,
+    ) -> Vec<Outcome> {
+        let order = plan::order(groups, self.seed);
+        let mut progress = Progress::new(order.len(), self.quiet);
+        let mut field = Field {
+            runner,
+            groups,
+            outcomes: Vec::new(),
+            failures: BTreeMap::new(),
+        };
+        for launch in order {
+            let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
+            if late && launch.round >= FEWEST_ROUNDS {
+                self.notes.push(format!(
+                    "time was up after {} rounds of launches",
+                    launch.round
+                ));
+                break;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.notes.push("the race was interrupted".to_owned());
+                break;
+            }
+            field.launch(launch, &mut progress);
+        }
+        if !stop.load(Ordering::Relaxed) {
+            self.repeat(&mut field, &mut progress, started);
+        }
+        progress.finish();
+        field.outcomes
+    }
+
+    /// Launch again, within bounds, what ran while the machine was another one.
+    fn repeat(&mut self, field: &mut Field<'_>, progress: &mut Progress, started: Instant) {
+        let usual = collect::usual_line_ns(&field.outcomes);
+        let spoiled: Vec<Launch> = field
+            .outcomes
+            .iter()
+            .filter(|o| !collect::steady(o, usual))
+            .map(|o| o.launch)
+            .collect();
+        if spoiled.is_empty() {
+            return;
+        }
+        let most = (field.outcomes.len() as f64 * AGAIN).ceil() as usize;
+        progress.more(spoiled.len().min(most));
+        let (mut repeated, mut patience) = (0, PATIENCE);
+        for launch in spoiled.iter().take(most) {
+            let late = self.wishes.effort == Effort::Quick && started.elapsed() > QUICK;
+            if late || !field.await_usual(usual, &mut patience) {
+                break;
+            }
+            field.launch(*launch, progress);
+            repeated += 1;
+        }
+        self.notes.push(format!(
+            "{} launches ran while the machine's speed was more than {:.0} % off its median; {repeated} were launched again",
+            spoiled.len(),
+            collect::UNSTEADY * 100.0
+        ));
+    }
+
+    fn results(
+        self,
+        runner: &Runner,
+        groups: &[Group],
+        outcomes: &[Outcome],
+        libraries: &[String],
+        started: (SystemTime, Instant),
+    ) -> Results {
+        let lines: Vec<f64> = outcomes
+            .iter()
+            .flat_map(|o| o.line_ns)
+            .filter(|ns| *ns > 0.0)
+            .collect();
+        let clocks: Vec<f64> = outcomes
+            .iter()
+            .map(|o| o.measured.output.clock_ns)
+            .filter(|ns| *ns > 0.0)
+            .collect();
+        let known = |value: f64| if value.is_finite() { value } else { 0.0 };
+        let mut machine = machine::describe(&discover::c_compiler());
+        machine.started = started
+            .0
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs());
+        machine.seconds = started.1.elapsed().as_secs_f64();
+        machine.command = self.command;
+        machine.seed = self.seed;
+        machine.clock_ns = known(stats::median(&clocks));
+        machine.line_ns = known(stats::median(&lines));
+        machine.line_ns_range = [
+            known(stats::quantile(&lines, 0.05)),
+            known(stats::quantile(&lines, 0.95)),
+        ];
+        let taking_part = |index: &usize| groups.iter().any(|group| group.competitor == *index);
+        let environments = (0..runner.competitors.len())
+            .filter(taking_part)
+            .map(|index| {
+                environment(
+                    &runner.competitors[index],
+                    &libraries[index],
+                    groups,
+                    outcomes,
+                    index,
+                )
+            })
+            .collect();
+        let rows = collect::rows(groups, &runner.competitors, outcomes);
+        Results {
+            schema: SCHEMA.to_owned(),
+            machine,
+            environments,
+            rows,
+            notes: self.notes,
+        }
+    }
+}
+
+fn environment(
+    competitor: &Competitor,
+    library: &str,
+    groups: &[Group],
+    outcomes: &[Outcome],
+    index: usize,
+) -> Environment {
+    let mine = |o: &&Outcome| {
+        groups[o.launch.group].competitor == index && !o.measured.output.version.is_empty()
+    };
+    let version = outcomes
+        .iter()
+        .find(mine)
+        .map(|o| o.measured.output.version.clone());
+    Environment {
+        name: competitor.name.clone(),
+        version: version.unwrap_or_else(|| "unknown: it was not asked".to_owned()),
+        library: neutral(library),
+        settings: settings::describe(competitor.family, competitor.tuned),
+    }
+}
+
+/// The launches so far.
+struct Field<'a> {
+    runner: &'a Runner,
+    groups: &'a [Group],
+    outcomes: Vec<Outcome>,
+    failures: BTreeMap<usize, usize>,
+}
+
+impl Field<'_> {
+    fn launch(&mut self, launch: Launch, progress: &mut Progress) {
+        let group = &self.groups[launch.group];
+        let name = self.name(group);
+        if self.failures.get(&launch.group).copied().unwrap_or(0) >= MOST_FAILURES {
+            progress.end(launch.group, &name, group.launches, 0.0);
+            return;
+        }
+        progress.begin(&name);
+        let outcome = self.runner.launch(group, launch);
+        if let Some(failure) = &outcome.failure {
+            *self.failures.entry(launch.group).or_default() += 1;
+            progress.say(&format!("{name}: {failure}"));
+        }
+        progress.end(launch.group, &name, group.launches, outcome.seconds);
+        self.outcomes.push(outcome);
+    }
+
+    /// Wait while the machine is not what it usually was; false when patience has run out.
+    fn await_usual(&self, usual: f64, patience: &mut Duration) -> bool {
+        loop {
+            let now = self.runner.line_ns();
+            if usual == 0.0 || (now / usual - 1.0).abs() <= collect::UNSTEADY {
+                return true;
+            }
+            if *patience < LOOK {
+                return false;
+            }
+            *patience -= LOOK;
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn name(&self, group: &Group) -> String {
+        let environment = &self.runner.competitors[group.competitor].name;
+        let what = match &group.work {
+            Work::Points(points) => points
+                .iter()
+                .map(|p| p.0.as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+            work => work.operation().to_owned(),
+        };
+        let tasks = group.tasks;
+        format!("{environment}, {tasks} tasks, {what}")
+    }
+}
+/// A path as it would read on another machine: results are shown to others.
+fn neutral(path: &str) -> String {
+    let from = |prefix: Option<std::path::PathBuf>, instead: &str| {
+        let prefix = prefix?.to_string_lossy().into_owned();
+        let rest = path.strip_prefix(prefix.trim_end_matches('/'))?;
+        (prefix.len() > 1 && rest.starts_with('/')).then(|| format!("{instead}{rest}"))
+    };
+    from(std::env::current_dir().ok(), ".")
+        .or_else(|| from(std::env::var_os("HOME").map(Into::into), "~"))
+        .unwrap_or_else(|| path.to_owned())
+}

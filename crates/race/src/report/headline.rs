@@ -1,0 +1,236 @@
+//! The headlines: the points of the race a reader asks for first, and how ours stands at each.
+//!
+//! A headline is stated only if it was measured; [`crate::stats::verdict`] says who is ahead.
+
+use super::looks::{LIMIT, OURS, is_peer};
+use crate::results::{Metric, Results, Row};
+use crate::stats::{Verdict, ratio, verdict};
+
+/// Operations and sizes asked for on two tasks.
+const PAIRS: [(&str, &[u64]); 9] = [
+    (
+        "one-to-one",
+        &[
+            8,
+            1 << 10,
+            4 << 10,
+            16 << 10,
+            64 << 10,
+            1 << 20,
+            4 << 20,
+            16 << 20,
+        ],
+    ),
+    ("message-rate", &[8]),
+    ("barrier", &[0]),
+    ("global-sum", &[8]),
+    ("broadcast", &[1 << 10, 64 << 10]),
+    ("concatenation", &[1 << 10, 64 << 10]),
+    ("complete-exchange", &[1 << 10, 64 << 10]),
+    ("exchange", &[8]),
+    ("ring", &[8]),
+];
+
+/// Operations asked for at the largest number of tasks raced; the size is the smallest there is.
+const CROWDS: [&str; 3] = ["barrier", "global-sum", "ring"];
+
+/// Suites of which every point is a headline.
+const WHOLE_SUITES: [&str; 2] = ["start", "memory"];
+
+/// A verdict in one word, as fits the metric: memory is not fast.
+pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
+    let speed = matches!(metric, Metric::OneWay | Metric::Time | Metric::Rate);
+    match verdict {
+        Verdict::Faster if speed => "faster",
+        Verdict::Faster => "less",
+        Verdict::Tie => "tie",
+        Verdict::Slower if speed => "slower",
+        Verdict::Slower => "more",
+    }
+}
+
+/// One headline: the rows of one point.
+#[derive(Debug, Clone)]
+pub struct Headline<'a> {
+    /// Our row.
+    pub ours: &'a Row,
+    /// The best peer's, if one was measured.
+    pub best: Option<&'a Row>,
+    /// What the hardware allows, if that was measured.
+    pub limit: Option<&'a Row>,
+}
+
+impl<'a> Headline<'a> {
+    /// All headlines of a race, in the order in which a reader asks for them.
+    pub fn all(results: &'a Results) -> Vec<Headline<'a>> {
+        let mut ours: Vec<&Row> = Vec::new();
+        let mut add = |row: Option<&'a Row>| {
+            if let Some(row) = row
+                && !ours.iter().any(|other| other.point() == row.point())
+            {
+                ours.push(row);
+            }
+        };
+        let of_operation = |operation: &'static str| {
+            results
+                .rows
+                .iter()
+                .filter(move |row| row.environment == OURS && row.operation == operation)
+        };
+        for (operation, sizes) in PAIRS {
+            for size in sizes {
+                add(of_operation(operation).find(|row| row.tasks == 2 && row.bytes == *size));
+            }
+        }
+        for operation in CROWDS {
+            let most = of_operation(operation).map(|row| row.tasks).max();
+            add(of_operation(operation)
+                .filter(|row| Some(row.tasks) == most)
+                .min_by_key(|row| row.bytes));
+        }
+        for suite in WHOLE_SUITES {
+            results
+                .rows
+                .iter()
+                .filter(|row| row.environment == OURS && row.suite == suite)
+                .for_each(|row| add(Some(row)));
+        }
+        ours.into_iter()
+            .map(|ours| Headline::of(results, ours))
+            .collect()
+    }
+
+    fn of(results: &'a Results, ours: &'a Row) -> Headline<'a> {
+        let beside = || {
+            let same = move |row: &&Row| row.point() == ours.point() && row.measured();
+            results.rows.iter().filter(same)
+        };
+        let better = |a: &&Row, b: &&Row| {
+            let order = a.median.total_cmp(&b.median);
+            if ours.metric.smaller_is_better() {
+                order
+            } else {
+                order.reverse()
+            }
+        };
+        Headline {
+            ours,
+            best: beside()
+                .filter(|row| is_peer(results, &row.environment))
+                .min_by(better),
+            // No hardware limits how little of a processor a blocked task needs.
+            limit: beside().find(|row| row.environment == LIMIT && row.metric != Metric::Cpu),
+        }
+    }
+
+    /// How ours stands against the best peer; none if either is missing.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.best
+            .filter(|_| self.ours.measured())
+            .map(|best| verdict(self.ours, best))
+    }
+
+    /// Ours over another's, below 1 where ours is better; none if either is missing.
+    pub fn ratio(&self, other: Option<&Row>) -> Option<f64> {
+        let other = other.filter(|other| self.ours.measured() && other.median > 0.0)?;
+        Some(ratio(self.ours, other)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+    }
+
+    /// The least and the largest ratio within both confidence intervals.
+    pub fn ratio_range(&self, other: &Row) -> Option<[f64; 2]> {
+        let at = |ours: f64, theirs: f64| {
+            let end = |row: &Row, median: f64| Row {
+                median,
+                ..row.clone()
+            };
+            ratio(&end(self.ours, ours), &end(other, theirs))
+        };
+        let [low, high] = self.ours.ci95;
+        let mut ends = [at(low, other.ci95[1]), at(high, other.ci95[0])];
+        ends.sort_by(f64::total_cmp);
+        Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite() && *end >= 0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn memory_is_not_fast() {
+        assert_eq!(word(Verdict::Faster, Metric::Share), "less");
+        assert_eq!(word(Verdict::Slower, Metric::Time), "slower");
+    }
+
+    #[test]
+    fn the_best_peer_is_neither_ours_nor_the_limit() {
+        let results = sample::results();
+        let headlines = Headline::all(&results);
+        assert!(headlines.len() > 15, "only {} headlines", headlines.len());
+        for headline in &headlines {
+            let best = headline.best.expect("the sample has peers everywhere");
+            assert!(
+                !best.environment.starts_with(OURS) && best.environment != LIMIT,
+                "{best:?}"
+            );
+        }
+        assert_eq!(
+            headlines[0].best.map(|row| row.environment.as_str()),
+            Some("openmpi")
+        );
+        let rate = headlines
+            .iter()
+            .find(|h| h.ours.metric == Metric::Rate)
+            .expect("the sample has a rate");
+        assert_eq!(rate.verdict(), Some(Verdict::Faster));
+    }
+
+    #[test]
+    fn a_race_of_regatta_against_itself_has_a_peer() {
+        let mut results = sample::results();
+        results.rows.retain(|row| row.environment == OURS);
+        let again: Vec<Row> = results
+            .rows
+            .iter()
+            .map(|row| Row {
+                environment: "regatta-again".into(),
+                ..row.clone()
+            })
+            .collect();
+        results.rows.extend(again);
+        let headlines = Headline::all(&results);
+        assert!(
+            headlines
+                .iter()
+                .all(|headline| headline.verdict() == Some(Verdict::Tie))
+        );
+    }
+
+    #[test]
+    fn the_range_of_a_ratio_holds_it() {
+        let results = sample::results();
+        for headline in Headline::all(&results) {
+            let best = headline.best.expect("the sample has peers everywhere");
+            if let Some(ratio) = headline.ratio(Some(best)) {
+                let [low, high] = headline.ratio_range(best).expect("both are measured");
+                assert!(low < ratio && ratio < high, "{low} {ratio} {high}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_row_has_no_verdict() {
+        let mut results = sample::results();
+        results
+            .rows
+            .iter_mut()
+            .filter(|row| row.environment == OURS)
+            .for_each(|row| row.launches = 0);
+        assert!(
+            Headline::all(&results)
+                .iter()
+                .all(|headline| headline.verdict().is_none())
+        );
+    }
+}

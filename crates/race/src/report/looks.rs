@@ -1,0 +1,156 @@
+//! How an environment looks: one name, colour and mark, the same in every plot and every race.
+//!
+//! Colours keep a contrast of 3:1 on white and on near-black, and stay apart for the three common
+//! kinds of colour blindness; marks differ too, so that no reader depends on colour.
+
+use plotly::common::MarkerSymbol;
+
+use crate::results::Results;
+use crate::table;
+
+/// The environment whose standing the report states.
+pub const OURS: &str = "regatta";
+/// What the hardware allows.
+pub const LIMIT: &str = "limit";
+/// The papers' points.
+pub const THEN: &str = "#8b929b";
+
+/// How one environment is drawn.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Its name in result files.
+    pub name: String,
+    /// Its name for readers.
+    pub label: String,
+    /// `#rrggbb`.
+    pub color: &'static str,
+    /// Mark of its points.
+    pub symbol: MarkerSymbol,
+}
+
+type Known = (&'static str, &'static str, &'static str);
+
+const KNOWN: [Known; 13] = [
+    (OURS, "Regatta", "#0d7fe0"),
+    ("openmpi", "Open MPI", "#dd6416"),
+    ("mpich", "MPICH", "#25935f"),
+    ("mpich-debian", "MPICH (Debian)", "#0f758a"),
+    ("pvm", "PVM", "#b16eb9"),
+    (LIMIT, "limit", "#7d858f"),
+    ("openmpi-default", "Open MPI as it comes", "#9a7350"),
+    ("mpich-default", "MPICH as it comes", "#8d9410"),
+    ("regatta-again", "Regatta again", "#c9477a"),
+    ("regatta-pvm", "Regatta as PVM", "#6f7de8"),
+    ("regatta-nx", "Regatta as NX", "#4c9fd6"),
+    ("regatta-express", "Regatta as Express", "#3a9aa5"),
+    ("regatta-mpi", "Regatta as MPI", "#5a6bb5"),
+];
+
+/// For environments without a colour of their own, in order of appearance.
+const SPARE: [&str; 4] = ["#2aa3b8", "#a05fd0", "#b8860b", "#d0587a"];
+
+/// The looks of everyone in `results`: ours first, peers as they come, `limit` last.
+pub fn looks(results: &Results) -> Vec<Look> {
+    let mut names: Vec<&str> = Vec::new();
+    let stated = results.environments.iter().map(|e| e.name.as_str());
+    for name in stated.chain(results.rows.iter().map(|row| row.environment.as_str())) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.sort_by_key(|name| (*name == LIMIT, !name.starts_with(OURS), *name != OURS));
+    let mut spare = SPARE.iter().cycle();
+    names.iter().map(|name| look(name, &mut spare)).collect()
+}
+
+fn look<'a>(name: &str, spare: &mut impl Iterator<Item = &'a &'static str>) -> Look {
+    let known = KNOWN.iter().find(|known| known.0 == name);
+    let color = known
+        .map(|known| known.2)
+        .or_else(|| spare.next().copied())
+        .unwrap_or(SPARE[0]);
+    Look {
+        name: name.to_owned(),
+        label: label(name),
+        color,
+        symbol: symbol(name),
+    }
+}
+
+fn symbol(name: &str) -> MarkerSymbol {
+    match name {
+        "openmpi" => MarkerSymbol::Square,
+        "openmpi-default" => MarkerSymbol::SquareOpen,
+        "mpich" => MarkerSymbol::Diamond,
+        "mpich-default" => MarkerSymbol::DiamondOpen,
+        "mpich-debian" => MarkerSymbol::Cross,
+        "pvm" => MarkerSymbol::TriangleUp,
+        LIMIT => MarkerSymbol::TriangleDown,
+        name if name.starts_with(OURS) => MarkerSymbol::Circle,
+        _ => MarkerSymbol::Pentagon,
+    }
+}
+
+/// Is `name` a peer of ours? In a race of Regatta against itself, its other entries are.
+pub fn is_peer(results: &Results, name: &str) -> bool {
+    let alone = || {
+        !results
+            .rows
+            .iter()
+            .any(|row| table::is_peer(&row.environment))
+    };
+    table::is_peer(name) || (name != OURS && name.starts_with(OURS) && alone())
+}
+
+/// The name of an environment with its version: `Open MPI 5.0.11`.
+pub fn full_name(results: &Results, name: &str) -> String {
+    let version = results
+        .environments
+        .iter()
+        .find(|e| e.name == name)
+        .and_then(|e| short(&e.version));
+    match version {
+        Some(version) if name != LIMIT => format!("{} {version}", label(name)),
+        _ => label(name),
+    }
+}
+
+/// The number in what a library says of its version, which may be a paragraph.
+pub fn short(version: &str) -> Option<&str> {
+    let mut words = version.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let number = |word: &str| {
+        let word = word.trim_start_matches('v');
+        word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
+    };
+    words
+        .find(|word| number(word))
+        .map(|word| word.trim_start_matches('v').trim_end_matches('.'))
+}
+
+/// The name of an environment for readers.
+pub fn label(name: &str) -> String {
+    KNOWN
+        .iter()
+        .find(|known| known.0 == name)
+        .map_or_else(|| name.to_owned(), |known| known.1.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_found_in_a_paragraph() {
+        let long = "Open MPI v5.0.11, package: Open MPI user@localhost Distribution, ident: 5.0.11, repo rev: v5.0.11rc1";
+        for (text, version) in [
+            (long, Some("5.0.11")),
+            ("MPICH Version:\t4.0.2", Some("4.0.2")),
+            ("PVM 3.4.6", Some("3.4.6")),
+            ("0.1.0", Some("0.1.0")),
+            ("shared memory, no library.", None),
+            ("", None),
+        ] {
+            assert_eq!(short(text), version, "{text}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Which plots a race gives: pure selection of rows, no drawing.
+//!
+//! A [`Figure`] is one plot of the page; where an operation was raced with several numbers of
+//! tasks or several sizes, it has one [`Panel`] for each, of which the reader sees one at a time.
+
+use std::collections::BTreeSet;
+
+use crate::reference::Point;
+use crate::results::{Metric, Results, Row};
+
+/// The order of operations on the page; others follow by name.
+const ORDER: [&str; 10] = [
+    "one-to-one",
+    "message-rate",
+    "exchange",
+    "ring",
+    "barrier",
+    "global-sum",
+    "global-max",
+    "broadcast",
+    "concatenation",
+    "complete-exchange",
+];
+
+/// A curve over sizes needs this many of them.
+const CURVE: usize = 3;
+
+/// What a panel runs over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// Sizes of messages, as curves.
+    Bytes,
+    /// Numbers of tasks, as bars: nothing lies between two numbers of tasks.
+    Tasks,
+}
+
+/// What a panel shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// The rows' own values.
+    Measured(Metric),
+    /// GB/s, from one-way times.
+    Bandwidth,
+}
+
+/// One plot.
+#[derive(Debug)]
+pub struct Figure<'a> {
+    /// Name of the operation.
+    pub operation: &'a str,
+    /// Network it was raced on.
+    pub network: &'a str,
+    /// What it runs over.
+    pub over: Over,
+    /// What it shows.
+    pub quantity: Quantity,
+    /// At least one.
+    pub panels: Vec<Panel<'a>>,
+}
+
+/// One choice within a plot.
+#[derive(Debug)]
+pub struct Panel<'a> {
+    /// Over bytes: the number of tasks; over tasks: the size.
+    pub fixed: u64,
+    /// Measured rows only.
+    pub rows: Vec<&'a Row>,
+}
+
+/// All plots of a race, in the order of the page.
+pub fn figures(results: &Results) -> Vec<Figure<'_>> {
+    let rows: Vec<&Row> = results.rows.iter().filter(|row| row.measured()).collect();
+    let mut kinds: Vec<(&str, &str, Metric)> = rows
+        .iter()
+        .map(|row| (row.operation.as_str(), row.network.as_str(), row.metric))
+        .collect();
+    kinds.sort_by_key(|kind| (place(&rows, kind.0), *kind));
+    kinds.dedup();
+    let mut out = Vec::new();
+    for (operation, network, metric) in kinds {
+        let of_kind: Vec<&Row> = rows
+            .iter()
+            .copied()
+            .filter(|row| {
+                (row.operation.as_str(), row.network.as_str(), row.metric)
+                    == (operation, network, metric)
+            })
+            .collect();
+        let figure = |over, quantity, panels| Figure {
+            operation,
+            network,
+            over,
+            quantity,
+            panels,
+        };
+        let curves = over_bytes(&of_kind);
+        let bars = over_tasks(&of_kind, &curves);
+        if metric == Metric::OneWay && !curves.is_empty() {
+            let fast = over_bytes(
+                &of_kind
+                    .iter()
+                    .copied()
+                    .filter(|row| row.bytes > 0)
+                    .collect::<Vec<_>>(),
+            );
+            out.push(figure(Over::Bytes, Quantity::Measured(metric), curves));
+            out.extend((!fast.is_empty()).then(|| figure(Over::Bytes, Quantity::Bandwidth, fast)));
+        } else if !curves.is_empty() {
+            out.push(figure(Over::Bytes, Quantity::Measured(metric), curves));
+        }
+        if !bars.is_empty() {
+            out.push(figure(Over::Tasks, Quantity::Measured(metric), bars));
+        }
+    }
+    out
+}
+
+/// Known primitives in their order, then others, then what is not a primitive.
+fn place(rows: &[&Row], operation: &str) -> usize {
+    let other = |row: &&&Row| {
+        row.operation == operation && matches!(row.suite.as_str(), "start" | "memory")
+    };
+    let last = ORDER.len() + usize::from(rows.iter().any(|row| other(&row)));
+    ORDER
+        .iter()
+        .position(|name| *name == operation)
+        .unwrap_or(last)
+}
+
+fn over_bytes<'a>(rows: &[&'a Row]) -> Vec<Panel<'a>> {
+    let tasks: BTreeSet<u32> = rows.iter().map(|row| row.tasks).collect();
+    let panel = |tasks: u32| Panel {
+        fixed: tasks.into(),
+        rows: rows
+            .iter()
+            .copied()
+            .filter(|row| row.tasks == tasks)
+            .collect(),
+    };
+    tasks
+        .into_iter()
+        .map(panel)
+        .filter(|panel| distinct(&panel.rows, |row| row.bytes) >= CURVE)
+        .collect()
+}
+
+/// Sizes raced with several numbers of tasks, and whatever no curve shows.
+fn over_tasks<'a>(rows: &[&'a Row], curves: &[Panel]) -> Vec<Panel<'a>> {
+    let shown = |row: &Row| {
+        curves
+            .iter()
+            .any(|panel| panel.fixed == u64::from(row.tasks))
+    };
+    let sizes: BTreeSet<u64> = rows.iter().map(|row| row.bytes).collect();
+    let panel = |bytes: u64| Panel {
+        fixed: bytes,
+        rows: rows
+            .iter()
+            .copied()
+            .filter(|row| row.bytes == bytes)
+            .collect(),
+    };
+    let wanted = |panel: &Panel| {
+        distinct(&panel.rows, |row| row.tasks.into()) > 1
+            || panel.rows.iter().any(|row| !shown(row))
+    };
+    sizes.into_iter().map(panel).filter(wanted).collect()
+}
+
+fn distinct(rows: &[&Row], key: impl Fn(&Row) -> u64) -> usize {
+    rows.iter()
+        .map(|row| key(row))
+        .collect::<BTreeSet<u64>>()
+        .len()
+}
+
+impl Figure<'_> {
+    /// Heading of the plot.
+    pub fn title(&self) -> String {
+        let mut name = super::text::heading(self.operation);
+        if self.network != "local" {
+            name = format!("{name} over {}", self.network);
+        }
+        match (self.quantity, self.over) {
+            (Quantity::Bandwidth, _) => format!("{name}: bandwidth"),
+            (Quantity::Measured(Metric::Rate), _) => name,
+            (Quantity::Measured(metric), Over::Tasks)
+                if self.panels.iter().any(|panel| panel.fixed > 0) =>
+            {
+                format!("{name}: {} over tasks", noun(metric))
+            }
+            (Quantity::Measured(metric), _) => format!("{name}: {}", noun(metric)),
+        }
+    }
+
+    /// What a reader chooses a panel by.
+    pub fn choice(&self, panel: &Panel) -> String {
+        match self.over {
+            Over::Bytes => super::text::count(panel.fixed, "task"),
+            Over::Tasks => super::text::bytes(panel.fixed),
+        }
+    }
+
+    /// Title of the vertical axis, with the unit.
+    pub fn axis(&self) -> String {
+        match self.quantity {
+            Quantity::Bandwidth => "bandwidth, GB/s".into(),
+            Quantity::Measured(Metric::Rate) => "messages per second".into(),
+            Quantity::Measured(metric) => format!("{}, {}", noun(metric), metric.unit()),
+        }
+    }
+
+    /// The value a row has in this plot, with its interval.
+    pub fn value(&self, row: &Row) -> (f64, [f64; 2]) {
+        match self.quantity {
+            Quantity::Measured(_) => (row.median, row.ci95),
+            Quantity::Bandwidth => {
+                let rate = |us| super::text::gigabytes(row.bytes, us);
+                (rate(row.median), [rate(row.ci95[1]), rate(row.ci95[0])])
+            }
+        }
+    }
+
+    /// The value a paper's point has in this plot.
+    pub fn old_value(&self, point: &Point) -> f64 {
+        match self.quantity {
+            Quantity::Bandwidth => super::text::gigabytes(point.bytes, point.us),
+            Quantity::Measured(_) => point.us,
+        }
+    }
+}
+
+/// What a metric measures, in words.
+pub fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::OneWay => "time one way",
+        Metric::Time => "time",
+        Metric::Rate => "messages per second",
+        Metric::Resident => "resident memory per task",
+        Metric::Share => "proportional share of memory per task",
+        Metric::Cpu => "processor time while blocked",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn find<'a>(figures: &'a [Figure<'a>], title: &str) -> &'a Figure<'a> {
+        let titles: Vec<String> = figures.iter().map(Figure::title).collect();
+        figures
+            .iter()
+            .find(|f| f.title() == title)
+            .unwrap_or_else(|| panic!("no {title:?} in {titles:?}"))
+    }
+
+    #[test]
+    fn curves_over_sizes_and_bars_over_tasks() {
+        let results = sample::results();
+        let figures = figures(&results);
+        assert_eq!(figures[0].title(), "One-to-one: time one way");
+        assert_eq!(figures[1].title(), "One-to-one: bandwidth");
+        assert!(figures[1].panels[0].rows.iter().all(|row| row.bytes > 0));
+        let broadcast = find(&figures, "Broadcast: time");
+        assert_eq!((broadcast.over, broadcast.panels.len()), (Over::Bytes, 1));
+        let crowd = find(&figures, "Broadcast: time over tasks");
+        assert_eq!((crowd.over, crowd.panels.len()), (Over::Tasks, 2));
+        assert_eq!(
+            (
+                crowd.choice(&crowd.panels[0]),
+                crowd.choice(&crowd.panels[1])
+            ),
+            ("8 B".into(), "1 KiB".into())
+        );
+        let barrier = find(&figures, "Barrier: time");
+        assert_eq!((barrier.over, barrier.panels.len()), (Over::Tasks, 1));
+        assert_eq!(find(&figures, "Message rate").over, Over::Bytes);
+        find(&figures, "Idle task: resident memory per task");
+        assert_eq!(
+            figures.last().map(|figure| figure.operation),
+            Some("join-leave"),
+            "what is no primitive comes last"
+        );
+    }
+
+    #[test]
+    fn every_measured_row_is_in_some_plot_and_no_failed_one() {
+        let results = sample::results();
+        let figures = figures(&results);
+        let shown = |row: &Row| {
+            figures
+                .iter()
+                .flat_map(|f| &f.panels)
+                .any(|p| p.rows.contains(&row))
+        };
+        for row in &results.rows {
+            assert_eq!(shown(row), row.measured(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn bandwidth_turns_the_interval_around() {
+        let results = sample::results();
+        let figures = figures(&results);
+        let (value, [low, high]) = figures[1].value(figures[1].panels[0].rows[5]);
+        assert!(low < value && value < high, "{low} {value} {high}");
+    }
+}

@@ -1,0 +1,283 @@
+//! The verdict in one sentence, and the scoreboard: one line for each headline.
+
+use super::headline::{Headline, word};
+use super::looks::{full_name, label};
+use super::page;
+use super::panels::noun;
+use super::text::{bytes, count, digits, gigabytes, heading, html, scale, significant};
+use super::warnings::doubtful;
+use crate::results::{Metric, Results, Row};
+use crate::stats::Verdict;
+
+/// The race in one sentence, from the data.
+pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
+    let verdicts: Vec<Verdict> = headlines.iter().filter_map(Headline::verdict).collect();
+    let number = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
+    let (better, tie, worse) = (
+        number(Verdict::Faster),
+        number(Verdict::Tie),
+        number(Verdict::Slower),
+    );
+    if verdicts.is_empty() {
+        return match results
+            .rows
+            .iter()
+            .any(|row| row.environment == super::looks::OURS)
+        {
+            true => {
+                "Regatta was measured, but no peer at the same points: there is nothing to compare."
+                    .into()
+            }
+            false => "Regatta took no part in this race, so there is no standing to report.".into(),
+        };
+    }
+    let standing = if tie == verdicts.len() {
+        format!(
+            "Regatta and the best peer tie in all {}",
+            count(tie as u64, "headline")
+        )
+    } else if better == verdicts.len() {
+        format!(
+            "Regatta is ahead of the best peer in all {}",
+            count(better as u64, "headline")
+        )
+    } else {
+        let all = count(verdicts.len() as u64, "headline");
+        format!(
+            "Regatta is ahead of the best peer in {better} of {all}, ties in {tie} and is behind in {}",
+            if worse == 0 {
+                "none".to_owned()
+            } else {
+                worse.to_string()
+            }
+        )
+    };
+    standing + &example(results, headlines) + "."
+}
+
+/// The first headline in figures: what most readers came for.
+fn example(results: &Results, headlines: &[Headline]) -> String {
+    let Some((ours, best)) = headlines
+        .iter()
+        .find_map(|h| h.verdict().and(h.best).map(|best| (h.ours, best)))
+    else {
+        return String::new();
+    };
+    if ours.metric != Metric::OneWay {
+        return String::new();
+    }
+    let (factor, unit) = scale(ours.metric, ours.median);
+    format!(
+        "; a message of {} takes {} {unit} one way, against {} {unit} with {}",
+        bytes(ours.bytes),
+        digits(ours.median * factor),
+        digits(best.median * factor),
+        full_name(results, &best.environment),
+    )
+}
+
+/// The table of headlines.
+pub fn section(headlines: &[Headline]) -> String {
+    if headlines.is_empty() {
+        let body =
+            "<p>There is no headline: Regatta was not measured at any of their points.</p>\n";
+        return page::section("score", "Scoreboard", body);
+    }
+    let lines: String = headlines.iter().map(line).collect();
+    let head = "<p>Medians. <em>Ratio</em> is ours over the best peer's, in time or memory: below 1, \
+                ours is better; below it stands the range that both confidence intervals allow. A difference inside the \
+                noise is called a tie (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
+                race; the figure is ours over it.</p>\n";
+    let table = format!(
+        "<table class=\"score\"><thead><tr><th>Operation</th><th class=\"n\">Regatta</th><th class=\"n\">Best peer</th>\
+         <th class=\"n\">Ratio</th><th>Verdict</th><th class=\"n\">Over limit</th></tr></thead><tbody>\n{lines}</tbody></table>\n"
+    );
+    page::section("score", "Scoreboard", &(head.to_owned() + &table))
+}
+
+fn line(headline: &Headline) -> String {
+    let ours = headline.ours;
+    // One unit for both, between the two.
+    let middle = headline
+        .best
+        .map_or(ours.median, |best| (ours.median * best.median).sqrt());
+    let (factor, unit) = scale(ours.metric, middle);
+    let value = |row: &Row| format!("{} <small>{unit}</small>", digits(row.median * factor));
+    let best = headline.best.map_or("–".into(), |best| {
+        format!(
+            "{}<span class=\"sub\">{}</span>",
+            value(best),
+            html(&label(&best.environment))
+        )
+    });
+    let ratio = |other: Option<&Row>| headline.ratio(other).map_or("–".into(), digits);
+    format!(
+        "<tr><th scope=\"row\">{what}<span class=\"sub\">{where_}</span></th><td class=\"n\" data-label=\"Regatta\">{mine}</td>\
+         <td class=\"n\" data-label=\"Best peer\">{best}</td><td class=\"n\" data-label=\"Ratio\">{ratio}</td>\
+         <td class=\"v\">{chip}</td><td class=\"n\" data-label=\"Over limit\">{limit}</td></tr>\n",
+        what = html(&what(ours)),
+        where_ = html(&place(ours)),
+        mine = if ours.measured() {
+            value(ours) + &bandwidth(ours)
+        } else {
+            "–".into()
+        },
+        ratio = ratio(headline.best) + &range(headline),
+        chip = chip(headline),
+        limit = ratio(headline.limit),
+    )
+}
+
+fn range(headline: &Headline) -> String {
+    let ends = headline
+        .best
+        .filter(|_| headline.ours.measured())
+        .and_then(|best| headline.ratio_range(best));
+    ends.map_or_else(String::new, |ends| {
+        let [low, high] = ends.map(|end| significant(end, 2));
+        format!("<span class=\"sub\">{low}–{high}</span>")
+    })
+}
+
+fn what(row: &Row) -> String {
+    let size = if row.bytes > 0 {
+        format!(", {}", bytes(row.bytes))
+    } else {
+        String::new()
+    };
+    heading(&row.operation) + &size
+}
+
+fn place(row: &Row) -> String {
+    let metric = match row.metric {
+        Metric::Time => String::new(),
+        metric => format!(", {}", noun(metric)),
+    };
+    let network = if row.network == "local" {
+        String::new()
+    } else {
+        format!(", {}", row.network)
+    };
+    format!("{}{metric}{network}", count(row.tasks.into(), "task"))
+}
+
+/// Large messages are better known by their bandwidth.
+fn bandwidth(row: &Row) -> String {
+    if row.metric != Metric::OneWay || row.bytes < 64 << 10 {
+        return String::new();
+    }
+    format!(
+        "<span class=\"sub\">{} GB/s</span>",
+        digits(gigabytes(row.bytes, row.median))
+    )
+}
+
+fn chip(headline: &Headline) -> String {
+    let flagged = headline
+        .best
+        .into_iter()
+        .chain([headline.ours])
+        .any(doubtful);
+    let mark = if flagged {
+        " <a class=\"flag\" href=\"#warnings\" title=\"in doubt, see Warnings\">!</a>"
+    } else {
+        ""
+    };
+    let (class, words) = match headline.verdict() {
+        None if !headline.ours.measured() => ("none", "not measured".to_owned()),
+        None => ("none", "no peer".to_owned()),
+        Some(Verdict::Tie) => ("tie", "tie".to_owned()),
+        Some(verdict) => {
+            let class = if verdict == Verdict::Faster {
+                "better"
+            } else {
+                "worse"
+            };
+            // Nothing is any number of times nothing.
+            let times = headline
+                .ratio(headline.best)
+                .map(|ratio| digits(ratio.max(1.0 / ratio)) + "× ");
+            (
+                class,
+                times.unwrap_or_default() + word(verdict, headline.ours.metric),
+            )
+        }
+    };
+    format!("<span class=\"chip {class}\">{words}</span>{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn sentence(results: &Results) -> String {
+        verdict(results, &Headline::all(results))
+    }
+
+    #[test]
+    fn the_sentence_follows_the_data() {
+        let mut results = sample::results();
+        let first = sentence(&results);
+        assert!(
+            first.contains(
+                "a message of 8 B takes 0.0622 us one way, against 0.102 us with Open MPI 5.0.11"
+            ),
+            "{first}"
+        );
+        for row in results
+            .rows
+            .iter_mut()
+            .filter(|row| row.environment == "regatta")
+        {
+            (row.median, row.ci95) = (row.median * 1e4, row.ci95.map(|end| end * 1e4));
+        }
+        let worse = sentence(&results);
+        assert!(
+            worse.contains("is ahead of the best peer in 1 of"),
+            "only the rate got better: {worse}"
+        );
+        results.rows.retain(|row| row.environment != "regatta");
+        assert!(sentence(&results).contains("took no part"));
+        results.rows.clear();
+        assert!(sentence(&results).contains("took no part"));
+    }
+
+    #[test]
+    fn a_race_against_itself_ends_in_a_tie() {
+        let mut results = sample::results();
+        results.rows.retain(|row| row.environment == "regatta");
+        let again: Vec<Row> = results
+            .rows
+            .iter()
+            .map(|row| Row {
+                environment: "regatta-again".into(),
+                ..row.clone()
+            })
+            .collect();
+        results.rows.extend(again);
+        assert!(
+            sentence(&results).contains("tie in all"),
+            "{}",
+            sentence(&results)
+        );
+    }
+
+    #[test]
+    fn verdicts_and_flags_are_in_the_lines() {
+        let mut results = sample::results();
+        results.rows.iter_mut().for_each(|row| row.flags.clear());
+        let lines = section(&Headline::all(&results));
+        assert!(lines.contains("1.63× faster"), "{lines}");
+        assert!(!lines.contains("class=\"flag\""));
+        let pair = |row: &&mut Row| (row.environment.as_str(), row.bytes) == ("regatta", 8);
+        results
+            .rows
+            .iter_mut()
+            .find(pair)
+            .expect("in the sample")
+            .flags
+            .push("not-pinned".into());
+        assert!(section(&Headline::all(&results)).contains("class=\"flag\""));
+    }
+}

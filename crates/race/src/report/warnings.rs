@@ -1,0 +1,181 @@
+//! What a reader must know before trusting a number: notes on the race, flags on rows.
+
+use std::collections::BTreeMap;
+
+use super::page;
+use super::text::{bytes, count, digits, html};
+use crate::results::{Results, Row};
+
+/// The cache line may vary by this factor before the machine counts as unsteady.
+const STEADY: f64 = 1.5;
+/// So many points are named for each flag; the table has them all.
+const NAMED: usize = 6;
+
+const FEW: &str = "few-launches";
+const LEFT_OUT: &str = "unsteady-launches-left-out";
+
+/// What a flag that begins so means.
+const MEANINGS: [(&str, &str); 5] = [
+    (
+        "time-out",
+        "the launch did not end in its time; such a row has no value",
+    ),
+    (FEW, "fewer launches than planned, so the interval is wide"),
+    (
+        "unsteady-machine",
+        "the machine's own cache-line time varied while this point was measured",
+    ),
+    (
+        "unsteady-launches-left-out",
+        "launches that fell on an unsteady time were not counted",
+    ),
+    ("not-pinned", "processes could not be pinned to cores"),
+];
+
+/// Does the point carry a flag that puts its value in doubt? Launches left out for good reason do
+/// not, nor do few launches, which show as a wide interval; all flags are listed all the same.
+pub fn doubtful(row: &Row) -> bool {
+    row.flags
+        .iter()
+        .any(|flag| flag != FEW && !flag.starts_with(LEFT_OUT))
+}
+
+/// One line at the top if there is anything to warn of.
+pub fn summary(results: &Results) -> String {
+    let number = |wanted: fn(&Row) -> bool| results.rows.iter().filter(|row| wanted(row)).count();
+    let points = |number: usize| count(number as u64, "point");
+    let failed = number(|row| !row.measured());
+    let doubted = number(|row| row.measured() && doubtful(row));
+    let mut parts = Vec::new();
+    parts.extend((failed > 0).then(|| format!("{} failed", points(failed))));
+    parts.extend((doubted > 0).then(|| format!("{} in doubt", points(doubted))));
+    parts.extend(unsteady(results).map(|_| "the machine was not steady".to_owned()));
+    parts.extend((!results.notes.is_empty()).then(|| count(results.notes.len() as u64, "note")));
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=\"notice\"><b class=\"flag\">!</b> {}. <a href=\"#warnings\">Read the warnings.</a></p>\n",
+        parts.join("; ")
+    )
+}
+
+/// Notes, the machine's steadiness, and the flags with the points that carry them.
+pub fn section(results: &Results) -> String {
+    let mut items: Vec<String> = results.notes.iter().map(|note| html(note)).collect();
+    items.extend(unsteady(results));
+    let mut flags: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in &results.rows {
+        for flag in &row.flags {
+            // How many were left out stands in the table.
+            let flag = if flag.starts_with(LEFT_OUT) {
+                LEFT_OUT
+            } else {
+                flag
+            };
+            flags.entry(flag).or_default().push(row);
+        }
+    }
+    items.extend(flags.iter().map(|(flag, rows)| flagged(flag, rows)));
+    let body = if items.is_empty() {
+        "<p>None: no point carries a flag, and the machine was steady.</p>\n".into()
+    } else {
+        format!(
+            "<ul class=\"rules\">\n{}</ul>\n",
+            items
+                .iter()
+                .map(|item| format!("<li>{item}</li>\n"))
+                .collect::<String>()
+        )
+    };
+    page::section("warnings", "Warnings", &body)
+}
+
+fn unsteady(results: &Results) -> Option<String> {
+    let [low, high] = results.machine.line_ns_range;
+    let text = || {
+        format!(
+            "The machine was not steady: one way of a cache line took {} to {} ns during the race (5 % to 95 %). \
+             Interleaving spreads this over all environments; absolute times may be worse than on a quiet machine.",
+            digits(low),
+            digits(high)
+        )
+    };
+    (low > 0.0 && high > low * STEADY).then(text)
+}
+
+fn flagged(flag: &str, rows: &[&Row]) -> String {
+    let meaning = MEANINGS
+        .iter()
+        .find(|(name, _)| flag.starts_with(name))
+        .map_or(String::new(), |m| format!(" ({})", m.1));
+    let named: Vec<String> = rows
+        .iter()
+        .take(NAMED)
+        .map(|row| {
+            format!(
+                "{} {}, {}, {}",
+                row.environment,
+                row.operation,
+                count(row.tasks.into(), "task"),
+                bytes(row.bytes)
+            )
+        })
+        .collect();
+    let more = if rows.len() > NAMED {
+        format!("; and {} more in the table", rows.len() - NAMED)
+    } else {
+        String::new()
+    };
+    format!(
+        "<b class=\"flag\">{}</b>{meaning}: {}{more}",
+        html(flag),
+        html(&named.join("; "))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn flags_notes_and_an_unsteady_machine_are_told() {
+        let mut results = sample::results();
+        results.machine.line_ns_range = [50.0, 210.0];
+        let section = section(&results);
+        for part in [
+            "--oversubscribe",
+            "not steady",
+            "50.0 to 210 ns",
+            "time-out",
+            "pvm global-sum, 32 tasks, 8 B",
+        ] {
+            assert!(section.contains(part), "{part} in {section}");
+        }
+        assert!(
+            summary(&results).contains("7 points failed; 1 point in doubt; the machine"),
+            "{}",
+            summary(&results)
+        );
+        let row = |flag: &str| Row {
+            flags: vec![flag.into()],
+            ..results.rows[0].clone()
+        };
+        assert!(
+            doubtful(&row("not-pinned"))
+                && !doubtful(&row("few-launches"))
+                && !doubtful(&row("unsteady-launches-left-out: 1"))
+        );
+    }
+
+    #[test]
+    fn nothing_to_warn_of_is_said_too() {
+        let mut results = sample::results();
+        results.rows.retain(Row::measured);
+        results.notes.clear();
+        results.rows.iter_mut().for_each(|row| row.flags.clear());
+        assert_eq!(summary(&results), "");
+        assert!(section(&results).contains("None"));
+    }
+}

@@ -1,0 +1,315 @@
+//! The types of `results.json`, schema `regatta-race/1`.
+//!
+//! Contract: a file written by one version of the race is read by every later one of the same
+//! schema number. Fields may be added, with a default; none changes its meaning.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+/// The name and number of the schema this version reads and writes.
+pub const SCHEMA: &str = "regatta-race/1";
+
+/// One race: the machine, who took part, and what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Where and when the race was run.
+    pub machine: Machine,
+    /// Who took part, and with which settings.
+    pub environments: Vec<Environment>,
+    /// One measured point each.
+    pub rows: Vec<Row>,
+    /// What a reader must know about the whole race: what was missing, what was run again.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// The machine, and the conditions of the race.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Processors this race was allowed to use.
+    pub cores: u32,
+    /// Hardware threads that share one core; 1 when there is no such sharing.
+    pub threads_per_core: u32,
+    /// Caches, as text: `L1d 48 KiB, L2 1 MiB, L3 32 MiB`.
+    pub caches: String,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// Operating system, as it names itself.
+    pub system: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// The hypervisor's name, or empty on bare metal.
+    pub virtual_machine: String,
+    /// Frequency governor, or empty where the kernel does not say.
+    pub governor: String,
+    /// C compiler that built the programs.
+    pub compiler: String,
+    /// Start of the race, seconds since 1970, UTC.
+    pub started: u64,
+    /// Duration of the race in seconds.
+    pub seconds: f64,
+    /// The command line, from `race` on.
+    pub command: String,
+    /// Seed of the order of launches.
+    pub seed: u64,
+    /// Cost of reading the clock once, in ns; taken off every batch.
+    pub clock_ns: f64,
+    /// One way of a cache line between two cores, in ns: median over the race, measured by the
+    /// driver before and after every launch.
+    pub line_ns: f64,
+    /// The same, 5 % and 95 % quantile: how steady the machine was.
+    pub line_ns_range: [f64; 2],
+}
+
+/// A message-passing environment that took part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Environment {
+    /// Short name: `regatta`, `openmpi`, `mpich`, `mpich-debian`, `pvm`, `limit`.
+    pub name: String,
+    /// Version as the library itself states it.
+    pub version: String,
+    /// The library file the programs were linked with, or what stands in its place.
+    pub library: String,
+    /// Every setting that differs from the library's default, one each.
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of an environment, and why it was made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// As one would type it: `--mca pml ob1`, `MPIR_CVAR_X=1`.
+    pub setting: String,
+    /// When it applies: `always`, `tasks <= cores`, `tasks > cores`.
+    pub when: String,
+    /// The measured reason.
+    pub reason: String,
+}
+
+/// What `median` and its companions measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Half of a round trip, us.
+    OneWay,
+    /// From the first task's start to the last task's end, us.
+    Time,
+    /// Messages per second.
+    Rate,
+    /// Resident memory per task, KiB.
+    Resident,
+    /// Proportional share of memory per task, KiB.
+    Share,
+    /// Processor time used, in per cent of one core.
+    Cpu,
+}
+
+impl Metric {
+    /// Is a smaller value the better one? True of all but rates.
+    pub fn smaller_is_better(self) -> bool {
+        self != Metric::Rate
+    }
+
+    /// The unit of values of this metric, as it stands in the file.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::OneWay | Metric::Time => "us",
+            Metric::Rate => "1/s",
+            Metric::Resident | Metric::Share => "KiB",
+            Metric::Cpu => "%",
+        }
+    }
+
+    /// The name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::OneWay => "one_way",
+            Metric::Time => "time",
+            Metric::Rate => "rate",
+            Metric::Resident => "resident",
+            Metric::Share => "share",
+            Metric::Cpu => "cpu",
+        }
+    }
+}
+
+/// One measured point: one operation of one environment with so many tasks and bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// `primitives`, `oversubscribed`, `start` or `memory`.
+    pub suite: String,
+    /// Name of the operation: `one-to-one`, `broadcast`, ...
+    pub operation: String,
+    /// Name of an entry of [`Results::environments`].
+    pub environment: String,
+    /// What the messages crossed: `local` is one host.
+    pub network: String,
+    /// Number of tasks.
+    pub tasks: u32,
+    /// Bytes of one message; for collectives, what each task contributes per receiver.
+    pub bytes: u64,
+    /// What was measured.
+    pub metric: Metric,
+    /// Unit of the values, [`Metric::unit`].
+    pub unit: String,
+    /// Median over launches of each launch's median.
+    pub median: f64,
+    /// 95 % confidence interval of that median: `[low, high]`.
+    pub ci95: [f64; 2],
+    /// 99 % quantile of all samples (a sample is the mean of a batch); the bad end for rates too.
+    pub p99: f64,
+    /// The smallest sample.
+    pub minimum: f64,
+    /// Number of samples in all launches.
+    pub samples: u64,
+    /// Number of launches that gave this point.
+    pub launches: u32,
+    /// Which way the messages went, as far as the environment tells.
+    #[serde(default)]
+    pub path: String,
+    /// What a reader must know about this point: `time-out`, `few-launches`, `unsteady-machine`,
+    /// `not-pinned`, ... A row that failed altogether has `launches` 0 and a flag that says why.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+impl Row {
+    /// What two rows must have in common to be compared: everything but the environment.
+    pub fn point(&self) -> Point<'_> {
+        Point {
+            suite: &self.suite,
+            operation: &self.operation,
+            network: &self.network,
+            tasks: self.tasks,
+            bytes: self.bytes,
+            metric: self.metric,
+        }
+    }
+
+    /// Was anything measured?
+    pub fn measured(&self) -> bool {
+        self.launches > 0
+    }
+}
+
+/// A point of the race, without the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Point<'a> {
+    /// See [`Row::suite`].
+    pub suite: &'a str,
+    /// See [`Row::operation`].
+    pub operation: &'a str,
+    /// See [`Row::network`].
+    pub network: &'a str,
+    /// See [`Row::tasks`].
+    pub tasks: u32,
+    /// See [`Row::bytes`].
+    pub bytes: u64,
+    /// See [`Row::metric`].
+    pub metric: Metric,
+}
+
+impl Results {
+    /// Read a result file, or the `results.json` in a directory.
+    pub fn read(path: &Path) -> Result<Results> {
+        let file = if path.is_dir() {
+            path.join("results.json")
+        } else {
+            path.to_owned()
+        };
+        let text = std::fs::read_to_string(&file).with_context(|| {
+            format!("cannot read {}: give a directory written by `regatta race --out`, or its results.json", file.display())
+        })?;
+        Results::parse(&text)
+            .with_context(|| format!("{} is not a result of the race", file.display()))
+    }
+
+    /// Parse the text of a result file.
+    pub fn parse(text: &str) -> Result<Results> {
+        let results: Results = serde_json::from_str(text)?;
+        if results.schema != SCHEMA {
+            bail!(
+                "its schema is {:?}, this version reads {SCHEMA:?}",
+                results.schema
+            );
+        }
+        Ok(results)
+    }
+
+    /// The text of a result file.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("these types have no keys or numbers JSON lacks")
+    }
+
+    /// The rows as comma-separated values, one line of names first.
+    pub fn to_csv(&self) -> String {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let write = |out: &mut csv::Writer<Vec<u8>>, record: &[String]| {
+            out.write_record(record)
+                .expect("all records have the same length, and memory does not fail");
+        };
+        write(&mut out, &CSV_HEADER.map(String::from));
+        for row in &self.rows {
+            write(&mut out, &csv_record(row));
+        }
+        let bytes = out.into_inner().expect("memory does not fail");
+        String::from_utf8(bytes).expect("made of strings")
+    }
+
+    /// The rows of one environment.
+    pub fn rows_of<'a>(&'a self, environment: &'a str) -> impl Iterator<Item = &'a Row> {
+        self.rows
+            .iter()
+            .filter(move |row| row.environment == environment)
+    }
+}
+
+const CSV_HEADER: [&str; 17] = [
+    "suite",
+    "operation",
+    "environment",
+    "network",
+    "tasks",
+    "bytes",
+    "metric",
+    "unit",
+    "median",
+    "ci95_low",
+    "ci95_high",
+    "p99",
+    "minimum",
+    "samples",
+    "launches",
+    "path",
+    "flags",
+];
+
+fn csv_record(row: &Row) -> [String; 17] {
+    [
+        row.suite.clone(),
+        row.operation.clone(),
+        row.environment.clone(),
+        row.network.clone(),
+        row.tasks.to_string(),
+        row.bytes.to_string(),
+        row.metric.name().to_owned(),
+        row.unit.clone(),
+        row.median.to_string(),
+        row.ci95[0].to_string(),
+        row.ci95[1].to_string(),
+        row.p99.to_string(),
+        row.minimum.to_string(),
+        row.samples.to_string(),
+        row.launches.to_string(),
+        row.path.clone(),
+        row.flags.join("; "),
+    ]
+}

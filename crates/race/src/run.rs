@@ -1,0 +1,332 @@
+//! Carrying out one launch: the command, its time-out, and the machine's speed before and after.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::discover::Competitor;
+use crate::idle;
+use crate::output::{self, Output};
+use crate::plan::{self, Group, Launch, Work};
+use crate::process::{Finished, Running};
+use crate::pvm::VirtualMachine;
+use crate::settings::Family;
+use crate::speed::{self, Pair};
+
+/// How long a blocked task is watched.
+const WATCH: Duration = Duration::from_secs(2);
+
+/// Carries out launches, one at a time.
+pub struct Runner {
+    /// Folder for everything that is needed only during the race.
+    pub work: PathBuf,
+    /// The environments.
+    pub competitors: Vec<Competitor>,
+    /// Their programs; none where compiling failed.
+    pub programs: Vec<Option<PathBuf>>,
+    /// The processors whose distance is measured.
+    pub pair: Option<Pair>,
+    /// Milliseconds per point.
+    pub budget: f64,
+    /// Longest time of one launch.
+    pub limit: Duration,
+}
+
+/// What one launch gave.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Which launch it was.
+    pub launch: Launch,
+    /// One way of a cache line before and after, ns.
+    pub line_ns: [f64; 2],
+    /// What was measured, perhaps before something went wrong.
+    pub measured: Measured,
+    /// What went wrong, as a sentence.
+    pub failure: Option<String>,
+    /// Time the whole launch took, s.
+    pub seconds: f64,
+}
+
+/// The figures of one launch.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// What the program printed.
+    pub output: Output,
+    /// From the launcher's start to its end, s.
+    pub job: Option<f64>,
+    /// Resident memory and proportional share per task, KiB.
+    pub memory: Option<(f64, f64)>,
+    /// Processor time of a blocked task, per cent.
+    pub processor: Option<f64>,
+}
+
+impl Runner {
+    /// Carry out one launch of a group.
+    pub fn launch(&self, group: &Group, launch: Launch) -> Outcome {
+        let before = self.line_ns();
+        let shared = shared_files();
+        let (measured, failure, seconds) = match self.attempt(group, launch) {
+            Ok((measured, finished)) => {
+                let failure = failure_of(&finished, &measured.output, &group.work);
+                (measured, failure, finished.seconds)
+            }
+            Err(error) => (Measured::default(), Some(format!("{error:#}")), 0.0),
+        };
+        if failure.is_some() {
+            remove_left_behind(&shared);
+        }
+        Outcome {
+            launch,
+            line_ns: [before, self.line_ns()],
+            measured,
+            failure,
+            seconds,
+        }
+    }
+
+    /// The machine's speed now, ns; 0 where it cannot be measured.
+    pub fn line_ns(&self) -> f64 {
+        self.pair.map_or(0.0, speed::line_ns)
+    }
+
+    fn attempt(&self, group: &Group, launch: Launch) -> Result<(Measured, Finished)> {
+        let competitor = &self.competitors[group.competitor];
+        let machine = match competitor.family {
+            Family::Pvm => Some(VirtualMachine::start(competitor, &self.work)?),
+            _ => None,
+        };
+        let hold = self.work.join("hold");
+        let mut command = self.command(group, launch, &hold)?;
+        if let Some(machine) = &machine {
+            command.env("PVM_TMP", machine.folder());
+        }
+        match group.work {
+            Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
+            Work::Points(_) | Work::JoinLeave => {
+                let finished = Running::start(&mut command)?.finish(self.limit)?;
+                let output = output::parse(&finished.stdout);
+                let job = (group.work == Work::JoinLeave).then_some(finished.seconds);
+                Ok((
+                    Measured {
+                        output,
+                        job,
+                        ..Measured::default()
+                    },
+                    finished,
+                ))
+            }
+        }
+    }
+
+    /// The launcher, its settings, the program and its arguments.
+    fn command(&self, group: &Group, launch: Launch, hold: &Path) -> Result<Command> {
+        let competitor = &self.competitors[group.competitor];
+        let program = self.programs[group.competitor].as_ref();
+        let program =
+            program.ok_or_else(|| anyhow::anyhow!("its program could not be compiled"))?;
+        let tasks = group.tasks.to_string();
+        let mut command = match competitor.family {
+            Family::Pvm | Family::Limit => Command::new(program),
+            _ => Command::new(&competitor.launcher),
+        };
+        match competitor.family {
+            Family::Regatta => command.args(["run", "-n", &tasks]),
+            Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
+            Family::Pvm | Family::Limit => command.env("RACE_TASKS", &tasks),
+        };
+        command.args(&group.settings.arguments);
+        if !matches!(competitor.family, Family::Pvm | Family::Limit) {
+            command.arg(program);
+        }
+        match &group.work {
+            Work::Points(points) => command
+                .arg("--budget")
+                .arg(self.budget.to_string())
+                .args(plan::arguments(points, launch.seed)),
+            Work::JoinLeave => command.arg("join-leave"),
+            Work::IdleMemory | Work::IdleProcessor => command.arg("idle"),
+        };
+        command
+            .envs(
+                competitor
+                    .variables
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .envs(
+                group
+                    .settings
+                    .variables
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .env("TMPDIR", &self.work)
+            .env("RACE_HOLD", hold)
+            .current_dir(&self.work);
+        Ok(command)
+    }
+
+    /// Let the tasks wait for a file to go away, and look at them meanwhile.
+    fn watch_idle(
+        &self,
+        command: &mut Command,
+        group: &Group,
+        hold: &Path,
+    ) -> Result<(Measured, Finished)> {
+        fs::write(hold, "")?;
+        let running = Running::start(command)?;
+        let mut measured = Measured::default();
+        if running.await_line("idle", self.limit) {
+            let tasks = idle::tasks(hold);
+            match group.work {
+                Work::IdleMemory => measured.memory = idle::memory(&tasks),
+                _ => measured.processor = idle::processor(&tasks, WATCH),
+            }
+        }
+        fs::remove_file(hold)?;
+        let finished = running.finish(self.limit + WATCH)?;
+        measured.output = output::parse(&finished.stdout);
+        Ok((measured, finished))
+    }
+}
+
+fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<String> {
+    if finished.timed_out {
+        return Some(format!("time-out after {:.0} s", finished.seconds));
+    }
+    let whole = output.done || *work == Work::JoinLeave;
+    if finished.success && whole {
+        return None;
+    }
+    let last = finished
+        .stderr
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty() && !line.starts_with("---"));
+    Some(format!(
+        "failed: {}",
+        last.unwrap_or("it ended early without a word").trim()
+    ))
+}
+
+const SHARED: &str = "/dev/shm";
+
+fn shared_files() -> BTreeSet<PathBuf> {
+    fs::read_dir(SHARED)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Segments of a peer whose tasks were killed: files of ours that appeared during the launch and
+/// carry a peer's name.
+fn remove_left_behind(before: &BTreeSet<PathBuf>) {
+    const PEERS: [&str; 4] = ["sm_segment", "mpich_sh", "ucx_shm", "vader_segment"];
+    for file in shared_files().difference(before) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let ours =
+            fs::symlink_metadata(file).is_ok_and(|m| m.uid() == rustix::process::getuid().as_raw());
+        if ours && PEERS.iter().any(|peer| name.starts_with(peer)) {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings;
+
+    fn words(family: Family, tasks: u32, work: Work) -> Vec<String> {
+        let competitor = Competitor {
+            name: "x".to_owned(),
+            family,
+            tuned: true,
+            compiler: PathBuf::from("cc"),
+            flags: vec![],
+            launcher: PathBuf::from("/launcher"),
+            variables: vec![],
+            on_request: false,
+        };
+        let runner = Runner {
+            work: PathBuf::from("/"),
+            competitors: vec![competitor],
+            programs: vec![Some(PathBuf::from("/program"))],
+            pair: None,
+            budget: 5.0,
+            limit: Duration::from_secs(1),
+        };
+        let settings = settings::resolve(family, true, "one-to-one", tasks > 2);
+        let group = Group {
+            competitor: 0,
+            suite: "primitives",
+            tasks,
+            work,
+            settings,
+            launches: 1,
+        };
+        let launch = Launch {
+            group: 0,
+            round: 0,
+            seed: 0,
+        };
+        let command = runner.command(&group, launch, Path::new("/hold")).unwrap();
+        let arguments = command.get_args().map(|a| a.to_string_lossy().into_owned());
+        std::iter::once(command.get_program().to_string_lossy().into_owned())
+            .chain(arguments)
+            .collect()
+    }
+
+    fn one_point() -> Work {
+        Work::Points(vec![("one-to-one".to_owned(), vec![0, 8])])
+    }
+
+    #[test]
+    fn launchers_get_settings_then_program_then_points() {
+        let words = words(Family::OpenMpi, 2, one_point());
+        assert_eq!(words[..5], ["/launcher", "-n", "2", "--bind-to", "core"]);
+        let program = words.iter().position(|w| w == "/program").unwrap();
+        assert_eq!(words[program + 1..], ["--budget", "5", "one-to-one=0,8"]);
+    }
+
+    #[test]
+    fn regatta_is_started_by_its_own_command() {
+        assert_eq!(
+            words(Family::Regatta, 32, Work::JoinLeave),
+            ["/launcher", "run", "-n", "32", "/program", "join-leave"]
+        );
+    }
+
+    #[test]
+    fn without_a_launcher_the_program_starts_itself() {
+        assert_eq!(
+            words(Family::Limit, 2, Work::IdleMemory),
+            ["/program", "idle"]
+        );
+    }
+
+    #[test]
+    fn a_failure_is_told_in_the_programs_last_words() {
+        let finished = |stderr: &str, timed_out| Finished {
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+            success: false,
+            timed_out,
+            seconds: 3.0,
+        };
+        let output = Output::default();
+        let told = |f: &Finished| failure_of(f, &output, &Work::JoinLeave).unwrap();
+        assert_eq!(
+            told(&finished("noise\nthe reason\n---\n\n", false)),
+            "failed: the reason"
+        );
+        assert_eq!(told(&finished("", true)), "time-out after 3 s");
+    }
+}

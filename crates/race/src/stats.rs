@@ -1,0 +1,197 @@
+//! Medians, their confidence intervals, and when a difference is none.
+//!
+//! The sample is the launch: batches within one launch share its luck (placement of pages, order of
+//! processes), so each launch counts once, with its median. No distribution is assumed.
+
+use crate::results::Row;
+
+/// Differences smaller than this are ties however steady the figures are: placement of code and
+/// pages alone moves them by as much.
+pub const SMALLEST_DIFFERENCE: f64 = 0.03;
+
+/// With fewer launches than this an interval of ranks says little, so it is widened.
+pub const FEW_LAUNCHES: usize = 5;
+
+/// The median; the mean of the middle two for an even number. NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// A quantile by linear interpolation between ranks. NaN of nothing.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let sorted = sorted(values);
+    let rank = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let below = sorted[rank.floor() as usize];
+    let above = sorted[rank.ceil() as usize];
+    below + (above - below) * rank.fract()
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// A 95 % confidence interval of the median, by ranks, whatever the distribution (Le Boudec; Hoefler and
+/// Belli's rule 5): the narrowest pair of ranks that holds the median of at least 95 % of all samples.
+///
+/// Five values give smallest and largest (94 %). Fewer cannot give 95 %: their range is widened by itself
+/// on either side, which is a convention, stated in the flag `few-launches`.
+pub fn interval(values: &[f64]) -> [f64; 2] {
+    let n = values.len();
+    if n == 0 {
+        return [f64::NAN; 2];
+    }
+    let sorted = sorted(values);
+    let (first, last) = (sorted[0], sorted[n - 1]);
+    if n < FEW_LAUNCHES {
+        let spread = if n == 1 {
+            first.abs() * 0.25
+        } else {
+            last - first
+        };
+        return [(first - spread).max(0.0), last + spread];
+    }
+    let trimmed = ranks_to_trim(n);
+    [sorted[trimmed], sorted[n - 1 - trimmed]]
+}
+
+/// How many values may be left out at either end: the median lies below the k-th smallest value with
+/// the probability of fewer than k heads in n throws of a coin.
+fn ranks_to_trim(n: usize) -> usize {
+    let mut term = 0.5f64.powi(n as i32);
+    let mut below = term;
+    let mut trimmed = 0;
+    for k in 1..n / 2 {
+        term *= (n - k + 1) as f64 / k as f64;
+        below += term;
+        if 2.0 * below > 0.05 {
+            break;
+        }
+        trimmed = k;
+    }
+    trimmed
+}
+
+/// How one row stands against another of the same point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Better beyond the noise.
+    Faster,
+    /// Worse beyond the noise.
+    Slower,
+    /// The difference is inside the noise.
+    Tie,
+}
+
+/// `a` against `b`: faster, slower, or inside the noise of either.
+pub fn verdict(a: &Row, b: &Row) -> Verdict {
+    let apart = a.ci95[1] < b.ci95[0] || b.ci95[1] < a.ci95[0];
+    let ratio = a.median / b.median;
+    if !apart || !ratio.is_finite() || (ratio.ln()).abs() < (1.0 + SMALLEST_DIFFERENCE).ln() {
+        return Verdict::Tie;
+    }
+    if (a.median < b.median) == a.metric.smaller_is_better() {
+        Verdict::Faster
+    } else {
+        Verdict::Slower
+    }
+}
+
+/// Time of `a` in units of the time of `b`, below 1 when `a` is better, for rates too.
+pub fn ratio(a: &Row, b: &Row) -> f64 {
+    if a.metric.smaller_is_better() {
+        a.median / b.median
+    } else {
+        b.median / a.median
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Metric;
+    use crate::table::tests::row;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median(&[7.0]), 7.0);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn the_interval_is_by_ranks() {
+        let first_to = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(interval(&first_to(6)), [1.0, 6.0]);
+        assert_eq!(interval(&first_to(9)), [2.0, 8.0]);
+        assert_eq!(interval(&first_to(12)), [3.0, 10.0]);
+        assert_eq!(interval(&first_to(100)), [40.0, 61.0]);
+    }
+
+    #[test]
+    fn few_values_give_a_wide_interval() {
+        assert_eq!(interval(&[10.0, 11.0, 12.0]), [8.0, 14.0]);
+        assert_eq!(interval(&[10.0]), [7.5, 12.5]);
+    }
+
+    /// Launch medians of one and the same thing, with the noise of a real machine.
+    fn noisy(seed: u64, launches: usize, level: f64) -> Vec<f64> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..launches)
+            .map(|_| {
+                level * (1.0 + 0.05 * random.f64() + if random.u8(..) < 12 { 0.8 } else { 0.0 })
+            })
+            .collect()
+    }
+
+    fn row_of(environment: &str, values: &[f64]) -> Row {
+        let mut row = row("one-to-one", environment, 2, 8, median(values));
+        row.ci95 = interval(values);
+        row
+    }
+
+    #[test]
+    fn the_same_thing_twice_is_a_tie() {
+        let mut apart = 0;
+        for seed in 0..500 {
+            let a = row_of("a", &noisy(2 * seed, 6, 0.1));
+            let b = row_of("b", &noisy(2 * seed + 1, 6, 0.1));
+            apart += usize::from(verdict(&a, &b) != Verdict::Tie);
+        }
+        assert!(apart <= 2, "{apart} of 500 identical pairs were told apart");
+    }
+
+    #[test]
+    fn different_things_are_told_apart() {
+        for seed in 0..500 {
+            let a = row_of("a", &noisy(2 * seed, 11, 0.1));
+            let b = row_of("b", &noisy(2 * seed + 1, 11, 0.13));
+            assert_ne!(verdict(&a, &b), Verdict::Slower);
+        }
+        let a = row_of("a", &[1.0, 1.01, 1.02, 1.0, 1.01]);
+        let b = row_of("b", &[1.3, 1.31, 1.32, 1.3, 1.31]);
+        assert_eq!(verdict(&a, &b), Verdict::Faster);
+        assert_eq!(verdict(&b, &a), Verdict::Slower);
+    }
+
+    #[test]
+    fn for_rates_more_is_better() {
+        let mut a = row_of("a", &[10.0; 6]);
+        let mut b = row_of("b", &[20.0; 6]);
+        a.metric = Metric::Rate;
+        b.metric = Metric::Rate;
+        assert_eq!(verdict(&a, &b), Verdict::Slower);
+        assert_eq!(ratio(&a, &b), 2.0);
+    }
+
+    #[test]
+    fn a_difference_below_three_per_cent_is_none() {
+        let a = row_of("a", &[1.0; 10]);
+        let b = row_of("b", &[1.02; 10]);
+        assert_eq!(verdict(&a, &b), Verdict::Tie);
+    }
+}

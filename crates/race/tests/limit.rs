@@ -1,0 +1,90 @@
+//! A real race, two seconds long: shared memory without a library, against itself.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use regatta_race::plan::{Effort, Wishes};
+use regatta_race::results::Results;
+use regatta_race::{compare, discover, race, speed};
+
+fn wishes() -> Wishes {
+    Wishes {
+        suites: vec!["primitives".into(), "memory".into()],
+        operations: ["one-to-one", "barrier", "global-sum", "blocked-receive"]
+            .map(String::from)
+            .to_vec(),
+        tasks: vec![2],
+        bytes: vec![8, 4096],
+        effort: Effort::Quick,
+        launches: Some(1),
+        budget: Some(2.0),
+    }
+}
+
+#[test]
+fn limit_races_itself_and_leaves_nothing() {
+    if speed::allowed().len() < 2 {
+        println!("one processor only: there is nothing to race between");
+        return;
+    }
+    let mut competitors = discover::discover(Path::new("/nonexistent")).competitors;
+    competitors.retain(|c| c.name == "limit");
+    let mut again = competitors[0].clone();
+    again.name = "limit-again".to_owned();
+    competitors.push(again);
+    let race = race::Race {
+        competitors,
+        wishes: wishes(),
+        seed: 1,
+        quiet: true,
+        notes: vec![],
+        command: "test".to_owned(),
+    };
+    let before = Instant::now();
+    let results = race.run().expect("the race runs");
+    assert!(
+        before.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        before.elapsed()
+    );
+
+    // one-to-one and global-sum with two sizes each, a barrier, the blocked receive; twice.
+    assert_eq!(
+        results.rows.len(),
+        2 * (2 + 2 + 1 + 1),
+        "{:#?}",
+        results.rows
+    );
+    assert!(
+        results.rows.iter().all(|row| row.measured()),
+        "{:#?}",
+        results.rows
+    );
+    assert_eq!(compare::within(&results, "limit", "limit-again").len(), 6);
+    let ping_pong = results
+        .rows
+        .iter()
+        .find(|r| r.operation == "one-to-one" && r.bytes == 8)
+        .expect("it was raced");
+    assert!(
+        ping_pong.median > 0.005 && ping_pong.median < 50.0,
+        "{ping_pong:?}"
+    );
+    // It spins: that is what a blocked task of `limit` does.
+    let blocked = results
+        .rows
+        .iter()
+        .find(|r| r.operation == "blocked-receive")
+        .expect("it was raced");
+    assert!(blocked.median > 20.0, "{blocked:?}");
+
+    assert_eq!(
+        Results::parse(&results.to_json()).expect("it reads what it wrote"),
+        results
+    );
+    assert!(
+        !std::env::temp_dir()
+            .join(format!("regatta-race-{}", std::process::id()))
+            .exists()
+    );
+}

@@ -1,0 +1,184 @@
+//! Blocking calls: the engine is done with the memory when they return, also with an error.
+#![deny(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use regatta_process::{self as process, GroupId, Mode, Parts, Reduction, TagSelect};
+
+use super::{Block, Gives, Takes, outside};
+use crate::error::{Error, Result, ours};
+use crate::{Status, Task};
+
+/// A complete operation's status, or its error.
+pub(crate) type Outcome = (process::Status, Option<process::Error>);
+
+pub(crate) fn told((status, error): Outcome) -> Result<process::Status> {
+    match error {
+        None => Ok(status),
+        Some(error) => Err(Error::of(error)),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn send(from: Gives<'_>, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
+    outside()?;
+    if mode == Mode::Standard && process::send_now(&from.views, to, tag, group) {
+        return Ok(());
+    }
+    ours(process::send(from.views, to, tag, group, mode))
+}
+
+#[inline(always)]
+pub(crate) fn receive(
+    into: Takes<'_>,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<Status> {
+    outside()?;
+    if let TagSelect::Exactly(tag) = tag
+        && let Some(length) = process::receive_now(&into.views, from, tag, group)
+    {
+        return Ok(Status {
+            source: Some(from as usize),
+            tag: tag as u32,
+            length,
+        });
+    }
+    let status = told(ours(process::receive(into.views, from, tag, group))?)?;
+    Ok(Status::of(&status))
+}
+
+pub(crate) fn lend(_task: &Task, len: usize) -> Result<Block<'_>> {
+    outside()?;
+    Ok(Block::of(&ours(process::lend(len))?, PhantomData))
+}
+
+/// The block is the receiver's afterwards; after an error it has been given back.
+pub(crate) fn send_block(block: Block<'_>, to: i32, tag: i32, group: GroupId) -> Result<()> {
+    outside()?;
+    let (address, len) = (block.address(), block.len);
+    ours(process::send_loan(address, len, to, tag, group))?;
+    std::mem::forget(block);
+    Ok(())
+}
+
+pub(crate) fn receive_block<'t>(
+    joined: PhantomData<&'t Task>,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<(Block<'t>, Status)> {
+    outside()?;
+    let (views, status) = ours(process::receive_loan(from, tag, group))?;
+    Ok((Block::of(&views, joined), Status::of(&status)))
+}
+
+pub(crate) fn broadcast(group: GroupId, root: u32, buffer: Takes<'_>) -> Result<()> {
+    outside()?;
+    ours(process::broadcast(group, root, buffer.views))
+}
+
+/// What a reduction reads: memory of its own, or its output's.
+#[derive(Debug)]
+pub(crate) enum Input<'a> {
+    From(Gives<'a>),
+    InPlace,
+}
+
+impl Input<'_> {
+    fn or(self, output: &Takes<'_>) -> process::Views {
+        match self {
+            Input::From(gives) => gives.views,
+            Input::InPlace => output.views.clone(),
+        }
+    }
+
+    fn given(self) -> Option<process::Views> {
+        match self {
+            Input::From(gives) => Some(gives.views),
+            Input::InPlace => None,
+        }
+    }
+}
+
+pub(crate) fn reduce(
+    group: GroupId,
+    root: u32,
+    input: Input<'_>,
+    output: Takes<'_>,
+    what: Reduction,
+) -> Result<()> {
+    outside()?;
+    let input = input.or(&output);
+    ours(process::reduce(group, root, input, output.views, what))
+}
+
+pub(crate) fn allreduce(
+    group: GroupId,
+    input: Input<'_>,
+    output: Takes<'_>,
+    what: Reduction,
+) -> Result<()> {
+    outside()?;
+    let input = input.or(&output);
+    ours(process::allreduce(group, input, output.views, what))
+}
+
+pub(crate) fn scan(
+    group: GroupId,
+    input: Input<'_>,
+    output: Takes<'_>,
+    what: Reduction,
+) -> Result<()> {
+    outside()?;
+    let input = input.or(&output);
+    ours(process::scan(group, input, output.views, what))
+}
+
+pub(crate) fn gather(
+    group: GroupId,
+    root: u32,
+    input: Gives<'_>,
+    output: Takes<'_>,
+    parts: &Parts,
+) -> Result<()> {
+    outside()?;
+    let input = Some(input.views);
+    ours(process::gather(group, root, input, output.views, parts))
+}
+
+pub(crate) fn scatter(
+    group: GroupId,
+    root: u32,
+    input: Gives<'_>,
+    parts: &Parts,
+    output: Takes<'_>,
+) -> Result<()> {
+    outside()?;
+    let output = Some(output.views);
+    ours(process::scatter(group, root, input.views, parts, output))
+}
+
+pub(crate) fn allgather(
+    group: GroupId,
+    input: Input<'_>,
+    output: Takes<'_>,
+    parts: Parts,
+) -> Result<()> {
+    outside()?;
+    let input = input.given();
+    ours(process::allgather(group, input, output.views, parts))
+}
+
+pub(crate) fn alltoall(
+    group: GroupId,
+    input: Gives<'_>,
+    gives: Parts,
+    output: Takes<'_>,
+    gets: Parts,
+) -> Result<()> {
+    outside()?;
+    let (input, output) = (input.views, output.views);
+    ours(process::alltoall(group, input, gives, output, gets))
+}

@@ -1,0 +1,154 @@
+//! Peers, tags, and what became of a message.
+
+use regatta_process as process;
+
+use crate::error::{Error, Result};
+
+/// Whom a message goes to. Made from a rank, or from an `Option` of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// The member of the group with this rank.
+    Rank(usize),
+    /// Nobody: the send completes at once. Spares programs the cases at the edge of a grid.
+    Nobody,
+}
+
+/// Whom a receive takes messages from. Made from a rank, or from an `Option` of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The member of the group with this rank.
+    Rank(usize),
+    /// Any member.
+    Any,
+    /// Nobody: the receive completes at once, empty.
+    Nobody,
+}
+
+/// Which tags a receive takes. Made from a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagMatch {
+    /// This one.
+    Exact(u32),
+    /// Any.
+    Any,
+    /// Those that agree with `tag` in the bits of `mask`.
+    Masked {
+        /// The pattern.
+        tag: u32,
+        /// The bits that count.
+        mask: u32,
+    },
+}
+
+/// What became of a send or receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank in the group; `None` for sends and for receives from nobody.
+    pub source: Option<usize>,
+    /// The message's tag; 0 without a source.
+    pub tag: u32,
+    /// Bytes of the message, also when it was truncated; 0 without a source.
+    pub length: usize,
+}
+
+impl Status {
+    /// Whole elements of type `T` in the message.
+    pub fn count<T>(&self) -> usize {
+        self.length.checked_div(size_of::<T>()).unwrap_or(0)
+    }
+
+    pub(crate) fn of(status: &process::Status) -> Status {
+        let source = usize::try_from(status.source).ok();
+        Status {
+            source,
+            tag: source.map_or(0, |_| status.tag as u32),
+            length: status.length,
+        }
+    }
+}
+
+impl From<usize> for To {
+    fn from(rank: usize) -> To {
+        To::Rank(rank)
+    }
+}
+
+impl From<Option<usize>> for To {
+    fn from(rank: Option<usize>) -> To {
+        rank.map_or(To::Nobody, To::Rank)
+    }
+}
+
+impl From<usize> for Source {
+    fn from(rank: usize) -> Source {
+        Source::Rank(rank)
+    }
+}
+
+impl From<Option<usize>> for Source {
+    fn from(rank: Option<usize>) -> Source {
+        rank.map_or(Source::Nobody, Source::Rank)
+    }
+}
+
+impl From<u32> for TagMatch {
+    fn from(tag: u32) -> TagMatch {
+        TagMatch::Exact(tag)
+    }
+}
+
+/// A rank as the engine counts; one beyond all groups stays beyond them.
+pub(crate) fn rank_number(rank: usize) -> i32 {
+    i32::try_from(rank).unwrap_or(i32::MAX)
+}
+
+/// A tag as the engine has them.
+pub(crate) fn tag_number(tag: u32) -> Result<i32> {
+    i32::try_from(tag).map_err(|_| Error::of(process::Error::Tag(tag.into())))
+}
+
+impl To {
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            To::Rank(rank) => rank_number(rank),
+            To::Nobody => process::NONE,
+        }
+    }
+}
+
+impl Source {
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Source::Rank(rank) => rank_number(rank),
+            Source::Any => process::ANY,
+            Source::Nobody => process::NONE,
+        }
+    }
+}
+
+impl TagMatch {
+    pub(crate) fn select(self) -> Result<process::TagSelect> {
+        Ok(match self {
+            TagMatch::Exact(tag) => process::TagSelect::Exactly(tag_number(tag)?),
+            TagMatch::Any => process::TagSelect::Any,
+            TagMatch::Masked { tag, mask } => process::TagSelect::Masked {
+                wanted: tag as i32,
+                mask: mask as i32,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn numbers_that_do_not_exist_stay_wrong() {
+        assert_eq!(To::from(usize::MAX).number(), i32::MAX);
+        let error = TagMatch::from(1 << 31).select().unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Tag(1 << 31));
+        assert_eq!(Source::from(None).number(), process::NONE);
+    }
+}

@@ -1,0 +1,368 @@
+//! A lane: a ring and its bay, as its sender ([`Out`]) and as its receiver ([`In`]).
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use regatta_engine::{Arrival, Peer};
+use regatta_memory::bay::Cursor;
+use regatta_memory::bell::Bell;
+use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
+use regatta_memory::segment::Segment;
+use regatta_memory::views::Views;
+use regatta_memory::{Corrupt, LINE};
+use regatta_wire::{Frame, Kind};
+
+use crate::job::{Geometry, Job};
+use crate::shm::{RING_CONTROL, header};
+
+/// First line of a ring's memory.
+#[repr(C, align(64))]
+struct Names {
+    source: AtomicU32,
+    destination: AtomicU32,
+    next_opened: AtomicU64,
+}
+
+/// Second line, written by the receiver.
+#[repr(C, align(64))]
+struct Positions {
+    read: AtomicU32,
+    freed: AtomicU64,
+}
+
+/// A ring's memory, mapped.
+#[derive(Debug)]
+struct Memory {
+    positions: NonNull<Positions>,
+    lines: NonNull<u64>,
+    count: u32,
+    bay: NonNull<u8>,
+    bay_size: u64,
+}
+
+// SAFETY: pointers into a segment that outlives the lane; the ring protocol orders all access.
+unsafe impl Send for Memory {}
+
+fn footprint(geometry: Geometry) -> usize {
+    RING_CONTROL + geometry.lines as usize * LINE + geometry.bay as usize
+}
+
+impl Memory {
+    fn at(segment: &Segment, offset: u64, geometry: Geometry) -> Result<Memory, Corrupt> {
+        if !offset.is_multiple_of(LINE as u64) {
+            return Err(Corrupt {
+                what: "a ring's offset is misaligned",
+            });
+        }
+        let start = segment.at(offset, footprint(geometry))?;
+        let lines = geometry.lines as usize * LINE;
+        // SAFETY: all inside the footprint checked above.
+        unsafe {
+            Ok(Memory {
+                positions: start.add(LINE).cast(),
+                lines: start.add(RING_CONTROL).cast(),
+                count: geometry.lines,
+                bay: start.add(RING_CONTROL + lines),
+                bay_size: geometry.bay as u64,
+            })
+        }
+    }
+
+    fn positions(&self) -> &Positions {
+        // SAFETY: atomics inside the segment.
+        unsafe { self.positions.as_ref() }
+    }
+
+    /// Word `word` of a line; both are in range by construction.
+    #[inline(always)]
+    fn word(&self, line: u32, word: usize) -> *mut u64 {
+        // SAFETY: `line < count` by the ring's contract.
+        unsafe { self.lines.as_ptr().add(line as usize * WORDS + word) }
+    }
+
+    #[inline(always)]
+    fn inline_bytes(&self, line: u32) -> *mut u8 {
+        self.word(line, 2).cast()
+    }
+}
+
+impl Lines for Memory {
+    #[inline(always)]
+    fn count(&self) -> u32 {
+        self.count
+    }
+    #[inline(always)]
+    fn header(&self, line: u32) -> u64 {
+        // SAFETY: an aligned word inside the segment that is only accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.word(line, 0)).load(Ordering::Acquire) }
+    }
+    #[inline(always)]
+    fn publish(&self, line: u32, header: u64) {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.word(line, 0)).store(header, Ordering::Release) }
+    }
+    fn read(&self) -> u32 {
+        self.positions().read.load(Ordering::Acquire)
+    }
+    #[inline(always)]
+    fn publish_read(&self, position: u32) {
+        self.positions().read.store(position, Ordering::Release);
+    }
+}
+
+/// The sender's end.
+#[derive(Debug)]
+pub(crate) struct Out {
+    memory: Memory,
+    producer: Producer,
+    bay: Cursor,
+    bell: NonNull<Bell>,
+}
+
+/// The receiver's end.
+#[derive(Debug)]
+pub(crate) struct In {
+    memory: Memory,
+    consumer: Consumer,
+    bay: Cursor,
+    /// The sender's bell, for when it sleeps for want of room.
+    bell: NonNull<Bell>,
+}
+
+// SAFETY: as for `Memory`; bells are atomics in the same segment.
+unsafe impl Send for Out {}
+// SAFETY: as above.
+unsafe impl Send for In {}
+
+impl Out {
+    /// Open a ring from `me` to `to`.
+    pub(crate) fn open(job: &Job, me: Peer, to: Peer) -> io::Result<Out> {
+        let segment = job.segment();
+        let geometry = job.geometry();
+        let offset = segment.allocate(footprint(geometry), 4096)?;
+        let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
+        let memory = Memory::at(segment, offset, geometry).map_err(damaged)?;
+        // SAFETY: atomics only.
+        let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
+        names.source.store(me, Ordering::Relaxed);
+        names.destination.store(to, Ordering::Relaxed);
+        let slot = job.slot(to);
+        let mut newest = slot.opened.0.load(Ordering::Relaxed);
+        loop {
+            names.next_opened.store(newest, Ordering::Relaxed);
+            let pushed = slot.opened.0.compare_exchange_weak(
+                newest,
+                offset,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match pushed {
+                Ok(_) => break,
+                Err(now) => newest = now,
+            }
+        }
+        Ok(Out {
+            memory,
+            producer: Producer::new(),
+            bay: Cursor::default(),
+            bell: NonNull::from(&slot.bell),
+        })
+    }
+
+    /// The receiver's bell.
+    #[inline(always)]
+    pub(crate) fn bell(&self) -> &Bell {
+        // SAFETY: in the segment, which outlives the lane.
+        unsafe { self.bell.as_ref() }
+    }
+
+    /// Send a frame, or say that there is no room. The payload is at most an eighth of the bay.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, frame: Frame, payload: &Views) -> Result<bool, Corrupt> {
+        let memory = &self.memory;
+        let Some(line) = self.producer.claim(memory)? else {
+            return Ok(false);
+        };
+        let len = payload.len();
+        let to = if len <= INLINE {
+            memory.inline_bytes(line)
+        } else {
+            let Some(place) = self.bay_place(len)? else {
+                return Ok(false);
+            };
+            // SAFETY: `place + len` lies in the bay.
+            unsafe { self.memory.bay.as_ptr().add(place as usize) }
+        };
+        let memory = &self.memory;
+        let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
+        // SAFETY: the line has been claimed (and the bay's bytes with it): nobody else touches
+        // either before it is published, and nobody else reads word 1 non-atomically.
+        unsafe {
+            payload.gather(0, to, len);
+            memory.word(line, 1).write(head);
+        }
+        self.producer.publish(memory, header(frame.kind, len));
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn bay_place(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
+        let size = self.memory.bay_size;
+        if len as u64 > size / 4 {
+            return Ok(None);
+        }
+        let mut place = self.bay.claim(len, size);
+        if place.is_none() {
+            let freed = self.memory.positions().freed.load(Ordering::Acquire);
+            self.bay.look(freed, size)?;
+            place = self.bay.claim(len, size);
+        }
+        if place.is_some() {
+            self.bay.advance(len, size);
+        }
+        Ok(place)
+    }
+}
+
+impl In {
+    /// The rings others have opened towards `me` since the last look, with their sources. Memory
+    /// that makes no sense is passed over: such a ring would have been nobody's.
+    pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
+        let mut next = job.slot(me).opened.0.swap(0, Ordering::AcqRel);
+        let mut lanes = vec![];
+        // The links are others' memory: they may lead in a circle.
+        for _ in 0..job.tasks() {
+            if next == 0 {
+                break;
+            }
+            let segment = job.segment();
+            // SAFETY: atomics only.
+            let Ok(names) = (unsafe { segment.words::<Names>(next) }) else {
+                break;
+            };
+            let source = names.source.load(Ordering::Relaxed);
+            let to_me = names.destination.load(Ordering::Relaxed) == me;
+            let Ok(memory) = Memory::at(segment, next, job.geometry()) else {
+                break;
+            };
+            if source < job.tasks() && to_me {
+                let lane = In {
+                    memory,
+                    consumer: Consumer::new(),
+                    bay: Cursor::default(),
+                    bell: NonNull::from(&job.slot(source).bell),
+                };
+                lanes.push((source, lane));
+            }
+            next = names.next_opened.load(Ordering::Relaxed);
+        }
+        lanes
+    }
+
+    /// The sender's bell.
+    #[inline(always)]
+    pub(crate) fn bell(&self) -> &Bell {
+        // SAFETY: in the segment, which outlives the lane.
+        unsafe { self.bell.as_ref() }
+    }
+
+    /// Is there a frame (or damage, which `front` will name)?
+    #[inline(always)]
+    pub(crate) fn has_line(&self) -> bool {
+        !matches!(self.consumer.peek(&self.memory), Ok(None))
+    }
+
+    /// The oldest frame.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> Result<Option<Arrival>, Corrupt> {
+        let Some((line, header)) = self.consumer.peek(&self.memory)? else {
+            return Ok(None);
+        };
+        let Some(kind) = Kind::from_byte(header.kind) else {
+            return Err(Corrupt {
+                what: "a ring line holds a frame of unknown kind",
+            });
+        };
+        if header.length as u64 > self.memory.bay_size / 4 {
+            return Err(Corrupt {
+                what: "a ring line claims a payload longer than a ring may carry",
+            });
+        }
+        // SAFETY: word 1 of a line inside the segment; written before the header was published.
+        let head = unsafe { self.memory.word(line, 1).read() };
+        Ok(Some(Arrival {
+            frame: Frame {
+                kind,
+                context: head as u32,
+                tag: (head >> 32) as i32,
+            },
+            length: header.length as usize,
+        }))
+    }
+
+    /// If the front frame is an eager message with this context and tag and at most `into.len()`
+    /// bytes: copy it out and be done with it. Its length, and whether room was made known.
+    #[inline(always)]
+    pub(crate) fn accept_matching(
+        &mut self,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<(usize, bool)> {
+        let (line, header) = self.consumer.peek(&self.memory).ok()??;
+        let length = header.length as usize;
+        let wanted = context as u64 | (tag as u32 as u64) << 32;
+        // SAFETY: word 1 of a line inside the segment; written before the header was published.
+        let head = unsafe { self.memory.word(line, 1).read() };
+        if header.kind != Kind::Eager as u8
+            || head != wanted
+            || length > into.len()
+            || length as u64 > self.memory.bay_size / 4
+        {
+            return None;
+        }
+        let room = self.copy_out(line, length, length, into);
+        Some((length, self.consumer.take(&self.memory) | room))
+    }
+
+    /// Copy `keep` of a payload's `length` bytes; true: bay room was made known.
+    #[inline(always)]
+    fn copy_out(&mut self, line: u32, length: usize, keep: usize, into: &Views) -> bool {
+        if length <= INLINE {
+            // SAFETY: at most `INLINE` bytes of a line inside the segment.
+            unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
+            return false;
+        }
+        let size = self.memory.bay_size;
+        let place = self.bay.next(length, size) as usize;
+        // SAFETY: `place + length` lies in the bay.
+        unsafe { into.scatter(0, self.memory.bay.as_ptr().add(place), keep) };
+        self.bay.advance(length, size);
+        let Some(freed) = self.bay.due(size) else {
+            return false;
+        };
+        self.memory
+            .positions()
+            .freed
+            .store(freed, Ordering::Release);
+        true
+    }
+
+    /// Copy the front frame's payload out and be done with it. True: room was made known.
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, into: &Views) -> bool {
+        let Ok(Some((line, header))) = self.consumer.peek(&self.memory) else {
+            return false;
+        };
+        // The length is read again, and may have been changed meanwhile: bounded again.
+        let size = self.memory.bay_size;
+        let length = (header.length as usize).min(size as usize / 4);
+        let keep = length.min(into.len());
+        let room = self.copy_out(line, length, keep, into);
+        self.consumer.take(&self.memory) | room
+    }
+}
+
+#[cfg(test)]
+mod tests;

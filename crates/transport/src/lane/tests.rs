@@ -1,0 +1,178 @@
+//! A neighbour may write anything over a ring at any time: every call still ends, without a
+//! panic, and touches nothing outside the ring.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What lies behind the ring. Eight of these in a row come from nowhere else.
+const BEHIND: u8 = 0xee;
+const BEHIND_LEN: usize = 128 << 10;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A word of the ring's memory.
+    Scribble(usize, u64),
+    /// A line's header, of a likely lap and kind.
+    Header(u32, u16, u8, u32),
+    /// The positions the receiver publishes.
+    Read(u32),
+    Freed(u64),
+    Send(usize),
+    Front,
+    Accept(usize),
+    Matching(usize),
+}
+
+fn length() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        0..100u32,
+        prop::sample::select(vec![
+            8191,
+            8192,
+            8193,
+            16_383,
+            16_384,
+            16_385,
+            65_536,
+            u32::MAX
+        ]),
+        any::<u32>(),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let words = footprint(Geometry::for_tasks(2)) / 8;
+    let buffer = prop::sample::select(vec![0, 1, 48, 100, 8192, 20_000, 100_000]);
+    prop_oneof![
+        1 => (0..words, any::<u64>()).prop_map(|(at, word)| Step::Scribble(at, word)),
+        4 => (0..8u32, 0..4u16, 0..8u8, length()).prop_map(|(a, b, c, d)| Step::Header(a, b, c, d)),
+        1 => prop_oneof![0..10u32, any::<u32>()].prop_map(Step::Read),
+        1 => prop_oneof![0..70_000u64, any::<u64>()].prop_map(Step::Freed),
+        4 => prop::sample::select(vec![0, 1, 48, 49, 1000, 8192, 20_000]).prop_map(Step::Send),
+        2 => Just(Step::Front),
+        4 => buffer.clone().prop_map(Step::Accept),
+        4 => buffer.prop_map(Step::Matching),
+    ]
+}
+
+/// A ring from task 0 to task 1 of a job, and the offset it lies at.
+fn ring(job: &Job) -> (Out, u64) {
+    let out = Out::open(job, 0, 1).unwrap();
+    let lines = out.memory.lines.as_ptr() as usize;
+    let offset = job.segment().offset_of(lines).unwrap() - RING_CONTROL as u64;
+    (out, offset)
+}
+
+fn block(bytes: &mut [u8]) -> Views {
+    // SAFETY: the tests keep `bytes` alive and untouched while they are copied.
+    unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// Do the step; what it copied out.
+fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
+    let mut bytes = vec![0; 100_000];
+    let header = |lap, kind, length| lap as u64 | (kind as u64) << 16 | (length as u64) << 32;
+    match step {
+        // SAFETY: a word of the ring's memory, which begins `RING_CONTROL` before its lines.
+        Step::Scribble(at, word) => unsafe {
+            let start = out.memory.lines.as_ptr().byte_sub(RING_CONTROL);
+            start.add(at).write(word);
+        },
+        Step::Header(line, lap, kind, length) => {
+            out.memory.publish(line, header(lap, kind, length));
+        }
+        Step::Read(read) => out.memory.publish_read(read),
+        Step::Freed(freed) => {
+            let positions = out.memory.positions();
+            positions.freed.store(freed, Ordering::Release);
+        }
+        Step::Send(len) => {
+            let frame = Frame {
+                kind: Kind::Eager,
+                context: 0,
+                tag: 0,
+            };
+            let _ = out.send(frame, &block(&mut bytes[..len]));
+        }
+        Step::Front => {
+            inn.has_line();
+            let _ = inn.front();
+        }
+        Step::Accept(len) => {
+            inn.accept(&block(&mut bytes[..len]));
+        }
+        Step::Matching(len) => {
+            if let Some((length, _)) = inn.accept_matching(0, 0, &block(&mut bytes[..len])) {
+                assert!(length <= len);
+            }
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn scribbles_are_noticed_or_harmless(steps in prop::collection::vec(step(), 0..40)) {
+        let job = Job::create(2).unwrap();
+        let (mut out, offset) = ring(&job);
+        let behind = job.segment().allocate(BEHIND_LEN, 64).unwrap();
+        prop_assert!(behind >= offset + footprint(job.geometry()) as u64);
+        prop_assert!(behind < offset + footprint(job.geometry()) as u64 + 64);
+        let behind = job.segment().at(behind, BEHIND_LEN).unwrap();
+        // SAFETY: just allocated for this.
+        unsafe { behind.write_bytes(BEHIND, BEHIND_LEN) };
+        let (_, mut inn) = In::opened(&job, 1).pop().unwrap();
+        for step in steps {
+            let copied = take(step, &mut out, &mut inn);
+            let leaked = copied.chunks_exact(64).any(|piece| piece == [BEHIND; 64]);
+            prop_assert!(!leaked, "what lies behind the ring was read");
+        }
+        // SAFETY: nobody writes there any more.
+        let behind = unsafe { std::slice::from_raw_parts(behind.as_ptr(), BEHIND_LEN) };
+        prop_assert!(behind == [BEHIND; BEHIND_LEN], "what lies behind the ring was written");
+    }
+
+    #[test]
+    fn links_may_lead_anywhere(
+        links in prop::array::uniform3((0..6usize, any::<u64>(), 0..4u32, 0..3u32)),
+    ) {
+        let job = Job::create(2).unwrap();
+        let rings = [ring(&job), ring(&job)].map(|(_, offset)| offset);
+        let place = |kind: usize, any: u64| match kind {
+            0 | 1 => rings[kind],
+            2 => 0,
+            3 => any,
+            4 => any % job.segment().used() / 64 * 64,
+            _ => u64::MAX - 63,
+        };
+        for (offset, (kind, any, source, destination)) in rings.into_iter().zip(links) {
+            // SAFETY: atomics only.
+            let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
+            names.source.store(source, Ordering::Relaxed);
+            names.destination.store(destination, Ordering::Relaxed);
+            names.next_opened.store(place(kind, any), Ordering::Relaxed);
+        }
+        let (kind, any, ..) = links[2];
+        job.slot(1).opened.0.store(place(kind, any), Ordering::Relaxed);
+        let lanes = In::opened(&job, 1);
+        prop_assert!(lanes.len() <= 2);
+        for (source, mut lane) in lanes {
+            prop_assert!(source < 2);
+            let _ = lane.front();
+            lane.accept(&Views::none());
+        }
+    }
+}
+
+#[test]
+fn rings_that_lead_in_a_circle_are_seen_and_left() {
+    let job = Job::create(2).unwrap();
+    let (_, offset) = ring(&job);
+    // SAFETY: atomics only.
+    let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
+    names.next_opened.store(offset, Ordering::Relaxed);
+    let sources: Vec<Peer> = In::opened(&job, 1).iter().map(|lane| lane.0).collect();
+    assert_eq!(sources, [0, 0]);
+    assert_eq!(In::opened(&job, 1).len(), 0);
+}

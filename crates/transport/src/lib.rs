@@ -1,0 +1,10 @@
+//! Transports: implementations of the engine's [`regatta_engine::Transport`].
+//!
+//! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
+//! it. The launcher uses `job` too: it makes the job and watches over its tasks.
+
+pub mod job;
+mod lane;
+mod loans;
+mod meeting;
+pub mod shm;

@@ -1,0 +1,173 @@
+//! Halls: the memory of meetings (see the engine's `meeting`).
+//!
+//! ```text
+//! for each member   posts[8]   a line each: round (4 bytes) | 8 bytes of the post | ...
+//!                   awaits     a line: 1 + rank of the member whose post it sleeps for, or 0
+//! then for each     data[8]    the posts that do not fit into a line
+//! ```
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use regatta_memory::Corrupt;
+use regatta_memory::segment::Segment;
+use regatta_memory::views::Views;
+
+/// Rounds whose posts are kept.
+const DEPTH: usize = regatta_engine::HALL_DEPTH as usize;
+/// Bytes of a post that travel in its line.
+const INLINE: usize = 56;
+/// Bytes per member besides data.
+const PLACE: usize = (DEPTH + 1) * 64;
+
+/// Bytes of data a member may post in a hall of `members`.
+fn capacity(members: u32) -> usize {
+    match members {
+        0..=64 => 4096,
+        65..=1024 => 1024,
+        _ => 64,
+    }
+}
+
+/// Bytes of segment a hall needs.
+pub(crate) fn footprint(members: u32) -> usize {
+    members as usize * (PLACE + DEPTH * capacity(members))
+}
+
+#[repr(C, align(64))]
+struct Post {
+    round: AtomicU32,
+    _pad: u32,
+    bytes: [u8; INLINE],
+}
+
+#[repr(C)]
+struct Place {
+    posts: [Post; DEPTH],
+    awaits: Awaits,
+}
+
+#[repr(C, align(64))]
+struct Awaits(AtomicU32);
+
+const _: () = assert!(size_of::<Place>() == PLACE);
+
+/// A hall mapped in this process.
+#[derive(Debug)]
+pub struct Hall {
+    places: NonNull<Place>,
+    data: NonNull<u8>,
+    members: u32,
+    capacity: usize,
+}
+
+// SAFETY: pointers into a segment that outlives it; the meeting protocol orders all access.
+unsafe impl Send for Hall {}
+
+impl Hall {
+    /// The hall of `members` tasks at `offset`.
+    pub(crate) fn at(segment: &Segment, offset: u64, members: u32) -> Result<Hall, Corrupt> {
+        if !offset.is_multiple_of(64) {
+            return Err(Corrupt {
+                what: "a hall's offset is misaligned",
+            });
+        }
+        let start = segment.at(offset, footprint(members))?;
+        Ok(Hall {
+            places: start.cast(),
+            // SAFETY: inside the footprint checked above.
+            data: unsafe { start.add(members as usize * PLACE) },
+            members,
+            capacity: capacity(members),
+        })
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn place(&self, index: u32) -> NonNull<Place> {
+        assert!(index < self.members);
+        // SAFETY: inside the footprint.
+        unsafe { self.places.add(index as usize) }
+    }
+
+    #[inline(always)]
+    fn post_of(&self, index: u32, round: u32) -> *mut Post {
+        let place = self.place(index).as_ptr();
+        // SAFETY: a field of a place inside the footprint; no reference to the bytes is made.
+        unsafe {
+            (&raw mut (*place).posts)
+                .cast::<Post>()
+                .add(round as usize % DEPTH)
+        }
+    }
+
+    fn data_of(&self, index: u32, round: u32) -> *mut u8 {
+        let at = (DEPTH * index as usize + round as usize % DEPTH) * self.capacity;
+        // SAFETY: inside the footprint, as `index < members` was checked by `post_of`.
+        unsafe { self.data.as_ptr().add(at) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn post(&self, index: u32, round: u32, from: &Views) {
+        let post = self.post_of(index, round);
+        let len = from.len().min(self.capacity);
+        // SAFETY: the member's own place; nobody reads it before `round` is stored
+        // (the meeting protocol) and `len` fits.
+        unsafe {
+            let to = if len <= INLINE {
+                (&raw mut (*post).bytes).cast()
+            } else {
+                self.data_of(index, round)
+            };
+            from.gather(0, to, len);
+            (*post).round.store(round, Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn posted(&self, index: u32, round: u32) -> bool {
+        let post = self.post_of(index, round);
+        // SAFETY: an atomic inside the footprint.
+        unsafe { (*post).round.load(Ordering::Acquire) == round }
+    }
+
+    /// The round word in the place of `round`.
+    pub(crate) fn posted_round(&self, index: u32, round: u32) -> u32 {
+        let post = self.post_of(index, round);
+        // SAFETY: an atomic inside the footprint.
+        unsafe { (*post).round.load(Ordering::Acquire) }
+    }
+
+    /// `total` is the length of the post, which all members know.
+    #[inline(always)]
+    pub(crate) fn collect(
+        &self,
+        index: u32,
+        round: u32,
+        offset: usize,
+        total: usize,
+        into: &Views,
+    ) {
+        let post = self.post_of(index, round);
+        let len = into.len().min(self.capacity.saturating_sub(offset));
+        // SAFETY: `offset + len` fits the place; a post that changes meanwhile yields arbitrary
+        // bytes and nothing worse.
+        unsafe {
+            let from: *const u8 = if total <= INLINE && offset + len <= INLINE {
+                (&raw const (*post).bytes).cast()
+            } else {
+                self.data_of(index, round)
+            };
+            into.scatter(0, from.add(offset), len);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn awaits(&self, index: u32) -> &AtomicU32 {
+        // SAFETY: an atomic inside the footprint, which outlives the hall's users.
+        unsafe { &(*self.place(index).as_ptr()).awaits.0 }
+    }
+}

@@ -1,0 +1,627 @@
+//! The shared-memory transport: rings for frames, pipes for bulk, one segment for all.
+//!
+//! A ring is opened by the sender the first time it talks to a peer: it allocates the ring in the
+//! segment and pushes it onto the receiver's stack of opened rings, which the receiver looks at
+//! when it looks for messages. Layout of a ring's memory:
+//!
+//! ```text
+//! 0    source (4) | destination (4) | next opened ring (8)
+//! 64   lines read (4) | pad | bay bytes freed (8)            written by the receiver
+//! 128  lines, 64 bytes each (see regatta_memory::ring)
+//! ...  bay (see regatta_memory::bay)
+//! ```
+//!
+//! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
+//! the receiver sleeps, one line written, one line read.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+use regatta_memory::bell::Fencing;
+use regatta_memory::copy;
+use regatta_memory::pipe::{Filled, Pipe, Pool};
+use regatta_memory::ring::{Header, INLINE};
+use regatta_memory::views::Views;
+use regatta_memory::{Corrupt, LINE};
+use regatta_wire::{Frame, Kind, Route};
+
+use crate::job::{Job, TaskState};
+use crate::lane::{In, Out};
+use crate::loans::Loans;
+use crate::meeting::Hall;
+
+/// May this process read a peer's memory directly?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pull {
+    Unknown,
+    Yes,
+    No,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Shm {
+    job: Arc<Job>,
+    me: Peer,
+    fencing: Fencing,
+    outs: Vec<Option<Out>>,
+    ins: Vec<Option<In>>,
+    /// Peers whose rings to this task are open, oldest first.
+    open: Vec<Peer>,
+    pull: Vec<Pull>,
+    /// Pipes this task has opened and not seen the end of.
+    pipes: u32,
+    loans: Loans,
+    /// More tasks than cores: a peer that does nothing is probably not running.
+    crowded: bool,
+    /// The job's count of losses, looked at before every send.
+    losses: NonNull<AtomicU32>,
+    /// Its address is what others probe.
+    _probe: Box<u8>,
+}
+
+// SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
+unsafe impl Send for Shm {}
+
+/// One side of a pipe.
+#[derive(Debug)]
+pub struct Bulk {
+    pipe: Option<Pipe>,
+    /// This task opened it for its own message and counts it.
+    counted: bool,
+    /// Receiver: address of the message in the sender, 0 if it is not one block.
+    address: u64,
+    /// Receiver: looks in vain since the last byte came.
+    starved: u32,
+    /// Receiver: the sender's memory is gone, and with it the rest of the message.
+    dying: bool,
+}
+
+impl Shm {
+    /// The transport of task `me` of a job it has joined.
+    pub fn new(job: Arc<Job>, me: Peer) -> Shm {
+        let tasks = job.tasks() as usize;
+        let probe = Box::new(0u8);
+        job.set_probe(me, &raw const *probe as u64);
+        Shm {
+            me,
+            fencing: Fencing::of_job(job.fenced()),
+            outs: (0..tasks).map(|_| None).collect(),
+            ins: (0..tasks).map(|_| None).collect(),
+            open: Vec::new(),
+            pull: vec![Pull::Unknown; tasks],
+            pipes: 0,
+            loans: Loans::default(),
+            crowded: job.tasks() > job.cores(),
+            losses: NonNull::from(job.losses_word()),
+            _probe: probe,
+            job,
+        }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// How fences are paid for here.
+    pub fn fencing(&self) -> Fencing {
+        self.fencing
+    }
+
+    /// More tasks than cores?
+    pub fn crowded(&self) -> bool {
+        self.crowded
+    }
+
+    fn fault(&self, peer: Peer) -> impl Fn(Corrupt) -> Fault + use<> {
+        move |corrupt| Fault::Corrupt {
+            peer,
+            what: corrupt.what,
+        }
+    }
+
+    #[cold]
+    fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
+        let lane = Out::open(&self.job, self.me, to).map_err(|error| {
+            Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
+        })?;
+        self.outs[to as usize] = Some(lane);
+        Ok(())
+    }
+
+    /// The front of a ring that is not known yet. It may have been opened and filled by now, and
+    /// its owner may be gone: to say that there is nothing would lose what it sent.
+    #[cold]
+    fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        if self.job.slot(self.me).opened.0.load(Ordering::Relaxed) == 0 {
+            return Ok(None);
+        }
+        self.notice_opened();
+        match &self.ins[from as usize] {
+            Some(lane) => lane.front().map_err(self.fault(from)),
+            None => Ok(None),
+        }
+    }
+
+    /// Take in the rings others have opened towards this task.
+    #[cold]
+    fn notice_opened(&mut self) {
+        for (source, lane) in In::opened(&self.job, self.me) {
+            let place = &mut self.ins[source as usize];
+            if place.is_none() {
+                *place = Some(lane);
+                self.open.push(source);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let fencing = self.fencing;
+        match self.outs.get_mut(to as usize) {
+            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            _ => self.write_first(to, frame, payload),
+        }
+    }
+
+    #[cold]
+    fn write_first(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        self.open_out(to)?;
+        let fencing = self.fencing;
+        match self.outs.get_mut(to as usize) {
+            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            _ => Ok(false),
+        }
+    }
+
+    fn pool(&self) -> Pool<'_> {
+        Pool::new(
+            self.job.segment(),
+            self.job.pool_head(),
+            self.job.geometry().pipe as usize,
+        )
+    }
+
+    fn any_pipe(&self) -> Result<Pipe, Fault> {
+        let taken = self.pool().take().map_err(self.fault(self.me))?;
+        match taken {
+            Some(pipe) => Ok(pipe),
+            None => self
+                .pool()
+                .make()
+                .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}"))),
+        }
+    }
+
+    fn ring_bell(&self, peer: Peer) {
+        self.job.slot(peer).bell.ring(self.fencing);
+    }
+
+    /// Bytes copied into or out of a pipe at a time: small enough for the other side to start
+    /// soon, large enough for the string copy; whole pipes when the other side is not running.
+    fn chunk(&self, total: u64) -> usize {
+        match total {
+            _ if self.crowded => usize::MAX,
+            0..0x1_0000 => 8 << 10,
+            0x1_0000..0x4_0000 => 16 << 10,
+            // Fewer, larger turns: the same where the cores share a cache, 1.2x where they do not.
+            _ => 32 << 10,
+        }
+    }
+
+    fn may_pull(&mut self, peer: Peer) -> bool {
+        if self.pull[peer as usize] == Pull::Unknown {
+            let probe = copy::may_pull(self.job.pid(peer), self.job.probe(peer));
+            self.pull[peer as usize] = if probe.is_ok() { Pull::Yes } else { Pull::No };
+        }
+        self.pull[peer as usize] == Pull::Yes
+    }
+
+    /// The sender is away: read the rest of its message without it.
+    #[cold]
+    fn take_over(
+        &mut self,
+        from: Peer,
+        bulk: &mut Bulk,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
+        let may = self.may_pull(from);
+        let fault = self.fault(from);
+        let Some(pipe) = bulk.pipe.as_mut().filter(|_| may) else {
+            bulk.address = 0;
+            return Ok(Flow::Still);
+        };
+        if !pipe.take_over() {
+            return Ok(Flow::Still);
+        }
+        // It may have put more in since the last look.
+        while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
+        if let Err(error) = pipe.pull(into, total, self.job.pid(from), bulk.address) {
+            if error.raw_os_error() == Some(libc::EFAULT) {
+                return Err(fault(Corrupt {
+                    what: "the memory of a message on offer could not be read",
+                }));
+            }
+            // The sender is dying; that will be said in a moment.
+            bulk.dying = true;
+            return Ok(Flow::Still);
+        }
+        pipe.finish_take_over();
+        // The sender gives the pipe back.
+        bulk.pipe = None;
+        self.ring_bell(from);
+        Ok(Flow::Finished)
+    }
+
+    /// The path messages to a peer take, and why; for people.
+    pub fn path(&mut self, peer: Peer) -> String {
+        if peer == self.me {
+            return "self: one copy inside the task".into();
+        }
+        let geometry = self.job.geometry();
+        let pull = if self.may_pull(peer) {
+            "single copy by the kernel (CMA) when the sender is away"
+        } else {
+            "no single copy: the kernel refuses process_vm_readv between these tasks"
+        };
+        format!(
+            "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \
+             larger ones through a pipe of {} KiB, both sides copying at once; {pull}",
+            self.eager_limit(),
+            geometry.pipe >> 10
+        )
+    }
+}
+
+#[inline(always)]
+fn write_to(
+    lane: &mut Out,
+    to: Peer,
+    fencing: Fencing,
+    frame: Frame,
+    payload: &Views,
+) -> Result<bool, Fault> {
+    let sent = lane
+        .send(frame, payload)
+        .map_err(|corrupt| Fault::Corrupt {
+            peer: to,
+            what: corrupt.what,
+        })?;
+    if sent {
+        lane.bell().ring(fencing);
+    }
+    Ok(sent)
+}
+
+impl Transport for Shm {
+    type Bulk = Bulk;
+    type Hall = Hall;
+
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn peers(&self) -> u32 {
+        self.job.tasks()
+    }
+
+    fn presence(&self, peer: Peer) -> Presence {
+        match self.job.state(peer) {
+            TaskState::Expected | TaskState::Joined => Presence::Here,
+            TaskState::Left => Presence::Left,
+            TaskState::Dead => Presence::Dead,
+        }
+    }
+
+    #[inline(always)]
+    fn losses(&self) -> u32 {
+        // SAFETY: a word of the job's header, which `self.job` keeps mapped.
+        unsafe { self.losses.as_ref() }.load(Ordering::Relaxed)
+    }
+
+    fn eager_limit(&self) -> usize {
+        self.job.geometry().bay as usize / 8
+    }
+
+    #[inline(always)]
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        self.write(to, frame, payload)
+    }
+
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
+        // SAFETY: the body is only read, before this call ends.
+        let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
+        self.write(to, frame, &payload)
+    }
+
+    #[inline(always)]
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        let Some(lane) = self.ins[from as usize].as_ref() else {
+            return self.first_front(from);
+        };
+        lane.front().map_err(|corrupt| Fault::Corrupt {
+            peer: from,
+            what: corrupt.what,
+        })
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, from: Peer, into: &Views) {
+        let fencing = self.fencing;
+        if let Some(lane) = self.ins[from as usize].as_mut()
+            && lane.accept(into)
+        {
+            lane.bell().ring(fencing);
+        }
+    }
+
+    #[inline(always)]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let Some(Some(lane)) = self.ins.get_mut(from as usize) else {
+            if self.job.slot(self.me).opened.0.load(Ordering::Relaxed) != 0 {
+                self.notice_opened();
+            }
+            return None;
+        };
+        let (length, room) = lane.accept_matching(context, tag, into)?;
+        if room {
+            lane.bell().ring(self.fencing);
+        }
+        Some(length)
+    }
+
+    fn accept_bytes(&mut self, from: Peer) -> Vec<u8> {
+        let length = match self.front(from) {
+            Ok(Some(front)) => front.length,
+            _ => return Vec::new(),
+        };
+        let mut bytes = vec![0; length];
+        // SAFETY: `bytes` is ours and written before it is used again.
+        let into = unsafe { Views::block(bytes.as_mut_ptr(), length) };
+        self.accept(from, &into);
+        bytes
+    }
+
+    #[inline(always)]
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        if *cursor == 0 && self.job.slot(self.me).opened.0.load(Ordering::Relaxed) != 0 {
+            self.notice_opened();
+        }
+        while let Some(&peer) = self.open.get(*cursor) {
+            *cursor += 1;
+            let lane = self.ins[peer as usize].as_ref();
+            if lane.is_some_and(|lane| lane.has_line()) {
+                return Some(peer);
+            }
+        }
+        None
+    }
+
+    fn open(&mut self, _to: Peer, message: &Views) -> Result<Option<(Bulk, Route)>, Fault> {
+        if self.pipes >= self.job.geometry().pipes {
+            return Ok(None);
+        }
+        // No memory for a pipe is not yet an error: the receiver will look for one.
+        let Ok(pipe) = self.any_pipe() else {
+            return Ok(None);
+        };
+        self.pipes += 1;
+        let address = match message {
+            Views::Strided(..) => 0,
+            block => block.contiguous().map_or(0, |at| at as u64),
+        };
+        let mut route = Route::default();
+        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        route[8..16].copy_from_slice(&address.to_le_bytes());
+        Ok(Some((Bulk::new(pipe, true, 0), route)))
+    }
+
+    fn open_for(&mut self, _from: Peer) -> Result<(Bulk, Route), Fault> {
+        let pipe = self.any_pipe()?;
+        let mut route = Route::default();
+        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        Ok((Bulk::new(pipe, false, 0), route))
+    }
+
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Bulk, Fault> {
+        let word = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&route[at..at + 8]);
+            u64::from_le_bytes(bytes)
+        };
+        let size = self.job.geometry().pipe as usize;
+        let pipe = Pipe::at(self.job.segment(), word(0), size).map_err(self.fault(peer))?;
+        Ok(Bulk::new(pipe, false, word(8)))
+    }
+
+    fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
+        let chunk = self.chunk(message.len() as u64);
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(Flow::Finished);
+        };
+        let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let flow = match filled {
+            Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
+            Filled::Some(_) => Flow::Moved,
+            Filled::All => {
+                bulk.pipe = None;
+                Flow::Finished
+            }
+            Filled::Pulled => {
+                if let Some(pipe) = bulk.pipe.take() {
+                    self.pool().give(pipe);
+                }
+                Flow::Finished
+            }
+        };
+        self.pipes -= (flow == Flow::Finished && bulk.counted) as u32;
+        self.ring_bell(to);
+        Ok(flow)
+    }
+
+    fn drain(
+        &mut self,
+        from: Peer,
+        bulk: &mut Bulk,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
+        let chunk = self.chunk(total);
+        if bulk.dying {
+            return Ok(Flow::Still);
+        }
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(Flow::Finished);
+        };
+        let n = pipe.drain(into, total, chunk).map_err(self.fault(from))?;
+        if pipe.moved() == total {
+            if let Some(pipe) = bulk.pipe.take() {
+                self.pool().give(pipe);
+            }
+            return Ok(Flow::Finished);
+        }
+        if n == 0 {
+            bulk.starved += 1;
+            let patience = if self.crowded { 2 } else { 4000 };
+            if bulk.starved > patience && bulk.address != 0 {
+                bulk.starved = 0;
+                return self.take_over(from, bulk, into, total);
+            }
+            return Ok(Flow::Still);
+        }
+        bulk.starved = 0;
+        self.ring_bell(from);
+        Ok(Flow::Moved)
+    }
+
+    fn abandon(&mut self, bulk: Bulk) {
+        // The pipe is lost to the pool: the other side may still have it in hand.
+        if let Some(pipe) = bulk.pipe.filter(|_| bulk.counted) {
+            self.pipes -= 1;
+            // The caller's memory must not be read after this. A reader at work is soon done,
+            // unless it has died.
+            let start = std::time::Instant::now();
+            while !pipe.give_up() && start.elapsed() < std::time::Duration::from_secs(1) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
+        self.loans
+            .lend(self.job.segment(), len)
+            .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
+    }
+
+    fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
+        Loans::check(self.job.segment(), place, len).map_err(self.fault(peer))
+    }
+
+    fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
+        Loans::at(self.job.segment(), address)
+    }
+
+    fn give_back(&mut self, place: u64) {
+        self.loans.give_back(self.job.segment(), place);
+    }
+
+    fn world_hall(&mut self) -> Option<Hall> {
+        let at = crate::job::meeting_at(self.job.tasks());
+        Hall::at(self.job.segment(), at, self.job.tasks()).ok()
+    }
+
+    fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
+        let bytes = crate::meeting::footprint(members);
+        let place = self
+            .job
+            .segment()
+            .allocate(bytes, 128)
+            .map_err(|error| Fault::Memory(format!("no hall for a group: {error}")))?;
+        Ok(Some((self.enter_hall(place, members)?, place)))
+    }
+
+    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
+        Hall::at(self.job.segment(), name, members).map_err(self.fault(self.me))
+    }
+
+    fn hall_capacity(&self, hall: &Hall) -> usize {
+        hall.capacity()
+    }
+
+    #[inline(always)]
+    fn post(
+        &self,
+        hall: &Hall,
+        index: u32,
+        round: u32,
+        from: &Views,
+        members: u32,
+        peer_of: &impl Fn(u32) -> Peer,
+    ) {
+        hall.post(index, round, from);
+        if self.fencing.senders {
+            std::sync::atomic::fence(Ordering::SeqCst);
+        } else {
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        }
+        for other in 0..members {
+            if other != index && hall.awaits(other).load(Ordering::Relaxed) == index + 1 {
+                self.job.slot(peer_of(other)).bell.wake();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn posted(&self, hall: &Hall, index: u32, round: u32) -> bool {
+        hall.posted(index, round)
+    }
+
+    fn posted_round(&self, hall: &Hall, index: u32, round: u32) -> u32 {
+        hall.posted_round(index, round)
+    }
+
+    #[inline(always)]
+    fn collect(&self, hall: &Hall, index: u32, round: u32, part: Part, into: &Views) {
+        hall.collect(index, round, part.offset, part.total, into);
+    }
+
+    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) {
+        let value = target.map_or(0, |target| target + 1);
+        hall.awaits(index).store(value, Ordering::Relaxed);
+    }
+}
+
+impl Bulk {
+    fn new(pipe: Pipe, counted: bool, address: u64) -> Bulk {
+        Bulk {
+            pipe: Some(pipe),
+            counted,
+            address,
+            starved: 0,
+            dying: false,
+        }
+    }
+}
+
+/// Bytes of segment between the start of a ring and its lines.
+pub(crate) const RING_CONTROL: usize = 2 * LINE;
+
+/// What a line's header says.
+#[inline(always)]
+pub(crate) fn header(kind: Kind, length: usize) -> Header {
+    Header {
+        kind: kind as u8,
+        flags: 0,
+        length: length as u32,
+    }
+}

@@ -1,0 +1,74 @@
+//! Every transport keeps the contract of `regatta_engine::Transport`: one suite (`contract`),
+//! run on each. A new transport is one more maker of pairs here.
+
+mod contract;
+
+use std::sync::Arc;
+
+use contract::World;
+use regatta_engine::Presence;
+use regatta_transport::job::{Cause, Invitation, Job, VERSION};
+use regatta_transport::shm::Shm;
+
+/// Two tasks of one job, each with a mapping of its own.
+fn shm() -> World<Shm> {
+    let job = Job::create(2).unwrap();
+    let join = |rank| {
+        let fd = job.fd().try_clone_to_owned().unwrap();
+        let invitation = Invitation {
+            version: VERSION,
+            fd: 0,
+            rank,
+            size: 2,
+        };
+        Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
+    };
+    World {
+        tasks: [join(0), join(1)],
+        lose: Box::new(move |peer, how| match how {
+            Presence::Here => {}
+            Presence::Left => job.leave(peer),
+            Presence::Dead => job.mark_dead(peer, Cause::Exited(1)),
+        }),
+    }
+}
+
+macro_rules! conforms {
+    ($maker:ident: $($module:ident::{$($test:ident),+ $(,)?}),+ $(,)?) => {
+        mod $maker {
+            $($(
+                #[test]
+                fn $test() {
+                    super::contract::$module::$test(super::$maker);
+                }
+            )+)+
+        }
+    };
+}
+
+conforms!(shm:
+    frames::{
+        frames_arrive_whole_once_and_in_order,
+        any_interleaving_is_a_queue_each_way,
+        without_room_nothing_is_sent,
+        a_short_buffer_keeps_the_front,
+        matching_takes_only_what_matches,
+        bodies_and_bytes_are_payloads,
+        ready_peers_are_those_with_frames,
+        what_the_lost_sent_can_be_received,
+    },
+    streams::{
+        either_side_opens_a_stream,
+        a_stream_ends_however_the_turns_fall,
+        streams_do_not_hold_each_other_up,
+        bytes_beyond_the_buffer_are_dropped,
+        streams_are_limited_and_come_back,
+        a_route_that_makes_no_sense_is_the_peers_fault,
+    },
+    memory::{
+        a_loan_is_read_in_place_and_given_back,
+        a_loan_that_is_none_is_refused,
+        posts_are_read_by_the_others,
+        halls_are_found_by_name,
+    },
+);

@@ -1,0 +1,206 @@
+//! Order, blocking, and what presence means.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use regatta_engine::{Presence, Transport};
+use regatta_memory::views::Views;
+use regatta_wire::{BODY, Frame, Kind};
+
+use super::{World, block, eager, expect, expect_none, pattern, send};
+
+pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    assert_eq!([a.me(), b.me(), a.peers(), b.peers()], [0, 1, 2, 2]);
+    expect_none(&mut b, 0);
+    let limit = a.eager_limit();
+    let lengths = [
+        0,
+        1,
+        31,
+        32,
+        33,
+        47,
+        48,
+        49,
+        64,
+        65,
+        1023,
+        1024,
+        1025,
+        limit - 1,
+        limit,
+    ];
+    for round in 0..40 {
+        for (n, len) in (round * 100..).zip(lengths) {
+            assert!(send(&mut a, 1, n, len), "an empty path has room");
+            assert!(send(&mut b, 0, n, len));
+            expect(&mut b, 0, n, len);
+            expect(&mut a, 1, n, len);
+        }
+    }
+    expect_none(&mut a, 1);
+    expect_none(&mut b, 0);
+}
+
+pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> World<T>) {
+    let step = (any::<bool>(), any::<bool>(), 0..6usize, 1..40u32);
+    let steps = prop::collection::vec(step, 0..60);
+    let run = |steps: Vec<(bool, bool, usize, u32)>| {
+        let mut tasks = make().tasks;
+        let mut queues = [VecDeque::new(), VecDeque::new()];
+        let mut next = 0;
+        let limit = tasks[0].eager_limit();
+        for (from_b, sends, size, times) in steps {
+            let from = from_b as usize;
+            for _ in 0..times {
+                let queue = &mut queues[from];
+                if sends {
+                    let len = [0, 8, 48, 49, 1000, limit][size];
+                    if !send(&mut tasks[from], 1 - from as u32, next, len) {
+                        assert!(!queue.is_empty(), "an empty path has room");
+                        break;
+                    }
+                    queue.push_back((next, len));
+                    next += 1;
+                } else if let Some((n, len)) = queue.pop_front() {
+                    expect(&mut tasks[1 - from], from as u32, n, len);
+                } else {
+                    expect_none(&mut tasks[1 - from], from as u32);
+                }
+            }
+        }
+        Ok(())
+    };
+    TestRunner::default().run(&steps, run).unwrap();
+}
+
+pub fn without_room_nothing_is_sent<T: Transport>(make: impl Fn() -> World<T>) {
+    for len in [0, 48, 49, make().tasks[0].eager_limit()] {
+        let [mut a, mut b] = make().tasks;
+        let (mut sent, mut got) = (0, 0);
+        // Several times full and empty: what was refused has left no trace.
+        for _ in 0..5 {
+            while send(&mut a, 1, sent, len) {
+                sent += 1;
+                assert!(sent - got < 1 << 20, "room has an end");
+            }
+            assert!(sent > got, "an empty path has room");
+            while got < sent {
+                expect(&mut b, 0, got, len);
+                got += 1;
+            }
+            expect_none(&mut b, 0);
+        }
+    }
+}
+
+pub fn a_short_buffer_keeps_the_front<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    for len in [40, 48, 200, a.eager_limit()] {
+        assert!(send(&mut a, 1, 1, len) && send(&mut a, 1, 2, len));
+        assert!((0..2).any(|_| b.front(0).unwrap().is_some()));
+        let mut bytes = [0; 20];
+        b.accept(0, &block(&mut bytes[..10]));
+        assert_eq!(bytes[..10], pattern(len, 1)[..10]);
+        assert_eq!(bytes[10..], [0; 10]);
+        expect(&mut b, 0, 2, len);
+        assert!(send(&mut a, 1, 3, len));
+        expect_none_after_dropping(&mut b);
+    }
+}
+
+fn expect_none_after_dropping<T: Transport>(task: &mut T) {
+    task.accept(0, &Views::none());
+    expect_none(task, 0);
+}
+
+pub fn matching_takes_only_what_matches<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    let mut bytes = [0; 300];
+    let into = block(&mut bytes);
+    let mut small = [0; 99];
+    assert_eq!(b.accept_matching(0, 7, 7, &into), None, "nothing is there");
+    for len in [0, 8, 100, 300] {
+        assert!(send(&mut a, 1, 7, len));
+        assert!((0..2).any(|_| b.front(0).unwrap().is_some()));
+        assert_eq!(b.accept_matching(0, 6, 7, &into), None, "another context");
+        assert_eq!(b.accept_matching(0, 7, 6, &into), None, "another tag");
+        if len > small.len() {
+            let fits = b.accept_matching(0, 7, 7, &block(&mut small));
+            assert_eq!(fits, None, "too long");
+        }
+        assert_eq!(b.accept_matching(0, 7, 7, &into), Some(len));
+        assert_eq!(into.to_vec()[..len], pattern(len, 7));
+        expect_none(&mut b, 0);
+    }
+    let offer = Frame {
+        kind: Kind::Offer,
+        ..eager(7, 7)
+    };
+    assert!(a.send_body(1, offer, &[1; BODY]).unwrap());
+    assert_eq!(b.accept_matching(0, 7, 7, &into), None, "no eager message");
+    assert_eq!(b.accept_bytes(0), [1; BODY]);
+}
+
+pub fn bodies_and_bytes_are_payloads<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    assert_eq!(b.accept_bytes(0), [0; 0]);
+    for kind in [Kind::Offer, Kind::Clear, Kind::Begun, Kind::Loan] {
+        for (len, tag) in [(0, 0), (8, i32::MAX), (BODY, -1)] {
+            let frame = Frame {
+                kind,
+                context: u32::MAX,
+                tag,
+            };
+            assert!(a.send_body(1, frame, &pattern(len, 5)).unwrap());
+            let front = (0..2).find_map(|_| b.front(0).unwrap()).unwrap();
+            assert_eq!((front.frame, front.length), (frame, len));
+            assert_eq!(b.accept_bytes(0), pattern(len, 5));
+        }
+    }
+    let limit = a.eager_limit();
+    assert!(send(&mut a, 1, 9, limit));
+    assert_eq!(b.accept_bytes(0), pattern(limit, 9));
+}
+
+pub fn ready_peers_are_those_with_frames<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    let ready = |task: &mut T| {
+        let mut cursor = 0;
+        let peers: Vec<_> = std::iter::from_fn(|| task.next_ready(&mut cursor)).collect();
+        peers
+    };
+    assert_eq!(ready(&mut b), []);
+    assert!(send(&mut a, 1, 1, 8) && send(&mut a, 1, 2, 8));
+    for n in [1, 2] {
+        assert_eq!(ready(&mut b), [0]);
+        assert_eq!(ready(&mut b), [0], "looking takes nothing");
+        expect(&mut b, 0, n, 8);
+    }
+    assert_eq!(ready(&mut b), []);
+    assert_eq!(ready(&mut a), []);
+}
+
+pub fn what_the_lost_sent_can_be_received<T: Transport>(make: impl Fn() -> World<T>) {
+    for how in [Presence::Left, Presence::Dead] {
+        let World {
+            tasks: [mut a, mut b],
+            lose,
+        } = make();
+        assert_eq!(
+            (a.presence(1), b.presence(0)),
+            (Presence::Here, Presence::Here)
+        );
+        let before = b.losses();
+        assert!(send(&mut a, 1, 1, 8) && send(&mut a, 1, 2, 1000));
+        lose(0, how);
+        drop(a);
+        assert_ne!(b.losses(), before);
+        assert_eq!((b.presence(0), b.presence(1)), (how, Presence::Here));
+        expect(&mut b, 0, 1, 8);
+        expect(&mut b, 0, 2, 1000);
+        expect_none(&mut b, 0);
+    }
+}

@@ -1,0 +1,88 @@
+//! Loans and meetings: memory that several tasks see.
+
+use regatta_engine::{Fault, HALL_DEPTH, Part, Transport};
+
+use super::{World, block, pattern};
+
+pub fn a_loan_is_read_in_place_and_given_back<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    for len in [0, 1, 4096, 1 << 20] {
+        let (place, mine) = a.lend(len).unwrap();
+        assert_eq!(mine.len(), len);
+        mine.fill(&pattern(len, 1));
+        let theirs = b.borrowed(0, place, len as u64).unwrap();
+        assert_eq!(theirs.to_vec(), pattern(len, 1));
+        let address = mine.contiguous().expect("a loan is one block") as usize;
+        let (found, room) = a.loan_at(address).expect("it is lent");
+        assert!(found == place && room >= len);
+        // Either may give it back; then it is no loan.
+        b.give_back(place);
+        assert_eq!(a.loan_at(address), None);
+    }
+}
+
+pub fn a_loan_that_is_none_is_refused<T: Transport>(make: impl Fn() -> World<T>) {
+    let [mut a, mut b] = make().tasks;
+    let (place, _) = a.lend(100).unwrap();
+    for (place, len) in [
+        (place, u64::MAX),
+        (place + 1, 1),
+        (u64::MAX, 1),
+        (1 << 40, 1),
+    ] {
+        let refused = b.borrowed(0, place, len);
+        assert!(
+            matches!(refused, Err(Fault::Corrupt { peer: 0, .. })),
+            "{place} {len}"
+        );
+    }
+    assert_eq!(a.loan_at(&raw const a as usize), None);
+    assert!(matches!(a.lend(usize::MAX), Err(Fault::Memory(_))));
+}
+
+/// Both members post, both read, more rounds than a hall keeps.
+fn meet<T: Transport>(tasks: &[T; 2], halls: &[T::Hall; 2]) {
+    let capacity = tasks[0].hall_capacity(&halls[0]);
+    let lengths = [0, 1, 8, 55, 56, 57, 64, capacity - 1, capacity];
+    for (round, len) in (1..4 * HALL_DEPTH).zip(lengths.into_iter().cycle()) {
+        for me in 0..2 {
+            let other = 1 - me as u32;
+            assert!(!tasks[1 - me].posted(&halls[1 - me], me as u32, round));
+            let mut bytes = pattern(len, round + me as u32);
+            tasks[me].await_post(&halls[me], me as u32, Some(other));
+            let from = block(&mut bytes);
+            tasks[me].post(&halls[me], me as u32, round, &from, 2, &|index| index);
+            tasks[me].await_post(&halls[me], me as u32, None);
+        }
+        for me in 0..2 {
+            for index in 0..2 {
+                assert!(tasks[me].posted(&halls[me], index, round));
+                let expected = pattern(len, round + index);
+                let offset = len / 3;
+                let part = Part { offset, total: len };
+                let mut bytes = vec![0; len - offset];
+                tasks[me].collect(&halls[me], index, round, part, &block(&mut bytes));
+                assert_eq!(bytes, expected[offset..]);
+            }
+        }
+    }
+}
+
+pub fn posts_are_read_by_the_others<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let [a, b] = &mut tasks;
+    let (Some(one), Some(two)) = (a.world_hall(), b.world_hall()) else {
+        panic!("tasks that share memory have a hall");
+    };
+    meet(&tasks, &[one, two]);
+}
+
+pub fn halls_are_found_by_name<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let [a, b] = &mut tasks;
+    let (one, name) = a.new_hall(2).unwrap().expect("memory is shared");
+    let two = b.enter_hall(name, 2).unwrap();
+    meet(&tasks, &[one, two]);
+    let refused = tasks[1].enter_hall(u64::MAX, 2);
+    assert!(matches!(refused, Err(Fault::Corrupt { .. })));
+}

@@ -1,0 +1,176 @@
+//! Bulk streams.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use regatta_engine::{Fault, Flow, Transport};
+use regatta_memory::views::{View, Views};
+use regatta_wire::Route;
+
+use super::{World, block, pattern};
+
+/// Longer than any transport's buffer between the two.
+const LONG: usize = (1 << 20) + 13;
+
+/// Turns of both sides until both have finished. Stops when nothing moves any more.
+fn flow<T: Transport>(
+    tasks: &mut [T; 2],
+    streams: &mut [T::Bulk; 2],
+    message: &Views,
+    into: &Views,
+) {
+    let [a, b] = tasks;
+    let [out, inn] = streams;
+    let total = message.len() as u64;
+    let (mut sent, mut got) = (Flow::Still, Flow::Still);
+    while (sent, got) != (Flow::Finished, Flow::Finished) {
+        if sent != Flow::Finished {
+            sent = a.fill(1, out, message).unwrap();
+        }
+        if got != Flow::Finished {
+            got = b.drain(0, inn, into, total).unwrap();
+        }
+        assert_ne!(
+            (sent, got),
+            (Flow::Still, Flow::Still),
+            "one side can always move"
+        );
+    }
+}
+
+pub fn either_side_opens_a_stream<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    for (n, len) in [1, 8193, 262_143, 262_144, 262_145, LONG]
+        .into_iter()
+        .enumerate()
+    {
+        for by_sender in [true, false] {
+            let (mut from, mut to) = (pattern(len, n as u32), vec![0; len]);
+            let (message, into) = (block(&mut from), block(&mut to));
+            let [a, b] = &mut tasks;
+            let mut streams = if by_sender {
+                let (stream, route) = a.open(1, &message).unwrap().expect("none is open");
+                [stream, b.attach(0, &route).unwrap()]
+            } else {
+                let (stream, route) = b.open_for(0).unwrap();
+                [a.attach(1, &route).unwrap(), stream]
+            };
+            flow(&mut tasks, &mut streams, &message, &into);
+            assert_eq!(to, from);
+        }
+    }
+}
+
+pub fn a_stream_ends_however_the_turns_fall<T: Transport>(make: impl Fn() -> World<T>) {
+    // Runs of turns of one side: long enough for a receiver to lose patience with its sender.
+    let runs = prop::collection::vec((any::<bool>(), prop_oneof![1..9usize, Just(5000)]), 1..8);
+    let run = |(runs, len, strided): (Vec<(bool, usize)>, usize, bool)| {
+        let mut tasks = make().tasks;
+        let (mut from, mut to) = (pattern(2 * len, 3), vec![0; 2 * len]);
+        let layout = |bytes: &mut Vec<u8>| match strided {
+            // SAFETY: `len` blocks of a byte each, all inside; alive until compared below.
+            true => {
+                // SAFETY: every second byte of `bytes`, which outlives the views.
+                Views::strided(vec![unsafe { View::new(bytes.as_mut_ptr(), 1, len, 2) }]).unwrap()
+            }
+            false => block(&mut bytes[..len]),
+        };
+        let (message, into) = (layout(&mut from), layout(&mut to));
+        let [a, b] = &mut tasks;
+        let (mut out, route) = a.open(1, &message).unwrap().unwrap();
+        let mut inn = b.attach(0, &route).unwrap();
+        let (mut sent, mut got) = (Flow::Still, Flow::Still);
+        for (sends, times) in runs.into_iter().cycle() {
+            for _ in 0..times {
+                if sends && sent != Flow::Finished {
+                    sent = a.fill(1, &mut out, &message).unwrap();
+                } else if !sends && got != Flow::Finished {
+                    got = b.drain(0, &mut inn, &into, len as u64).unwrap();
+                }
+            }
+            if (sent, got) == (Flow::Finished, Flow::Finished) {
+                break;
+            }
+            // The side whose turn it never is gets one, too.
+            if sends && got != Flow::Finished {
+                got = b.drain(0, &mut inn, &into, len as u64).unwrap();
+            } else if !sends && sent != Flow::Finished {
+                sent = a.fill(1, &mut out, &message).unwrap();
+            }
+        }
+        assert_eq!(into.to_vec(), message.to_vec());
+        Ok(())
+    };
+    let config = Config::with_cases(40);
+    let strategy = (runs, 1..400_000usize, any::<bool>());
+    TestRunner::new(config).run(&strategy, run).unwrap();
+}
+
+pub fn streams_do_not_hold_each_other_up<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let mut froms = [pattern(LONG, 1), pattern(LONG, 2)];
+    let mut tos = [vec![0; LONG], vec![0; LONG]];
+    let messages = froms.each_mut().map(|bytes| block(bytes));
+    let intos = tos.each_mut().map(|bytes| block(bytes));
+    let [a, b] = &mut tasks;
+    let mut streams = messages.each_ref().map(|message| {
+        let (out, route) = a.open(1, message).unwrap().unwrap();
+        [out, b.attach(0, &route).unwrap()]
+    });
+    // The first is begun, and waits until the second is through.
+    a.fill(1, &mut streams[0][0], &messages[0]).unwrap();
+    for n in [1, 0] {
+        flow(&mut tasks, &mut streams[n], &messages[n], &intos[n]);
+    }
+    assert_eq!(tos, froms);
+}
+
+pub fn bytes_beyond_the_buffer_are_dropped<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    for keep in [0, 1, 100_000, LONG - 1] {
+        let (mut from, mut to) = (pattern(LONG, 4), vec![0; LONG]);
+        let (message, into) = (block(&mut from), block(&mut to[..keep]));
+        let [a, b] = &mut tasks;
+        let (out, route) = a.open(1, &message).unwrap().unwrap();
+        let inn = b.attach(0, &route).unwrap();
+        flow(&mut tasks, &mut [out, inn], &message, &into);
+        assert_eq!(to[..keep], from[..keep]);
+        assert!(to[keep..].iter().all(|byte| *byte == 0));
+    }
+}
+
+pub fn streams_are_limited_and_come_back<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let (mut from, mut to) = (pattern(100, 5), vec![0; 100]);
+    let (message, into) = (block(&mut from), block(&mut to));
+    let mut open = Vec::new();
+    while let Some((out, route)) = tasks[0].open(1, &message).unwrap() {
+        open.push([out, tasks[1].attach(0, &route).unwrap()]);
+        assert!(open.len() < 1 << 16, "streams have an end");
+    }
+    assert!(!open.is_empty());
+    let [abandoned, _] = open.pop().unwrap();
+    tasks[0].abandon(abandoned);
+    assert!(
+        tasks[0].open(1, &message).unwrap().is_some(),
+        "one was given up"
+    );
+    assert!(tasks[0].open(1, &message).unwrap().is_none());
+    for mut streams in open.drain(..) {
+        flow(&mut tasks, &mut streams, &message, &into);
+        let again = tasks[0].open(1, &message).unwrap();
+        assert!(again.is_some(), "one has ended");
+    }
+    assert_eq!(to, from);
+}
+
+pub fn a_route_that_makes_no_sense_is_the_peers_fault<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut task = make().tasks.into_iter().next().unwrap();
+    for byte in [0x7f, 0x80, 0x81, 0xff] {
+        let route: Route = [byte; 24];
+        match task.attach(1, &route) {
+            Err(Fault::Corrupt { peer: 1, .. }) => {}
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("a route of bytes {byte:#x} leads somewhere"),
+        }
+    }
+}

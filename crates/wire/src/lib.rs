@@ -1,0 +1,265 @@
+//! Frames: what travels between two engines, independent of how.
+//!
+//! A frame is a head ([`Frame`]) and a payload of known length. Eager frames carry the user's
+//! bytes; all other kinds carry one of the bodies below, in little-endian words. This crate is
+//! pure: no I/O, no memory of its own, and every decoder checks what it reads, because the bytes
+//! come from another process. `decode(encode(x)) == x`, and no input panics; both are tested.
+#![forbid(unsafe_code)]
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A whole message; the payload is the user's bytes.
+    Eager = 1,
+    /// A large or synchronous message is on offer: [`Offer`].
+    Offer = 2,
+    /// The receiver has matched an offer and names the stream to use: [`Clear`].
+    Clear = 3,
+    /// The receiver has begun to receive a synchronous message: [`Token`].
+    Begun = 4,
+    /// A message that stays where it is: [`Loan`].
+    Loan = 5,
+    /// The sender has taken back what it had offered: [`Withdrawn`].
+    Withdrawn = 6,
+}
+
+impl Kind {
+    /// The kind a byte stands for.
+    #[inline(always)]
+    pub fn from_byte(byte: u8) -> Option<Kind> {
+        Some(match byte {
+            1 => Kind::Eager,
+            2 => Kind::Offer,
+            3 => Kind::Clear,
+            4 => Kind::Begun,
+            5 => Kind::Loan,
+            6 => Kind::Withdrawn,
+            _ => return None,
+        })
+    }
+}
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What follows.
+    pub kind: Kind,
+    /// Keeps libraries' and collectives' messages apart.
+    pub context: u32,
+    /// The message's tag; unused in `Clear`, `Begun` and `Withdrawn`.
+    pub tag: i32,
+}
+
+/// Longest body of a frame that is not eager.
+pub const BODY: usize = 48;
+
+/// Where a message's bytes will flow; made and read by the transport alone.
+pub type Route = [u8; 24];
+
+/// A body that is not what its kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Body of [`Kind::Offer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Length of the message.
+    pub total: u64,
+    /// The sender's name for it, for `Clear` and `Begun`.
+    pub token: u64,
+    /// The stream the sender has begun to fill, or zeros.
+    pub route: Route,
+    /// The sender waits for `Begun`.
+    pub synchronous: bool,
+    /// A stream has been begun.
+    pub streaming: bool,
+}
+
+/// Body of [`Kind::Clear`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clear {
+    /// Which offer.
+    pub token: u64,
+    /// The stream to fill.
+    pub route: Route,
+}
+
+/// Body of [`Kind::Begun`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub u64);
+
+/// Body of [`Kind::Loan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loan {
+    /// Length of the message.
+    pub total: u64,
+    /// Where it lies; for the transport.
+    pub place: u64,
+}
+
+/// Body of [`Kind::Withdrawn`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// Which offer.
+    pub token: u64,
+    /// The stream holds the whole message; a receive that has begun can still have it.
+    pub whole: bool,
+}
+
+fn word(bytes: &[u8], index: usize) -> Result<u64, Malformed> {
+    let piece = bytes.get(index * 8..index * 8 + 8).ok_or(Malformed)?;
+    Ok(u64::from_le_bytes(piece.try_into().map_err(|_| Malformed)?))
+}
+
+fn sized(bytes: &[u8], words: usize) -> Result<(), Malformed> {
+    (bytes.len() == words * 8).then_some(()).ok_or(Malformed)
+}
+
+fn route(bytes: &[u8], from: usize) -> Result<Route, Malformed> {
+    let piece = bytes.get(from * 8..from * 8 + 24).ok_or(Malformed)?;
+    piece.try_into().map_err(|_| Malformed)
+}
+
+impl Offer {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 48] {
+        let mut body = [0; 48];
+        body[..8].copy_from_slice(&self.total.to_le_bytes());
+        body[8..16].copy_from_slice(&self.token.to_le_bytes());
+        let flags = self.synchronous as u64 | (self.streaming as u64) << 1;
+        body[16..24].copy_from_slice(&flags.to_le_bytes());
+        body[24..].copy_from_slice(&self.route);
+        body
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Offer, Malformed> {
+        sized(bytes, 6)?;
+        let flags = word(bytes, 2)?;
+        if flags > 3 {
+            return Err(Malformed);
+        }
+        Ok(Offer {
+            total: word(bytes, 0)?,
+            token: word(bytes, 1)?,
+            route: route(bytes, 3)?,
+            synchronous: flags & 1 != 0,
+            streaming: flags & 2 != 0,
+        })
+    }
+}
+
+impl Clear {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 32] {
+        let mut body = [0; 32];
+        body[..8].copy_from_slice(&self.token.to_le_bytes());
+        body[8..].copy_from_slice(&self.route);
+        body
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Clear, Malformed> {
+        sized(bytes, 4)?;
+        Ok(Clear {
+            token: word(bytes, 0)?,
+            route: route(bytes, 1)?,
+        })
+    }
+}
+
+impl Token {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Token, Malformed> {
+        sized(bytes, 1)?;
+        Ok(Token(word(bytes, 0)?))
+    }
+}
+
+impl Loan {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut body = [0; 16];
+        body[..8].copy_from_slice(&self.total.to_le_bytes());
+        body[8..].copy_from_slice(&self.place.to_le_bytes());
+        body
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Loan, Malformed> {
+        sized(bytes, 2)?;
+        Ok(Loan {
+            total: word(bytes, 0)?,
+            place: word(bytes, 1)?,
+        })
+    }
+}
+
+impl Withdrawn {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut body = [0; 16];
+        body[..8].copy_from_slice(&self.token.to_le_bytes());
+        body[8] = self.whole as u8;
+        body
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Withdrawn, Malformed> {
+        sized(bytes, 2)?;
+        let flags = word(bytes, 1)?;
+        if flags > 1 {
+            return Err(Malformed);
+        }
+        Ok(Withdrawn {
+            token: word(bytes, 0)?,
+            whole: flags != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(
+            total: u64, token: u64, route: Route, synchronous: bool, streaming: bool,
+        ) {
+            let offer = Offer { total, token, route, synchronous, streaming };
+            prop_assert_eq!(Offer::decode(&offer.encode()), Ok(offer));
+            let clear = Clear { token, route };
+            prop_assert_eq!(Clear::decode(&clear.encode()), Ok(clear));
+            prop_assert_eq!(Token::decode(&Token(token).encode()), Ok(Token(token)));
+            let loan = Loan { total, place: token };
+            prop_assert_eq!(Loan::decode(&loan.encode()), Ok(loan));
+            let withdrawn = Withdrawn { token, whole: synchronous };
+            prop_assert_eq!(Withdrawn::decode(&withdrawn.encode()), Ok(withdrawn));
+        }
+
+        #[test]
+        fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(offer) = Offer::decode(&bytes) {
+                prop_assert_eq!(&offer.encode()[..], &bytes[..]);
+            }
+            if let Ok(clear) = Clear::decode(&bytes) {
+                prop_assert_eq!(&clear.encode()[..], &bytes[..]);
+            }
+            if let Ok(loan) = Loan::decode(&bytes) {
+                prop_assert_eq!(&loan.encode()[..], &bytes[..]);
+            }
+            if let Ok(withdrawn) = Withdrawn::decode(&bytes) {
+                prop_assert_eq!(&withdrawn.encode()[..], &bytes[..]);
+            }
+            prop_assert_eq!(Token::decode(&bytes).is_ok(), bytes.len() == 8);
+        }
+    }
+}

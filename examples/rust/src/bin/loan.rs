@@ -1,0 +1,34 @@
+//! loan: a megabyte goes round all tasks, each adds 1 to every byte, and nobody copies it: it is
+//! borrowed from Regatta once, and then handed on.
+#![forbid(unsafe_code)]
+
+const TAG: u32 = 1;
+const LENGTH: usize = 1 << 20;
+
+fn main() -> regatta::Result<()> {
+    let task = regatta::init()?;
+    let world = task.world();
+    let (rank, size) = (world.rank(), world.size());
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+
+    let mut loan = if rank == 0 {
+        let mut loan = task.loan(LENGTH)?;
+        loan.fill(0); // a loan holds whatever was there before
+        loan
+    } else {
+        world.recv_loan(left, TAG)?.0
+    };
+    for byte in loan.iter_mut() {
+        *byte = byte.wrapping_add(1);
+    }
+    println!("task {rank} hands on bytes of {}", loan[LENGTH - 1]);
+    // From here on the loan is the receiver's.
+    world.send_loan(loan, right, TAG)?;
+
+    if rank == 0 {
+        let (loan, status) = world.recv_loan(left, TAG)?;
+        println!("after {size} tasks: {} bytes of {}", status.length, loan[0]);
+        assert!(status.length == LENGTH && loan.iter().all(|&byte| byte == size as u8));
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What must hold for any input that another process chooses. The fuzz targets call these with
+//! what the fuzzer makes up; an ordinary test calls them with the kept corpus.
+
+use regatta_transport::job::Invitation;
+use regatta_wire::{Clear, Kind, Loan, Offer, Token};
+
+/// Bodies of frames: refused, or what was read is what is written again.
+pub fn decoders(bytes: &[u8]) {
+    if let Ok(offer) = Offer::decode(bytes) {
+        assert_eq!(offer.encode(), bytes);
+    }
+    if let Ok(clear) = Clear::decode(bytes) {
+        assert_eq!(clear.encode(), bytes);
+    }
+    if let Ok(token) = Token::decode(bytes) {
+        assert_eq!(token.encode(), bytes);
+    }
+    if let Ok(loan) = Loan::decode(bytes) {
+        assert_eq!(loan.encode(), bytes);
+    }
+    for byte in bytes {
+        if let Some(kind) = Kind::from_byte(*byte) {
+            assert_eq!(kind as u8, *byte);
+        }
+    }
+}
+
+/// The launcher's invitation: a rank of the job, or a sentence about what is wrong.
+pub fn invitation(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    match Invitation::parse(text) {
+        Ok(invitation) => {
+            assert!(invitation.rank < invitation.size && invitation.fd >= 0);
+            let again = Invitation::parse(&invitation.to_string());
+            assert_eq!(again.ok(), Some(invitation));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

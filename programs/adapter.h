@@ -1,0 +1,76 @@
+/*
+ * adapter.h: what the programs of the race ask of a message-passing environment.
+ *
+ * A program includes this file and is compiled once per environment with
+ *     -DADAPTER='"adapters/mpi.c"'
+ * The adapter is included, not linked, so that its functions can be inlined and cost nothing: what
+ * is measured is the library below them. An adapter defines the type env_request and all functions
+ * declared here. None of them returns an error: a failing library call ends the program with a
+ * sentence on stderr and exit status 1 (env_fail).
+ *
+ * Ranks are 0 .. env_size() - 1, one task each. Receives always name their source, tag and exact
+ * length. Buffers belong to the environment from env_isend or env_irecv until env_waitall.
+ */
+#ifndef ADAPTER_H
+#define ADAPTER_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A program need not use every function. */
+#define ENV_UNUSED __attribute__((unused))
+
+static inline _Noreturn void env_fail(const char *call, const char *reason)
+{
+    fprintf(stderr, "%s failed: %s\n", call, reason);
+    fflush(NULL);
+    _exit(1);
+}
+
+/* Tasks the driver asked for, for environments whose launcher does not tell. */
+ENV_UNUSED static int env_tasks_wanted(void)
+{
+    const char *text = getenv("RACE_TASKS");
+    int tasks = text ? atoi(text) : 1;
+    return tasks > 0 ? tasks : 1;
+}
+
+#ifndef ADAPTER
+#error "compile with -DADAPTER='\"adapters/NAME.c\"'"
+#endif
+#include ADAPTER
+
+/* Join; in the environments without a launcher also start the other tasks. */
+static inline void env_init(int *argc, char ***argv);
+/* Leave. The process goes on; no other call may follow. */
+static inline void env_finalize(void);
+static inline int env_rank(void);
+static inline int env_size(void);
+/* The library's own words about its version and the path of messages; one line, "" if it has none. */
+static inline void env_version(char *text, size_t size);
+static inline void env_path(char *text, size_t size);
+
+static inline void env_send(const void *buf, size_t bytes, int to, int tag);
+static inline void env_recv(void *buf, size_t bytes, int from, int tag);
+static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag);
+static inline env_request env_irecv(void *buf, size_t bytes, int from, int tag);
+static inline void env_waitall(int n, env_request *requests);
+
+static inline void env_barrier(void);
+static inline void env_broadcast(void *buf, size_t bytes, int root);
+/* Element by element over all tasks, the result at all of them. */
+static inline void env_sum(const double *in, double *out, size_t count);
+static inline void env_max(const double *in, double *out, size_t count);
+/* out gets `bytes` bytes from each task, in rank order. */
+static inline void env_concatenation(const void *in, size_t bytes, void *out);
+/* Block r of in goes to task r; block r of out comes from task r; `bytes` bytes each. */
+static inline void env_complete_exchange(const void *in, size_t bytes, void *out);
+
+#endif

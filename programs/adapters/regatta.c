@@ -1,0 +1,110 @@
+/* Adapter to Regatta's own C interface. */
+#include <regatta.h>
+
+typedef rg_request env_request;
+
+static inline void env_check(int code, const char *call)
+{
+    if (__builtin_expect(code < 0, 0))
+        env_fail(call, rg_last_error());
+}
+
+static inline void env_init(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    env_check(rg_init(), "rg_init");
+}
+
+static inline void env_finalize(void)
+{
+    env_check(rg_finalize(), "rg_finalize");
+}
+
+static inline int env_rank(void)
+{
+    int rank = rg_rank(RG_WORLD);
+    env_check(rank, "rg_rank");
+    return rank;
+}
+
+static inline int env_size(void)
+{
+    int size = rg_size(RG_WORLD);
+    env_check(size, "rg_size");
+    return size;
+}
+
+static inline void env_version(char *text, size_t size)
+{
+    snprintf(text, size, "%s", rg_version());
+}
+
+static inline void env_path(char *text, size_t size)
+{
+    text[0] = 0;
+    if (env_size() > 1)
+        env_check(rg_path(RG_WORLD, env_rank() ^ 1, text, size), "rg_path");
+    for (char *c = text; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+}
+
+static inline void env_send(const void *buf, size_t bytes, int to, int tag)
+{
+    env_check(rg_send(buf, bytes, to, tag, RG_WORLD), "rg_send");
+}
+
+static inline void env_recv(void *buf, size_t bytes, int from, int tag)
+{
+    env_check(rg_recv(buf, bytes, from, tag, RG_WORLD, NULL), "rg_recv");
+}
+
+static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
+{
+    env_request request;
+    env_check(rg_isend(buf, bytes, to, tag, RG_WORLD, &request), "rg_isend");
+    return request;
+}
+
+static inline env_request env_irecv(void *buf, size_t bytes, int from, int tag)
+{
+    env_request request;
+    env_check(rg_irecv(buf, bytes, from, tag, RG_WORLD, &request), "rg_irecv");
+    return request;
+}
+
+static inline void env_waitall(int n, env_request *requests)
+{
+    env_check(rg_waitall(n, requests, NULL), "rg_waitall");
+}
+
+static inline void env_barrier(void)
+{
+    env_check(rg_barrier(RG_WORLD), "rg_barrier");
+}
+
+static inline void env_broadcast(void *buf, size_t bytes, int root)
+{
+    env_check(rg_broadcast(buf, bytes, root, RG_WORLD), "rg_broadcast");
+}
+
+static inline void env_sum(const double *in, double *out, size_t count)
+{
+    env_check(rg_allreduce(in, out, count, RG_DOUBLE, RG_SUM, RG_WORLD), "rg_allreduce");
+}
+
+static inline void env_max(const double *in, double *out, size_t count)
+{
+    env_check(rg_allreduce(in, out, count, RG_DOUBLE, RG_MAX, RG_WORLD), "rg_allreduce");
+}
+
+static inline void env_concatenation(const void *in, size_t bytes, void *out)
+{
+    env_check(rg_allgather(in, bytes, out, RG_WORLD), "rg_allgather");
+}
+
+static inline void env_complete_exchange(const void *in, size_t bytes, void *out)
+{
+    env_check(rg_alltoall(in, bytes, out, RG_WORLD), "rg_alltoall");
+}

@@ -1,0 +1,153 @@
+/*
+ * primitives: the program the race runs, the same text for every environment.
+ *
+ *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...
+ *     primitives idle | join-leave
+ *
+ * Task 0 prints lines of words:
+ *     version TEXT             the library's own words
+ *     path TEXT                which way messages go, if the library tells
+ *     tasks N
+ *     clock NS                 cost of reading the clock, already taken off
+ *     processors N FIRST ...   per task: how many it may run on, and the first of them
+ *     point OPERATION BYTES N US...   batches of N operations: the time of one, per batch
+ *     done
+ */
+#include "measure.h"
+
+#include <sched.h>
+
+#include "barrier.c"
+#include "broadcast.c"
+#include "complete-exchange.c"
+#include "concatenation.c"
+#include "copy.c"
+#include "exchange.c"
+#include "global.c"
+#include "idle.c"
+#include "message-rate.c"
+#include "one-to-one.c"
+#include "ring.c"
+
+static const struct operation operations[] = {
+    {.name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
+    {.name = "exchange", .run = exchange, .parts = 1, .unit = 1, .pairs = 1},
+    {.name = "ring", .run = ring, .parts = 1, .unit = 1},
+    {.name = "broadcast", .run = broadcast, .parts = 1, .unit = 1},
+    {.name = "barrier", .run = barrier, .parts = 1},
+    {.name = "global-sum", .run = global_sum, .parts = 1, .unit = 8},
+    {.name = "global-max", .run = global_max, .parts = 1, .unit = 8},
+    {.name = "concatenation", .run = concatenation, .parts = 1, .unit = 1, .all_to_all = 1},
+    {.name = "complete-exchange", .run = complete_exchange, .parts = 1, .unit = 1, .all_to_all = 1},
+    {.name = "message-rate", .run = message_rate, .parts = WINDOW, .unit = 1, .pairs = 2, .window = 1},
+    {.name = "copy", .run = copy, .parts = 1, .unit = 1},
+};
+
+static const struct operation *find_operation(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strlen(operations[i].name) == length && !memcmp(operations[i].name, name, length))
+            return &operations[i];
+    fprintf(stderr, "unknown operation: %s\n", name);
+    exit(2);
+}
+
+static size_t buffer_needed(const struct operation *op, size_t bytes)
+{
+    size_t blocks = op->all_to_all ? (size_t)tasks : op->window ? WINDOW : 1;
+    return bytes * blocks;
+}
+
+static void check_tasks(const struct operation *op)
+{
+    if ((op->pairs == 2 && tasks != 2) || (op->pairs == 1 && tasks % 2)) {
+        fprintf(stderr, "%s does not run with %d tasks\n", op->name, tasks);
+        exit(2);
+    }
+}
+
+/* Call `each` for every size of every argument OPERATION=BYTES,... */
+static void for_each_point(int n, char **args, void (*each)(const struct operation *, size_t))
+{
+    for (int i = 0; i < n; i++) {
+        size_t length = strcspn(args[i], "=");
+        const struct operation *op = find_operation(args[i], length);
+        char *text = args[i] + length;
+        check_tasks(op);
+        do {
+            size_t bytes = *text ? strtoull(text + 1, &text, 10) : 0;
+            each(op, op->unit ? bytes / op->unit * op->unit : 0);
+        } while (*text == ',');
+    }
+}
+
+static size_t largest;
+
+static void note_largest(const struct operation *op, size_t bytes)
+{
+    size_t needed = buffer_needed(op, bytes);
+    largest = needed > largest ? needed : largest;
+}
+
+/* Where may each task run? The driver compares this with what it asked the launcher for. */
+static void print_processors(void)
+{
+    int32_t mine[2] = {0, -1};
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        mine[0] = CPU_COUNT(&allowed);
+        for (int i = CPU_SETSIZE - 1; i >= 0; i--)
+            if (CPU_ISSET(i, &allowed))
+                mine[1] = i;
+    }
+    int32_t *all = calloc((size_t)tasks, sizeof mine);
+    if (!all)
+        env_fail("calloc", "no memory");
+    env_concatenation(mine, sizeof mine, all);
+    if (me == 0) {
+        printf("processors");
+        for (int r = 0; r < tasks; r++)
+            printf(" %d %d", all[2 * r], all[2 * r + 1]);
+        printf("\n");
+    }
+    free(all);
+}
+
+static void print_header(void)
+{
+    char text[512];
+    if (me == 0) {
+        env_version(text, sizeof text);
+        printf("version %s\n", text);
+        env_path(text, sizeof text);
+        printf("path %s\n", text);
+        printf("tasks %d\nclock %.2f\n", tasks, measure_clock * 1e9);
+    }
+    print_processors();
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    env_init(&argc, &argv);
+    me = env_rank();
+    tasks = env_size();
+    int first = 1;
+    if (argc > 2 && !strcmp(argv[1], "--budget")) {
+        measure_budget = atof(argv[2]) * 1e-3;
+        first = 3;
+    }
+    if (argc > first && !strcmp(argv[first], "idle")) {
+        idle();
+    } else if (argc <= first || strcmp(argv[first], "join-leave")) {
+        measure_clock = measure_clock_cost();
+        for_each_point(argc - first, argv + first, note_largest);
+        payload_reserve(largest);
+        print_header();
+        for_each_point(argc - first, argv + first, measure_point);
+    }
+    env_finalize();
+    if (me == 0 && (argc <= first || strcmp(argv[first], "join-leave")))
+        printf("done\n");
+    return 0;
+}

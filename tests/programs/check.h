@@ -1,0 +1,177 @@
+/*
+ * What the test programs share: scenarios chosen by name, checks that say where they failed, and a
+ * watchdog that turns a hang into a failure with a line number.
+ *
+ * A program is a table of scenarios; `PROGRAM SCENARIO [ARGS]` runs one. A failed check writes a
+ * line that starts with FAIL and ends the task with status 3; a hang writes HUNG and ends it with
+ * status 4. The drivers in tests/ look for status 0 and for neither word.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <regatta.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int me = -1;   /* rank in the world */
+static int size = -1; /* tasks in the world */
+static int arg_count;
+static char **args; /* what follows the scenario's name */
+static volatile int check_line;
+static const char *check_scenario = "";
+
+__attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const char *file, int line,
+                                                                         const char *format, ...)
+{
+    char text[1600];
+    int used = snprintf(text, sizeof text, "FAIL %s task %d %s:%d: ", check_scenario, me, file, line);
+    va_list list;
+    va_start(list, format);
+    used += vsnprintf(text + used, sizeof text - (size_t)used - 2, format, list);
+    va_end(list);
+    if (used > (int)sizeof text - 2)
+        used = (int)sizeof text - 2;
+    text[used++] = '\n';
+    if (write(2, text, (size_t)used) < 0)
+        _exit(5);
+    _exit(3);
+}
+
+#define FAILED(...) check_failed(__FILE__, __LINE__, __VA_ARGS__)
+
+#define CHECK(condition)                 \
+    do {                                 \
+        check_line = __LINE__;           \
+        if (!(condition))                \
+            FAILED("not: %s", #condition); \
+    } while (0)
+
+/* The call succeeds. */
+#define OK(call)                                                                       \
+    do {                                                                               \
+        check_line = __LINE__;                                                         \
+        int code_ = (call);                                                            \
+        if (code_ != RG_OK)                                                            \
+            FAILED("%s gave %d (%s)", #call, code_, rg_last_error());                  \
+    } while (0)
+
+/* The call gives this error, with a sentence in which these words occur. */
+#define FAILS(call, code, words)                                                              \
+    do {                                                                                      \
+        check_line = __LINE__;                                                                \
+        int code_ = (call);                                                                   \
+        if (code_ != (code))                                                                  \
+            FAILED("%s gave %d and not %s (%s)", #call, code_, #code,                         \
+                   code_ < 0 ? rg_last_error() : "no error");                                 \
+        if (strstr(rg_last_error(), (words)) == NULL)                                         \
+            FAILED("%s says \"%s\" without \"%s\"", #call, rg_last_error(), (words));         \
+        if (strlen(rg_last_error()) < 15)                                                     \
+            FAILED("%s says only \"%s\"", #call, rg_last_error());                            \
+    } while (0)
+
+static void check_hung(int signal)
+{
+    (void)signal;
+    char text[200];
+    int used = snprintf(text, sizeof text, "HUNG %s task %d in line %d\n", check_scenario, me,
+                        check_line);
+    if (write(2, text, (size_t)used) < 0)
+        _exit(5);
+    _exit(4);
+}
+
+/* So many seconds from now on, then the task counts as hung. */
+static inline void check_patience(unsigned seconds)
+{
+    signal(SIGALRM, check_hung);
+    alarm(seconds);
+}
+
+struct scenario {
+    const char *name;
+    void (*run)(void);
+    bool raw; /* calls rg_init and rg_finalize itself, or does not */
+};
+
+static int check_main(int argc, char **argv, const struct scenario *scenarios)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s SCENARIO\n", argv[0]);
+        return 2;
+    }
+    arg_count = argc - 2;
+    args = argv + 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (; scenarios->name != NULL; scenarios++) {
+        if (strcmp(scenarios->name, argv[1]) != 0)
+            continue;
+        check_scenario = scenarios->name;
+        check_patience(25);
+        if (scenarios->raw) {
+            scenarios->run();
+            return 0;
+        }
+        OK(rg_init());
+        me = rg_rank(RG_WORLD);
+        size = rg_size(RG_WORLD);
+        scenarios->run();
+        OK(rg_finalize());
+        return 0;
+    }
+    fprintf(stderr, "FAIL %s has no scenario %s\n", argv[0], argv[1]);
+    return 2;
+}
+
+/* Random numbers that are the same everywhere (splitmix64). */
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Bytes that depend on a seed and on where they stand. */
+static inline void paint(void *memory, size_t len, uint64_t seed)
+{
+    unsigned char *bytes = memory;
+    uint64_t state = seed, word = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i % 8 == 0)
+            word = next_random(&state);
+        bytes[i] = (unsigned char)(word >> (8 * (i % 8)));
+    }
+}
+
+/* The first byte that is not as painted, or len. */
+static inline size_t unpainted(const void *memory, size_t len, uint64_t seed)
+{
+    const unsigned char *bytes = memory;
+    uint64_t state = seed, word = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i % 8 == 0)
+            word = next_random(&state);
+        if (bytes[i] != (unsigned char)(word >> (8 * (i % 8))))
+            return i;
+    }
+    return len;
+}
+
+static inline void *need(size_t len)
+{
+    void *memory = malloc(len ? len : 1);
+    if (memory == NULL)
+        FAILED("no memory of %zu bytes", len);
+    return memory;
+}
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * Senders that wait for each other. With REGATTA_BUFFER small they get an error that names the ring,
+ * at least the first of them to see it; with the default buffer the same program completes.
+ *
+ *     PROGRAM SCENARIO cycle|fine
+ */
+#include "check.h"
+
+static bool expects_cycle(void) { return arg_count > 0 && strcmp(args[0], "cycle") == 0; }
+
+/* Everybody sends `count` messages of `len` bytes to the next before anybody receives. */
+static void ring_of(size_t len, int count, int kind)
+{
+    int next = (me + 1) % size, before = (me + size - 1) % size, code = RG_OK, sent = 0;
+    unsigned char *bytes = need(len);
+    paint(bytes, len, (uint64_t)me);
+    rg_request *requests = need(sizeof *requests * (size_t)count);
+    for (; sent < count && code == RG_OK; sent += code == RG_OK) {
+        if (kind == 's')
+            code = rg_ssend(bytes, len, next, 1, RG_WORLD);
+        else if (kind == 'i')
+            code = rg_isend(bytes, len, next, 1, RG_WORLD, &requests[sent]);
+        else
+            code = rg_send(bytes, len, next, 1, RG_WORLD);
+    }
+    if (kind == 'i' && code == RG_OK)
+        code = rg_waitall(count, requests, NULL);
+    printf("got %d %d %s\n", me, code, code ? rg_last_error() : "nothing wrong");
+    /* As soon as one has heard of the circle and receives, the others may go on. */
+    if (code == RG_ERR_CYCLE) {
+        CHECK(expects_cycle());
+        CHECK(strstr(rg_last_error(), "in a circle") != NULL);
+        for (int rank = 0; rank < size; rank++) {
+            char name[20];
+            snprintf(name, sizeof name, "task %d ", rank);
+            CHECK(strstr(rg_last_error(), name) != NULL);
+        }
+    } else {
+        CHECK(code == RG_OK);
+    }
+    if (!expects_cycle()) {
+        for (int i = 0; i < count; i++) {
+            rg_status status;
+            memset(bytes, 0, len);
+            OK(rg_recv(bytes, len, before, 1, RG_WORLD, &status));
+            CHECK(status.length == len && unpainted(bytes, len, (uint64_t)before) == len);
+        }
+    }
+    /* Nobody is harmed: what was sent arrives, in order, and then a word that says how many it
+     * were. A send that was refused has sent nothing; a started one may have. */
+    int got = -1, arrived = 0;
+    unsigned char *inbox = need(len);
+    rg_request word;
+    rg_status status;
+    OK(rg_isend(&sent, sizeof sent, next, 2, RG_WORLD, &word));
+    for (;; arrived++) {
+        OK(rg_probe(before, RG_ANY, RG_WORLD, &status));
+        if (status.tag == 2)
+            break;
+        CHECK(status.tag == 1 && status.length == len);
+        memset(inbox, 0, len);
+        OK(rg_recv(inbox, len, before, 1, RG_WORLD, &status));
+        CHECK(unpainted(inbox, len, (uint64_t)before) == len);
+    }
+    OK(rg_recv(&got, sizeof got, before, 2, RG_WORLD, &status));
+    OK(rg_wait(&word, NULL));
+    if (kind == 'i')
+        OK(rg_waitall(sent, requests, NULL));
+    else if (expects_cycle() && arrived != got)
+        FAILED("%d messages arrived of %d sent", arrived, got);
+    free(inbox);
+    free(bytes);
+    free(requests);
+}
+
+static void large(void) { ring_of(4 << 20, 3, 'b'); }
+static void many(void) { ring_of(1000, 20000, 'b'); }
+static void tiny(void) { ring_of(8, 100000, 'b'); }
+static void started(void) { ring_of(4 << 20, 3, 'i'); }
+static void synchronous(void) { ring_of(100, 1, 's'); }
+
+/* A task's messages to itself are held in the same buffer. */
+static void itself(void)
+{
+    size_t len = 1 << 16;
+    unsigned char *bytes = need(len);
+    int code = RG_OK, sent = 0;
+    for (; code == RG_OK && sent < 100; sent += code == RG_OK) {
+        paint(bytes, len, (uint64_t)sent);
+        code = rg_send(bytes, len, me, 1, RG_WORLD);
+    }
+    if (expects_cycle())
+        CHECK(code == RG_ERR_CYCLE && strstr(rg_last_error(), "task ") != NULL && sent < 100);
+    else
+        CHECK(code == RG_OK && sent == 100);
+    for (int i = 0; i < sent; i++) {
+        OK(rg_recv(bytes, len, me, 1, RG_WORLD, NULL));
+        CHECK(unpainted(bytes, len, (uint64_t)i) == len);
+    }
+    OK(rg_send(bytes, 100, me, 1, RG_WORLD));
+    OK(rg_recv(bytes, len, me, 1, RG_WORLD, NULL));
+}
+
+/* Nobody is there to receive it, and nobody ever will be. */
+static void itself_synchronous(void)
+{
+    char byte = 1;
+    FAILS(rg_ssend(&byte, 1, me, 1, RG_WORLD), RG_ERR_CYCLE, "circle");
+}
+
+/* A slow receiver is not a cycle: rank 0 is only busy elsewhere for a while. */
+static void slow_receiver(void)
+{
+    size_t len = 1 << 20;
+    unsigned char *bytes = need(len);
+    if (me == 0) {
+        double until = rg_time() + 0.5; /* the point is to be away, not to wait for anything */
+        while (rg_time() < until)
+            ;
+        for (int i = 0; i < 8 * (size - 1); i++)
+            OK(rg_recv(bytes, len, RG_ANY, 1, RG_WORLD, NULL));
+    } else {
+        for (int i = 0; i < 8; i++)
+            OK(rg_send(bytes, len, 0, 1, RG_WORLD));
+    }
+    OK(rg_barrier(RG_WORLD));
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"large", large, false},
+        {"many", many, false},
+        {"tiny", tiny, false},
+        {"started", started, false},
+        {"synchronous", synchronous, false},
+        {"itself", itself, false},
+        {"itself-synchronous", itself_synchronous, false},
+        {"slow-receiver", slow_receiver, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

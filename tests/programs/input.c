@@ -1,0 +1,345 @@
+/* Bad arguments: each is an error with a sentence, and changes nothing. Two tasks. */
+#include "check.h"
+
+#include <limits.h>
+
+#define ABSURD ((size_t)-1)
+#define TOO_LONG ((size_t)PTRDIFF_MAX + 1)
+
+static int peer(void) { return 1 - me; }
+
+/* After anything refused, a message goes through as if nothing had happened. */
+static void still_works(void)
+{
+    int mine = 4711 + me, theirs = -1;
+    rg_status status;
+    OK(rg_sendrecv(&mine, sizeof mine, peer(), 77, &theirs, sizeof theirs, peer(), 77, RG_WORLD,
+                   &status));
+    CHECK(theirs == 4711 + peer() && status.length == sizeof theirs && status.tag == 77);
+    int found = 1;
+    OK(rg_iprobe(RG_ANY, RG_ANY, RG_WORLD, &found, NULL));
+    CHECK(!found);
+    OK(rg_barrier(RG_WORLD));
+}
+
+static void ranks(void)
+{
+    char byte = 0;
+    rg_request request = {5};
+    rg_status status;
+    const int bad[] = {2, 3, -3, 1000000, INT_MAX, INT_MIN, RG_ANY};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        FAILS(rg_send(&byte, 1, bad[i], 0, RG_WORLD), RG_ERR_TASK, "no task with rank");
+        FAILS(rg_ssend(&byte, 1, bad[i], 0, RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_rsend(&byte, 1, bad[i], 0, RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_isend(&byte, 1, bad[i], 0, RG_WORLD, &request), RG_ERR_TASK, "no task");
+        FAILS(rg_issend(&byte, 1, bad[i], 0, RG_WORLD, &request), RG_ERR_TASK, "no task");
+        CHECK(request.id == 5);
+        if (bad[i] == RG_ANY)
+            continue;
+        FAILS(rg_recv(&byte, 1, bad[i], 0, RG_WORLD, &status), RG_ERR_TASK, "no task");
+        FAILS(rg_irecv(&byte, 1, bad[i], 0, RG_WORLD, &request), RG_ERR_TASK, "no task");
+        FAILS(rg_probe(bad[i], 0, RG_WORLD, &status), RG_ERR_TASK, "no task");
+        int found;
+        FAILS(rg_iprobe(bad[i], 0, RG_WORLD, &found, &status), RG_ERR_TASK, "no task");
+        FAILS(rg_tid_of(RG_WORLD, bad[i]), RG_ERR_TASK, "no task");
+        char text[10];
+        FAILS(rg_path(RG_WORLD, bad[i], text, sizeof text), RG_ERR_TASK, "no task");
+        FAILS(rg_broadcast(&byte, 1, bad[i], RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_reduce(&byte, &byte, 1, RG_INT8, RG_SUM, bad[i], RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_gather(&byte, 1, &byte, bad[i], RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_scatter(&byte, &byte, 1, bad[i], RG_WORLD), RG_ERR_TASK, "no task");
+        FAILS(rg_ibroadcast(&byte, 1, bad[i], RG_WORLD, &request), RG_ERR_TASK, "no task");
+    }
+    CHECK(request.id == 5);
+    still_works();
+}
+
+static void tids(void)
+{
+    int mine = rg_tid();
+    CHECK(mine > 0 && rg_rank_of(RG_WORLD, mine) == me && rg_tid_of(RG_WORLD, me) == mine);
+    const int bad[] = {0, -1, 1, 2, mine + 100, INT_MAX, INT_MIN};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        FAILS(rg_rank_of(RG_WORLD, bad[i]), RG_ERR_TASK, "no task");
+    still_works();
+}
+
+/* What the caller sees of a pair of calls where only the receive is wrong: nothing was sent. */
+static void half_wrong(void)
+{
+    char byte = 1, got = 0;
+    FAILS(rg_sendrecv(&byte, 1, peer(), 3, &got, 1, 99, 3, RG_WORLD, NULL), RG_ERR_TASK, "no task");
+    FAILS(rg_sendrecv(&byte, 1, peer(), 3, &got, 1, peer(), -7, RG_WORLD, NULL), RG_ERR_TAG, "tag");
+    FAILS(rg_sendrecv(&byte, 1, peer(), 3, NULL, 1, peer(), 3, RG_WORLD, NULL), RG_ERR_ARGUMENT,
+          "NULL");
+    OK(rg_barrier(RG_WORLD));
+    still_works();
+}
+
+static void lengths(void)
+{
+    char byte = 0;
+    rg_request request = {5};
+    const size_t bad[] = {ABSURD, TOO_LONG, ABSURD - 7};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t n = bad[i];
+        FAILS(rg_send(&byte, n, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_ssend(&byte, n, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_isend(&byte, n, peer(), 0, RG_WORLD, &request), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_recv(&byte, n, peer(), 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_irecv(&byte, n, peer(), 0, RG_WORLD, &request), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_sendrecv(&byte, n, peer(), 0, &byte, 1, peer(), 0, RG_WORLD, NULL),
+              RG_ERR_ARGUMENT, "length");
+        FAILS(rg_broadcast(&byte, n, 0, RG_WORLD), RG_ERR_ARGUMENT, "length");
+        FAILS(rg_allgather(&byte, n, &byte, RG_WORLD), RG_ERR_ARGUMENT, "");
+        FAILS(rg_alltoall(&byte, n, &byte, RG_WORLD), RG_ERR_ARGUMENT, "");
+        FAILS(rg_allreduce(&byte, &byte, n, RG_DOUBLE, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "");
+        FAILS(rg_scan(&byte, &byte, n, RG_INT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "");
+        void *block = &byte;
+        int code = rg_loan(n, &block);
+        CHECK((code == RG_ERR_MEMORY || code == RG_ERR_ARGUMENT) && block == &byte);
+        rg_view view = {&byte, n, 1, 0};
+        FAILS(rg_sendv(&view, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "length");
+        rg_view many = {&byte, 16, n, 16};
+        FAILS(rg_sendv(&many, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "length");
+        rg_view two[2] = {{&byte, PTRDIFF_MAX, 1, 1}, {&byte, PTRDIFF_MAX, 1, 1}};
+        FAILS(rg_recvv(two, 2, peer(), 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "");
+    }
+    FAILS(rg_sendv(NULL, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_sendv(NULL, -1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "negative");
+    size_t lens[2] = {1, 1}, far[2] = {0, ABSURD};
+    FAILS(rg_allgatherv(&byte, 1, &byte, lens, far, RG_WORLD), RG_ERR_ARGUMENT, "");
+    FAILS(rg_alltoallv(&byte, lens, far, &byte, lens, far, RG_WORLD), RG_ERR_ARGUMENT, "");
+    CHECK(request.id == 5);
+    still_works();
+}
+
+static void nulls(void)
+{
+    char byte = 0;
+    FAILS(rg_send(NULL, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_recv(NULL, 1, peer(), 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_isend(&byte, 1, peer(), 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "request is NULL");
+    FAILS(rg_irecv(&byte, 1, peer(), 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "request is NULL");
+    FAILS(rg_wait(NULL, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_test(NULL, NULL, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_waitall(2, NULL, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_waitall(-2, NULL, NULL), RG_ERR_ARGUMENT, "negative");
+    FAILS(rg_waitany(1, NULL, NULL, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_testany(-1, NULL, NULL, NULL, NULL), RG_ERR_ARGUMENT, "negative");
+    FAILS(rg_broadcast(NULL, 1, 0, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_allreduce(&byte, NULL, 1, RG_INT8, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_allreduce(NULL, &byte, 1, RG_INT8, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_allgatherv(&byte, 1, &byte, NULL, NULL, RG_WORLD), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_ibarrier(RG_WORLD, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_op_create(NULL, NULL, 0, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_loan(8, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_fd(NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_path(RG_WORLD, me, NULL, 10), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_group_select(RG_WORLD, 1, NULL, NULL), RG_ERR_ARGUMENT, "");
+    FAILS(rg_loan_send(&byte, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "loan");
+    FAILS(rg_loan_free(&byte), RG_ERR_ARGUMENT, "loan");
+    OK(rg_loan_free(NULL));
+    /* Outputs that may be NULL. */
+    OK(rg_send(NULL, 0, peer(), 0, RG_WORLD));
+    OK(rg_recv(NULL, 0, peer(), 0, RG_WORLD, NULL));
+    rg_request request = RG_REQUEST_NULL;
+    OK(rg_wait(&request, NULL));
+    OK(rg_send(&byte, 1, RG_NONE, 0, RG_WORLD));
+    rg_status status;
+    OK(rg_recv(&byte, 1, RG_NONE, 0, RG_WORLD, &status));
+    CHECK(status.source == RG_NONE && status.length == 0);
+    still_works();
+}
+
+static void tags(void)
+{
+    char byte = 0;
+    rg_request request;
+    const int bad[] = {-1, -2, -100, INT_MIN};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        FAILS(rg_send(&byte, 1, peer(), bad[i], RG_WORLD), RG_ERR_TAG, "tags are 0 to");
+        FAILS(rg_isend(&byte, 1, peer(), bad[i], RG_WORLD, &request), RG_ERR_TAG, "tag");
+        FAILS(rg_ssend(&byte, 1, peer(), bad[i], RG_WORLD), RG_ERR_TAG, "tag");
+        if (bad[i] == RG_ANY)
+            continue;
+        FAILS(rg_recv(&byte, 1, peer(), bad[i], RG_WORLD, NULL), RG_ERR_TAG, "tag");
+        FAILS(rg_irecv(&byte, 1, peer(), bad[i], RG_WORLD, &request), RG_ERR_TAG, "tag");
+        FAILS(rg_probe(peer(), bad[i], RG_WORLD, NULL), RG_ERR_TAG, "tag");
+    }
+    rg_status status;
+    OK(rg_send(&byte, 1, peer(), INT_MAX, RG_WORLD));
+    OK(rg_recv(&byte, 1, peer(), INT_MAX, RG_WORLD, &status));
+    CHECK(status.tag == INT_MAX);
+    still_works();
+}
+
+/* The front is kept, the whole length told, and the next message intact: small, eager, large. */
+static void truncation(void)
+{
+    const size_t lens[] = {9, 48, 49, 1000, 8192, 8193, 65536, 300000, 5000000};
+    for (size_t i = 0; i < sizeof lens / sizeof *lens; i++)
+        for (int late = 0; late < 2; late++) {
+            size_t len = lens[i], keep = len / 2;
+            unsigned char *bytes = need(len), next = 0;
+            if (me == 0) {
+                paint(bytes, len, i);
+                if (!late)
+                    OK(rg_barrier(RG_WORLD));
+                rg_request both[2];
+                OK(rg_isend(bytes, len, 1, 5, RG_WORLD, &both[0]));
+                next = 42;
+                OK(rg_isend(&next, 1, 1, 5, RG_WORLD, &both[1]));
+                if (late)
+                    OK(rg_barrier(RG_WORLD));
+                OK(rg_waitall(2, both, NULL));
+            } else {
+                rg_status status;
+                rg_request request;
+                memset(bytes, 0xee, len);
+                if (late) {
+                    OK(rg_barrier(RG_WORLD));
+                    FAILS(rg_recv(bytes, keep, 0, 5, RG_WORLD, &status), RG_ERR_TRUNCATED,
+                          "the front was kept");
+                } else {
+                    OK(rg_irecv(bytes, keep, 0, 5, RG_WORLD, &request));
+                    OK(rg_barrier(RG_WORLD));
+                    FAILS(rg_wait(&request, &status), RG_ERR_TRUNCATED, "the front was kept");
+                    CHECK(request.id == 0);
+                }
+                CHECK(status.length == len && status.error == RG_ERR_TRUNCATED);
+                CHECK(status.source == 0 && status.tag == 5);
+                CHECK(unpainted(bytes, keep, i) == keep);
+                for (size_t at = keep; at < len; at++)
+                    CHECK(bytes[at] == 0xee);
+                OK(rg_recv(&next, 1, 0, 5, RG_WORLD, &status));
+                CHECK(next == 42 && status.length == 1 && status.error == RG_OK);
+            }
+            free(bytes);
+        }
+    still_works();
+}
+
+static void twice(const void *in, void *inout, size_t count, void *arg)
+{
+    (void)in, (void)inout, (void)count, (void)arg;
+}
+
+static void handles(void)
+{
+    int value = 1, done = 7, index = 7, cancelled = 7;
+    rg_request made_up[] = {{1}, {2}, {77}, {1u << 31}, {(uint64_t)1 << 40}, {(uint64_t)1 << 63}};
+    for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
+        rg_request before = made_up[i];
+        FAILS(rg_wait(&made_up[i], NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_test(&made_up[i], &done, NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_waitall(1, &made_up[i], NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_waitany(1, &made_up[i], &index, NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_testany(1, &made_up[i], &index, &done, NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_testall(1, &made_up[i], &done, NULL), RG_ERR_HANDLE, "stale");
+        FAILS(rg_cancel(made_up[i], &cancelled), RG_ERR_HANDLE, "stale");
+        CHECK(made_up[i].id == before.id);
+    }
+    /* A copy of a request that has been completed. */
+    rg_request request, copy;
+    OK(rg_irecv(&value, sizeof value, me, 9, RG_WORLD, &request));
+    copy = request;
+    OK(rg_send(&value, sizeof value, me, 9, RG_WORLD));
+    OK(rg_wait(&request, NULL));
+    CHECK(request.id == 0);
+    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
+    /* The slot is used again; the old handle still is nobody's. */
+    OK(rg_irecv(&value, sizeof value, me, 9, RG_WORLD, &request));
+    CHECK(request.id != copy.id);
+    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
+    OK(rg_cancel(request, &cancelled));
+    CHECK(cancelled == 1);
+    FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");
+
+    const rg_group groups[] = {{-1}, {1}, {2}, {12345}, {INT_MAX}, {INT_MIN}, {32768}};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        rg_group out = {-9};
+        FAILS(rg_send(&value, 4, 0, 0, groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_recv(&value, 4, 0, 0, groups[i], NULL), RG_ERR_HANDLE, "group");
+        FAILS(rg_recv(&value, 4, RG_ANY, RG_ANY, groups[i], NULL), RG_ERR_HANDLE, "group");
+        FAILS(rg_rank(groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_size(groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_barrier(groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_allreduce(&value, &value, 1, RG_INT32, RG_SUM, groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_broadcast(&value, 4, 0, groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_ibarrier(groups[i], &request), RG_ERR_HANDLE, "group");
+        FAILS(rg_group_dup(groups[i], &out), RG_ERR_HANDLE, "group");
+        FAILS(rg_group_free(groups[i]), RG_ERR_HANDLE, "group");
+        FAILS(rg_group_shrink(groups[i], &out), RG_ERR_HANDLE, "group");
+        FAILS(rg_acknowledge_dead(groups[i], NULL), RG_ERR_HANDLE, "group");
+        CHECK(out.id == -9);
+    }
+    FAILS(rg_group_free(RG_WORLD), RG_ERR_ARGUMENT, "world");
+    rg_group group, old;
+    OK(rg_group_dup(RG_WORLD, &group));
+    old = group;
+    OK(rg_group_free(group));
+    FAILS(rg_barrier(old), RG_ERR_HANDLE, "group");
+    OK(rg_group_dup(RG_WORLD, &group));
+    CHECK(group.id != old.id);
+    FAILS(rg_barrier(old), RG_ERR_HANDLE, "group");
+    OK(rg_barrier(group));
+    OK(rg_group_free(group));
+
+    const rg_op ops[] = {{0}, {-1}, {11}, {99}, {100}, {5000}, {INT_MAX}, {INT_MIN}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        int out = 3;
+        FAILS(rg_allreduce(&value, &out, 1, RG_INT32, ops[i], RG_WORLD), RG_ERR_HANDLE, "operator");
+        FAILS(rg_op_free(ops[i]), RG_ERR_HANDLE, "operator");
+        CHECK(out == 3);
+    }
+    rg_op op;
+    OK(rg_op_create(twice, NULL, 1, &op));
+    OK(rg_op_free(op));
+    FAILS(rg_op_free(op), RG_ERR_HANDLE, "operator");
+    FAILS(rg_allreduce(&value, &value, 1, RG_INT32, op, RG_WORLD), RG_ERR_HANDLE, "operator");
+    /* The place is used again, and the old handle is still stale. */
+    rg_op again;
+    OK(rg_op_create(twice, NULL, 1, &again));
+    FAILS(rg_op_free(op), RG_ERR_HANDLE, "operator");
+    OK(rg_op_free(again));
+    still_works();
+}
+
+static void types(void)
+{
+    double in = 1, out = 2;
+    FAILS(rg_allreduce(&in, &out, 1, (rg_type)0, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "type");
+    FAILS(rg_allreduce(&in, &out, 1, (rg_type)12, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "type");
+    FAILS(rg_allreduce(&in, &out, 1, RG_BYTES(0), RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "type");
+    FAILS(rg_allreduce(&in, &out, 1, RG_DOUBLE, RG_BXOR, RG_WORLD), RG_ERR_ARGUMENT, "defined");
+    FAILS(rg_allreduce(&in, &out, 1, RG_BYTES(8), RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "defined");
+    CHECK(out == 2);
+    rg_group group;
+    int one = 0, same[2] = {0, 0}, far[2] = {0, 9};
+    FAILS(rg_group_select(RG_WORLD, 0, &one, &group), RG_ERR_ARGUMENT, "at least one");
+    FAILS(rg_group_select(RG_WORLD, 2, same, &group), RG_ERR_ARGUMENT, "twice");
+    FAILS(rg_group_select(RG_WORLD, 2, far, &group), RG_ERR_TASK, "no task");
+    int other = peer();
+    FAILS(rg_group_select(RG_WORLD, 1, &other, &group), RG_ERR_ARGUMENT, "not among");
+    FAILS(rg_group_split(RG_WORLD, -5, 0, &group), RG_ERR_ARGUMENT, "colour");
+    CHECK(strlen(rg_strerror(0)) > 0 && strlen(rg_strerror(-99999)) > 0);
+    CHECK(strlen(rg_strerror(INT_MIN)) > 0 && strlen(rg_strerror(INT_MAX)) > 0);
+    for (int code = -17; code < 0; code++)
+        CHECK(strlen(rg_strerror(code)) > 10);
+    still_works();
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"ranks", ranks, false},         {"tids", tids, false},
+        {"half-wrong", half_wrong, false}, {"lengths", lengths, false},
+        {"nulls", nulls, false},         {"tags", tags, false},
+        {"truncation", truncation, false}, {"handles", handles, false},
+        {"types", types, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

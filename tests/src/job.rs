@@ -1,0 +1,279 @@
+//! One job: started, heard, ended in time, judged.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::left::{self, MARK};
+use crate::programs;
+
+/// What other launchers, and a job around the tests, say to their tasks.
+const FOREIGN: [&str; 6] = ["REGATTA_", "OMPI_", "PMI_", "PMIX_", "SLURM_", "MPI_"];
+
+/// What to start, and under which conditions.
+pub struct Job {
+    /// What stands before the command, such as `sh -c 'ulimit ...; exec "$@"' sh`.
+    around: Vec<String>,
+    /// `regatta run -n N`, or nothing.
+    launcher: Vec<String>,
+    program: Vec<String>,
+    environment: Vec<(String, String)>,
+    limit: Duration,
+}
+
+impl Job {
+    /// `tasks` tasks of the C program of this name.
+    pub fn new(tasks: u32, program: &str, arguments: &[&str]) -> Job {
+        let command = programs::command().display().to_string();
+        let mut job = Job::alone(program, arguments);
+        job.launcher = [&command, "run", "-n", &tasks.to_string()]
+            .map(str::to_owned)
+            .into();
+        job
+    }
+
+    /// The program by itself, without a launcher.
+    pub fn alone(program: &str, arguments: &[&str]) -> Job {
+        let path = programs::program(program).display().to_string();
+        let mut program = vec![path];
+        program.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        Job {
+            around: Vec::new(),
+            launcher: Vec::new(),
+            program,
+            environment: Vec::new(),
+            limit: Duration::from_secs(40),
+        }
+    }
+
+    /// One more option of `regatta run`.
+    pub fn option(mut self, option: &str) -> Job {
+        self.launcher.push(option.to_owned());
+        self
+    }
+
+    /// One more environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Job {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts everything by a shell that has run `commands` first.
+    pub fn after(self, commands: &str) -> Job {
+        let script = format!("{commands}\nexec \"$@\"");
+        self.around(&["sh", "-ec", &script, "sh"])
+    }
+
+    /// Starts everything by another command, to which it is appended.
+    pub fn around(mut self, command: &[&str]) -> Job {
+        let outer = command.iter().map(|&word| word.to_owned());
+        self.around = outer.chain(self.around).collect();
+        self
+    }
+
+    /// How long the whole run may take.
+    pub fn limit(mut self, seconds: u64) -> Job {
+        self.limit = Duration::from_secs(seconds);
+        self
+    }
+
+    /// To its end.
+    pub fn run(self) -> Ended {
+        self.start().end()
+    }
+
+    /// Starts it, to be heard while it runs.
+    pub fn start(self) -> Running {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        let words = [self.around, self.launcher, self.program].concat();
+        let mut command = Command::new(&words[0]);
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if FOREIGN.iter().any(|prefix| name.starts_with(prefix)) {
+                command.env_remove(&*name);
+            }
+        }
+        let mut child = command
+            .args(&words[1..])
+            .envs(self.environment)
+            .env(MARK, &mark)
+            .env("LD_LIBRARY_PATH", programs::library())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("a started job");
+        let (sender, lines) = channel();
+        read(child.stdout.take(), sender.clone());
+        read(child.stderr.take(), sender);
+        Running {
+            what: words.join(" "),
+            child,
+            lines,
+            heard: Vec::new(),
+            deadline: Instant::now() + self.limit,
+            mark,
+            ended: false,
+        }
+    }
+}
+
+/// Passes lines on until the last process that could write one is gone.
+fn read(stream: Option<impl Read + Send + 'static>, to: Sender<String>) {
+    let stream = BufReader::new(stream.expect("a pipe"));
+    std::thread::spawn(move || {
+        for line in stream.split(b'\n').map_while(Result::ok) {
+            if to
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
+                break;
+            }
+        }
+    });
+}
+
+/// A job that runs.
+pub struct Running {
+    what: String,
+    child: Child,
+    lines: Receiver<String>,
+    heard: Vec<String>,
+    deadline: Instant,
+    mark: String,
+    ended: bool,
+}
+
+impl Running {
+    /// The next line; none at the end of the job.
+    fn next(&mut self) -> Option<String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => {
+                self.heard.push(line.clone());
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                self.kill();
+                panic!("the job has not ended in time\n{}", self.story());
+            }
+        }
+    }
+
+    /// Waits for the next line that begins with `start`; what follows that, in words.
+    pub fn hear(&mut self, start: &str) -> Vec<String> {
+        while let Some(line) = self.next() {
+            if let Some(rest) = line.strip_prefix(start) {
+                return rest.split_whitespace().map(str::to_owned).collect();
+            }
+        }
+        panic!("the job never said {start:?}\n{}", self.story());
+    }
+
+    /// What was started and everything it has said.
+    fn story(&self) -> String {
+        format!("{}\n{}", self.what, self.heard.join("\n"))
+    }
+
+    /// Ends all of it at once.
+    fn kill(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        left::kill(&self.mark);
+        let _ = self.child.wait();
+        self.ended = true;
+    }
+
+    /// Waits for the end, and looks for what was left behind.
+    pub fn end(mut self) -> Ended {
+        while self.next().is_some() {}
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("the job's end") {
+                break status;
+            }
+            // It has closed its output, so it is as good as gone.
+            if Instant::now() > self.deadline {
+                self.kill();
+                panic!("the job said its last and did not end\n{}", self.story());
+            }
+            std::thread::yield_now();
+        };
+        self.ended = true;
+        let behind = left::behind(&self.mark);
+        assert!(
+            behind.is_empty(),
+            "left behind: {behind:?}\n{}",
+            self.story()
+        );
+        let signal = || 128 + status.signal().unwrap_or_default();
+        Ended {
+            status: status.code().unwrap_or_else(signal),
+            text: self.heard.join("\n"),
+            story: self.story(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.kill();
+        }
+    }
+}
+
+/// A job that has ended and left nothing behind.
+pub struct Ended {
+    /// The exit status, or 128 + the signal.
+    pub status: i32,
+    /// All lines of output and errors.
+    pub text: String,
+    story: String,
+}
+
+impl Ended {
+    /// No check has failed in any task, and none has hung.
+    #[track_caller]
+    pub fn sound(self) -> Ended {
+        for word in ["FAIL", "HUNG", "panicked"] {
+            assert!(!self.text.contains(word), "{}", self.story);
+        }
+        self
+    }
+
+    /// Sound, and ended with status 0.
+    #[track_caller]
+    pub fn passed(self) -> Ended {
+        let ended = self.sound();
+        assert_eq!(ended.status, 0, "{}", ended.story);
+        ended
+    }
+
+    /// Sound, and ended with this status.
+    #[track_caller]
+    pub fn ended_with(self, status: i32) -> Ended {
+        let ended = self.sound();
+        assert_eq!(ended.status, status, "{}", ended.story);
+        ended
+    }
+
+    /// It has said this.
+    #[track_caller]
+    pub fn said(self, part: &str) -> Ended {
+        assert!(self.text.contains(part), "no {part:?} in\n{}", self.story);
+        self
+    }
+
+    /// Everything, for a message of failure.
+    pub fn story(&self) -> &str {
+        &self.story
+    }
+}

@@ -1,0 +1,63 @@
+//! Nothing is left behind: looking for processes that carry a job's mark in their environment.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::time::Timespec;
+
+/// The variable that every process of a job inherits.
+pub(crate) const MARK: &str = "REGATTA_TEST_MARK";
+
+/// How long the last processes of a job that has ended may take to be gone.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 5,
+    tv_nsec: 0,
+};
+
+struct Process {
+    pid: Pid,
+    line: String,
+    fd: OwnedFd,
+}
+
+fn marked(mark: &str) -> Vec<Process> {
+    let wanted = format!("{MARK}={mark}");
+    std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| {
+            let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+            // The descriptor first: it stays with the process whose environment is then read.
+            let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            let found = environment
+                .split(|&byte| byte == 0)
+                .any(|variable| variable == wanted.as_bytes());
+            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            found.then_some(Process { pid, line, fd })
+        })
+        .collect()
+}
+
+/// Ends every process of the job.
+pub(crate) fn kill(mark: &str) {
+    for process in marked(mark) {
+        // It may end by itself meanwhile.
+        let _ = kill_process(process.pid, Signal::KILL);
+    }
+}
+
+/// Waits for the end of every process of the job; says which has outlived it, and ends that.
+pub(crate) fn behind(mark: &str) -> Vec<String> {
+    let mut outlived = Vec::new();
+    for process in marked(mark) {
+        let mut wait = [PollFd::new(&process.fd, PollFlags::IN)];
+        if poll(&mut wait, Some(&PATIENCE)) != Ok(1) {
+            outlived.push(format!("{} {}", process.pid.as_raw_nonzero(), process.line));
+            let _ = kill_process(process.pid, Signal::KILL);
+        }
+    }
+    outlived
+}

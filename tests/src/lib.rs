@@ -1,0 +1,14 @@
+//! The harness of the tests that run whole jobs: C programs (`programs/`) linked with the library
+//! that was just built, started by the command that was just built, from outside.
+//!
+//! A [`Job`] says what to start and under which conditions; [`Job::run`] runs it to its end and
+//! [`Ended::passed`] judges it. No job outlives its time limit, and none may leave a process behind:
+//! both are failures that show all the job has said.
+#![forbid(unsafe_code)]
+
+mod job;
+mod left;
+mod programs;
+
+pub use job::{Ended, Job, Running};
+pub use programs::{command, program};

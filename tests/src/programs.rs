@@ -1,0 +1,100 @@
+//! Where the command and the library are, and the C programs linked with it.
+//!
+//! Everything made lies in a folder of the test program's own below cargo's target folder, and is
+//! made under another name first, so that runs at the same time cannot meet a half-written file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// The name by which programs look for the library.
+const SONAME: &str = "libregatta.so.0";
+
+struct Places {
+    /// Cargo's folder of this profile, in which the test programs' folder `deps` lies.
+    target: PathBuf,
+    /// What this test program makes.
+    made: PathBuf,
+}
+
+static PLACES: LazyLock<Places> = LazyLock::new(find);
+
+fn find() -> Places {
+    let own = std::env::current_exe().expect("the test program's path");
+    let target = own
+        .ancestors()
+        .nth(2)
+        .expect("target/PROFILE/deps/TEST")
+        .to_owned();
+    if !target.join("regatta").exists() || !target.join("libregatta.so").exists() {
+        build(&target);
+    }
+    let made = target
+        .join("programs")
+        .join(own.file_name().expect("the test program's name"));
+    std::fs::create_dir_all(&made).expect("a folder for the C programs");
+    // A symbolic link, so that the library is always the newest one.
+    let fresh = made.join(format!("link-{}", std::process::id()));
+    std::os::unix::fs::symlink(target.join("libregatta.so"), &fresh).expect("a link");
+    std::fs::rename(&fresh, made.join(SONAME)).expect("the library's name");
+    Places { target, made }
+}
+
+fn build(target: &Path) {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "-p", "regatta-capi", "-p", "regatta-cli"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CARGO_TARGET_DIR", target.parent().expect("target"));
+    if target.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let status = cargo.status().expect("cargo");
+    assert!(status.success(), "the library and the command: {status}");
+}
+
+/// The command `regatta`.
+pub fn command() -> PathBuf {
+    PLACES.target.join("regatta")
+}
+
+/// The folder in which programs find the library.
+pub(crate) fn library() -> &'static Path {
+    &PLACES.made
+}
+
+/// The C program `programs/NAME.c`, linked with the library.
+pub fn program(name: &str) -> PathBuf {
+    static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(name.to_owned())
+        .or_insert_with(|| compile(name))
+        .clone()
+}
+
+fn compile(name: &str) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fresh = PLACES.made.join(format!("{name}-{}", std::process::id()));
+    let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
+        .arg("-pthread")
+        .arg(format!(
+            "-I{}",
+            here.join("../crates/capi/include").display()
+        ))
+        .arg(here.join("programs").join(format!("{name}.c")))
+        .arg("-o")
+        .arg(&fresh)
+        .arg(PLACES.made.join(SONAME))
+        .output()
+        .expect("a C compiler");
+    assert!(
+        output.status.success(),
+        "{name}.c: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let path = PLACES.made.join(name);
+    std::fs::rename(&fresh, &path).expect("the program");
+    path
+}

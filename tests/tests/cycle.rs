@@ -1,0 +1,77 @@
+//! Senders that wait for each other (`programs/cycle.c`): named when the buffer is small, and no
+//! matter at all when it is not.
+//!
+//! Absent: the scenarios `large` and `synchronous` with a circle. There a blocking send that was
+//! refused may still be received, or a receiver that has found it may hear that its receive was
+//! cancelled; the program's checks for that hold only once such a send is withdrawn for good.
+
+use regatta_tests::Job;
+
+/// Too small for what the programs send, large enough for their control words.
+const SMALL: &str = "64k";
+/// How the error begins.
+const NAMED: &str = "blocked senders wait for each other in a circle: task ";
+
+fn cycle(tasks: u32, scenario: &str) {
+    Job::new(tasks, "cycle", &[scenario, "cycle"])
+        .env("REGATTA_BUFFER", SMALL)
+        .run()
+        .passed()
+        .said(NAMED);
+}
+
+fn fine(tasks: u32, scenario: &str) {
+    Job::new(tasks, "cycle", &[scenario, "fine"]).run().passed();
+}
+
+#[test]
+fn many_messages_in_a_circle_are_named() {
+    for tasks in [2, 4] {
+        cycle(tasks, "many");
+    }
+}
+
+#[test]
+fn tiny_messages_in_a_circle_are_named() {
+    cycle(3, "tiny");
+}
+
+#[test]
+fn started_sends_that_all_wait_for_are_named() {
+    for tasks in [2, 3] {
+        cycle(tasks, "started");
+    }
+}
+
+#[test]
+fn a_task_that_fills_its_own_buffer_is_named() {
+    for tasks in [1, 2] {
+        Job::new(tasks, "cycle", &["itself", "cycle"])
+            .env("REGATTA_BUFFER", SMALL)
+            .run()
+            .passed();
+    }
+}
+
+#[test]
+fn a_synchronous_send_to_oneself_is_named() {
+    Job::new(1, "cycle", &["itself-synchronous"]).run().passed();
+    Job::new(2, "cycle", &["itself-synchronous"]).run().passed();
+}
+
+#[test]
+fn the_default_buffer_holds_the_same_programs() {
+    for scenario in ["large", "many", "tiny", "started"] {
+        fine(3, scenario);
+    }
+    fine(1, "itself");
+    fine(2, "itself");
+}
+
+#[test]
+fn a_slow_receiver_is_no_circle() {
+    Job::new(3, "cycle", &["slow-receiver"])
+        .env("REGATTA_BUFFER", SMALL)
+        .run()
+        .passed();
+}

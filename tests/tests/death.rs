@@ -1,0 +1,213 @@
+//! A task is killed while it, and others, are in the middle of something (`programs/death.c`):
+//! every survivor hears of it by name, and goes on with the others.
+
+use std::time::{Duration, Instant};
+
+use regatta_tests::{Job, Running};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What the survivors do when rank 1 is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    /// All are asleep in a call that cannot end.
+    Blocked,
+    /// All are busy with each other.
+    Busy,
+}
+
+/// Is the process asleep in a call that waits for others?
+fn asleep(pid: i32) -> bool {
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    let number = call.split(' ').next().unwrap_or_default();
+    let futexes = if cfg!(target_arch = "x86_64") {
+        ["202", "449"]
+    } else {
+        ["98", "449"]
+    };
+    futexes.contains(&number)
+}
+
+/// Waits until rank 1 and all others are in the middle of it; the pid of rank 1.
+fn in_the_middle(job: &mut Running, tasks: u32, when: When) -> Pid {
+    let mut pids = vec![0; tasks as usize];
+    for _ in 0..tasks {
+        let words = job.hear("blocked ");
+        let rank: usize = words[0].parse().expect("a rank");
+        pids[rank] = words[1].parse().expect("a pid");
+    }
+    // Nothing tells when another process has fallen asleep, or how far a busy one is: look.
+    let start = Instant::now();
+    let survivors = pids.iter().enumerate().filter(|(rank, _)| *rank != 1);
+    let survivors: Vec<i32> = survivors.map(|(_, &pid)| pid).collect();
+    while start.elapsed() < Duration::from_millis(300) {
+        if when == When::Blocked && survivors.iter().all(|&pid| asleep(pid)) {
+            break;
+        }
+        if when == When::Busy && start.elapsed() > Duration::from_millis(40) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Pid::from_raw(pids[1]).expect("the pid of rank 1")
+}
+
+fn death_of(tasks: u32, arguments: &[&str], when: When) {
+    let mut job = Job::new(tasks, "death", arguments)
+        .option("--on-failure=continue")
+        .start();
+    let victim = in_the_middle(&mut job, tasks, when);
+    kill_process(victim, Signal::KILL).expect("a living victim");
+    let ended = job.end().ended_with(128 + 9);
+    for rank in (0..tasks).filter(|&rank| rank != 1) {
+        let finished = format!("got {rank} 0 ");
+        if can_finish(arguments, rank) && ended.text.contains(&finished) {
+            continue;
+        }
+        let named = format!(
+            "got {rank} -7 task 1 (pid {}) was killed by signal 9",
+            victim.as_raw_nonzero()
+        );
+        assert!(
+            ended.text.contains(&named),
+            "no {named:?} in\n{}",
+            ended.story()
+        );
+        let last = format!("went on {rank}");
+        assert!(
+            ended.text.contains(&last),
+            "no {last:?} in\n{}",
+            ended.story()
+        );
+    }
+}
+
+/// What a member only gives may be on its way when it goes on, and the first of a scan waits for
+/// nobody.
+fn can_finish(arguments: &[&str], rank: u32) -> bool {
+    let name = arguments
+        .get(1)
+        .map_or("", |name| name.trim_start_matches('i'));
+    match name {
+        "reduce" | "gather" => rank != 0,
+        "scan" => rank == 0,
+        _ => false,
+    }
+}
+
+fn blocked(scenario: &str) {
+    death_of(3, &[scenario], When::Blocked);
+}
+
+fn busy(scenario: &str) {
+    death_of(3, &[scenario], When::Busy);
+}
+
+#[test]
+fn in_a_receive() {
+    blocked("receive-exact");
+    blocked("both-receive");
+}
+
+#[test]
+fn in_a_receive_from_anybody() {
+    blocked("receive-any");
+}
+
+#[test]
+fn in_a_probe() {
+    blocked("probe");
+}
+
+#[test]
+fn then_sends_to_the_dead_fail() {
+    blocked("send-to-the-dead");
+}
+
+#[test]
+fn in_a_large_send() {
+    blocked("large-send");
+}
+
+#[test]
+fn in_a_synchronous_send() {
+    blocked("synchronous-send");
+}
+
+#[test]
+fn in_a_flood_of_small_messages() {
+    blocked("flood");
+}
+
+#[test]
+fn with_half_of_a_large_message_sent() {
+    blocked("large-receive");
+}
+
+#[test]
+fn in_an_exchange_of_large_messages() {
+    busy("exchange");
+}
+
+#[test]
+fn in_a_ping_pong() {
+    busy("ping-pong");
+}
+
+#[test]
+fn in_waits_for_requests() {
+    blocked("wait");
+    blocked("wait-any");
+}
+
+#[test]
+fn with_a_callback_set() {
+    blocked("callback");
+}
+
+#[test]
+fn in_the_making_of_a_group() {
+    for way in ["dup", "split", "select"] {
+        death_of(4, &["grouping", way], When::Blocked);
+    }
+}
+
+/// Those in which no survivor can finish without rank 1, which has not come.
+const COLLECTIVES: [&str; 9] = [
+    "barrier",
+    "broadcast",
+    "reduce",
+    "allreduce",
+    "scan",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+];
+
+#[test]
+fn in_each_collective() {
+    for name in COLLECTIVES {
+        death_of(4, &["collective", name], When::Blocked);
+    }
+}
+
+#[test]
+fn in_each_collective_of_large_blocks() {
+    for name in COLLECTIVES {
+        death_of(3, &["collective", name, "large"], When::Blocked);
+    }
+}
+
+#[test]
+fn in_each_started_collective() {
+    for name in COLLECTIVES {
+        death_of(4, &["collective", &format!("i{name}")], When::Blocked);
+    }
+}
+
+#[test]
+fn in_a_storm_of_collectives() {
+    for tasks in [2, 4, 6] {
+        death_of(tasks, &["storm"], When::Busy);
+    }
+}

@@ -1,0 +1,90 @@
+//! Calls before the start and after the end, and starts that go wrong (`programs/life.c`).
+
+use regatta_tests::Job;
+
+/// The error of a launcher that cannot be understood, and that of another version.
+const LAUNCHER: &str = "-14";
+const VERSION: &str = "-15";
+
+#[test]
+fn calls_outside_of_a_jobs_life_are_refused() {
+    Job::new(2, "life", &["outside"]).run().passed();
+    Job::alone("life", &["outside"]).run().passed();
+}
+
+#[test]
+fn a_program_by_itself_is_a_world_of_one() {
+    Job::alone("life", &["alone"]).run().passed();
+    Job::new(1, "life", &["alone"]).run().passed();
+}
+
+#[test]
+fn a_child_that_inherits_is_not_the_task() {
+    Job::new(2, "life", &["parent"]).run().passed();
+}
+
+#[test]
+fn invitations_that_make_no_sense() {
+    for text in [
+        "",
+        "x",
+        "1",
+        "1:2",
+        "1:0:0",
+        "1:3:5:2",
+        "1:3:0:2:7",
+        "1:-1:0:1",
+        "1:99:0:2",
+    ] {
+        Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
+            .env("REGATTA_JOB", text)
+            .run()
+            .passed();
+    }
+}
+
+#[test]
+fn descriptors_that_are_no_job() {
+    for file in ["/dev/null", "/dev/zero", "/proc/self/exe", "/"] {
+        Job::alone("life", &["refused", LAUNCHER, ""])
+            .env("REGATTA_JOB", "1:7:0:2")
+            .after(&format!("exec 7<{file}"))
+            .run()
+            .passed();
+    }
+}
+
+#[test]
+fn a_launcher_of_another_version() {
+    Job::alone("life", &["refused", VERSION, "version 2 "])
+        .env("REGATTA_JOB", "2:3:0:2")
+        .run()
+        .passed();
+}
+
+#[test]
+fn launchers_that_are_not_ours() {
+    let foreign = [
+        ("OMPI_COMM_WORLD_SIZE", "4", "Open MPI"),
+        ("PMI_SIZE", "2", "PMI"),
+    ];
+    for (name, value, words) in foreign {
+        let job = || Job::alone("life", &["refused", LAUNCHER, words]);
+        job().env(name, value).run().passed();
+        // As one task of one, it is alone.
+        Job::alone("life", &["alone"]).env(name, "1").run().passed();
+    }
+    Job::alone("life", &["refused", LAUNCHER, "Slurm"])
+        .env("SLURM_STEP_ID", "0")
+        .env("SLURM_STEP_NUM_TASKS", "8")
+        .run()
+        .passed();
+}
+
+#[test]
+fn a_buffer_that_is_no_size() {
+    Job::alone("life", &["refused", "-1", "is not a size"])
+        .env("REGATTA_BUFFER", "lots")
+        .run()
+        .passed();
+}
