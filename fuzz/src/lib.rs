@@ -1,8 +1,12 @@
 //! What must hold for any input that another process chooses. The fuzz targets call these with
 //! what the fuzzer makes up; an ordinary test calls them with the kept corpus.
 
+mod neighbour;
+
 use regatta_transport::job::Invitation;
-use regatta_wire::{Clear, Kind, Loan, Offer, Token};
+use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
+
+pub use neighbour::neighbour;
 
 /// Bodies of frames: refused, or what was read is what is written again.
 pub fn decoders(bytes: &[u8]) {
@@ -17,6 +21,9 @@ pub fn decoders(bytes: &[u8]) {
     }
     if let Ok(loan) = Loan::decode(bytes) {
         assert_eq!(loan.encode(), bytes);
+    }
+    if let Ok(withdrawn) = Withdrawn::decode(bytes) {
+        assert_eq!(withdrawn.encode(), bytes);
     }
     for byte in bytes {
         if let Some(kind) = Kind::from_byte(*byte) {

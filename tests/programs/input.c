@@ -2,6 +2,8 @@
 #include "check.h"
 
 #include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #define ABSURD ((size_t)-1)
 #define TOO_LONG ((size_t)PTRDIFF_MAX + 1)
@@ -229,7 +231,8 @@ static void twice(const void *in, void *inout, size_t count, void *arg)
 static void handles(void)
 {
     int value = 1, done = 7, index = 7, cancelled = 7;
-    rg_request made_up[] = {{1}, {2}, {77}, {1u << 31}, {(uint64_t)1 << 40}, {(uint64_t)1 << 63}};
+    rg_request made_up[] = {{1}, {2}, {77}, {1u << 31}, {(uint64_t)1 << 40}, {(uint64_t)1 << 63},
+                            {UINT64_MAX}, {UINT64_MAX - 1}, {((uint64_t)1 << 63) + 5}};
     for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
         rg_request before = made_up[i];
         FAILS(rg_wait(&made_up[i], NULL), RG_ERR_HANDLE, "stale");
@@ -256,6 +259,25 @@ static void handles(void)
     OK(rg_cancel(request, &cancelled));
     CHECK(cancelled == 1);
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");
+
+    /* The same for sends that were complete at once, while others like it are open. */
+    rg_request sends[3];
+    for (int i = 0; i < 3; i++) {
+        OK(rg_isend(&value, sizeof value, i == 2 ? RG_NONE : peer(), 8, RG_WORLD, &sends[i]));
+        CHECK(sends[i].id != 0);
+    }
+    CHECK(sends[0].id != sends[1].id);
+    copy = sends[0];
+    OK(rg_wait(&sends[0], NULL));
+    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
+    FAILS(rg_test(&copy, &done, NULL), RG_ERR_HANDLE, "stale");
+    FAILS(rg_cancel(copy, &cancelled), RG_ERR_HANDLE, "stale");
+    OK(rg_waitany(3, sends, &index, NULL));
+    CHECK(index == 1 && sends[1].id == 0);
+    OK(rg_waitall(3, sends, NULL));
+    CHECK(sends[2].id == 0);
+    for (int i = 0; i < 2; i++)
+        OK(rg_recv(&value, sizeof value, peer(), 8, RG_WORLD, NULL));
 
     const rg_group groups[] = {{-1}, {1}, {2}, {12345}, {INT_MAX}, {INT_MIN}, {32768}};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
@@ -307,6 +329,78 @@ static void handles(void)
     still_works();
 }
 
+/* Bytes of address space this process has. */
+static size_t address_space(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%zu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *large(size_t len)
+{
+    void *block = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(block != MAP_FAILED);
+    return block;
+}
+
+/* No address space is left for what a call needs besides its buffers. */
+static void refused(void)
+{
+    enum { VIEWS = 8 << 20, REQUESTS = 16 << 20 };
+    const size_t len = (size_t)150 << 20;
+    char *one = large(len), *two = large(len);
+    rg_view *views = large(VIEWS * sizeof *views);
+    rg_request *requests = large(REQUESTS * sizeof *requests), sent;
+    rg_group groups[4];
+    for (int i = 0; i < 4; i++)
+        OK(rg_group_dup(RG_WORLD, &groups[i]));
+    still_works();
+    struct rlimit limit = {address_space() + (32 << 20), RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+
+    FAILS(rg_send(one, len, me, 1, RG_WORLD), RG_ERR_MEMORY, "no memory for");
+    FAILS(rg_isend(one, len, me, 1, RG_WORLD, &sent), RG_ERR_MEMORY, "no memory for");
+    FAILS(rg_sendv(views, VIEWS, peer(), 1, RG_WORLD), RG_ERR_MEMORY, "no memory for");
+    int index;
+    FAILS(rg_waitany(REQUESTS, requests, &index, NULL), RG_ERR_MEMORY, "no memory for");
+    still_works();
+
+    /* One member needs memory of its own or all do; none waits for ever. */
+    FAILS(rg_scan(RG_IN_PLACE, one, len / 8, RG_INT64, RG_SUM, groups[0]), RG_ERR_MEMORY,
+          "no memory");
+    FAILS(rg_reduce(me == 0 ? RG_IN_PLACE : one, one, len, RG_INT8, RG_SUM, 0, groups[1]),
+          RG_ERR_MEMORY, "no memory");
+    rg_op op;
+    OK(rg_op_create(twice, NULL, 0, &op));
+    FAILS(rg_allreduce(one, two, len, RG_INT8, op, groups[2]), RG_ERR_MEMORY, "no memory");
+    rg_request request;
+    int code = rg_iscan(one, two, len, RG_INT8, op, groups[3], &request);
+    if (code == RG_OK)
+        code = rg_wait(&request, NULL);
+    CHECK(code == RG_ERR_MEMORY && strstr(rg_last_error(), "no memory") != NULL);
+    still_works();
+
+    /* A large message is not taken in early, and comes all the same. */
+    char byte = 0;
+    if (me == 0) {
+        OK(rg_isend(one, len, 1, 3, RG_WORLD, &sent));
+        for (double start = rg_time(); rg_time() < start + 0.05;)
+            OK(rg_progress());
+        OK(rg_send(&byte, 1, 1, 4, RG_WORLD));
+        OK(rg_wait(&sent, NULL));
+    } else {
+        OK(rg_recv(&byte, 1, 0, 4, RG_WORLD, NULL));
+        rg_status status;
+        OK(rg_recv(one, len, 0, 3, RG_WORLD, &status));
+        CHECK(status.length == len);
+    }
+    still_works();
+}
+
 static void types(void)
 {
     double in = 1, out = 2;
@@ -338,7 +432,7 @@ int main(int argc, char **argv)
         {"half-wrong", half_wrong, false}, {"lengths", lengths, false},
         {"nulls", nulls, false},         {"tags", tags, false},
         {"truncation", truncation, false}, {"handles", handles, false},
-        {"types", types, false},
+        {"refused", refused, false}, {"types", types, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

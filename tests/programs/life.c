@@ -1,6 +1,9 @@
 /* Calls outside of a job's life, and starts that go wrong. The program calls rg_init itself. */
 #include "check.h"
 
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* Every kind of call, when there is no job. */
@@ -88,11 +91,150 @@ static void parent(void)
     OK(rg_finalize());
 }
 
+/* Bytes of the job's memory, the only descriptor of its kind. */
+static off_t size_of_job(void)
+{
+    off_t size = -1;
+    for (int fd = 3; fd < 100; fd++) {
+        char path[40], name[100] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        struct stat stat;
+        if (readlink(path, name, sizeof name - 1) > 0 && strstr(name, "memfd:regatta") != NULL) {
+            CHECK(fstat(fd, &stat) == 0);
+            size = stat.st_size;
+        }
+    }
+    CHECK(size > 0);
+    return size;
+}
+
+/* Groups that come and go take the memory of those that went; the members leave in any order. */
+static void groups(void)
+{
+    CHECK(arg_count == 1);
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    int size = rg_size(RG_WORLD), rounds = atoi(args[0]);
+    off_t before = 0;
+    rg_group last = {-1};
+    for (int round = 0; round < rounds; round++) {
+        rg_group group;
+        OK(rg_group_dup(RG_WORLD, &group));
+        /* Half of the time a member is still in the group before when others use the next. */
+        bool late = round % 2 == 0 && round / 2 % size == me;
+        if (last.id >= 0)
+            OK(rg_group_free(last));
+        int mine = round + me, sum = 0;
+        OK(rg_allreduce(&mine, &sum, 1, RG_INT32, RG_SUM, group));
+        CHECK(sum == size * round + size * (size - 1) / 2);
+        OK(rg_barrier(group));
+        last = late ? group : (rg_group){-1};
+        if (!late)
+            OK(rg_group_free(group));
+        if (round == 20)
+            before = size_of_job();
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (size_of_job() != before)
+        FAILED("%ld bytes more after %d groups", (long)(size_of_job() - before), rounds);
+    OK(rg_finalize());
+}
+
+static void end_of_child(int signal)
+{
+    (void)signal;
+    _exit(41);
+}
+
+static int outcome_of(pid_t child)
+{
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The child of a fork can call nothing, and ends as any program does. */
+static void fork_one(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        all_refused();
+        FAILS(rg_init(), RG_ERR_STATE, "fork");
+        all_refused();
+        pid_t grandchild = fork();
+        if (grandchild == 0) {
+            all_refused();
+            exit(42);
+        }
+        CHECK(outcome_of(grandchild) == 42);
+        exit(42);
+    }
+    CHECK(outcome_of(child) == 42);
+}
+
+static void one_message(int number)
+{
+    int theirs = -1;
+    OK(rg_sendrecv(&number, sizeof number, 1 - me, 5, &theirs, sizeof theirs, 1 - me, 5, RG_WORLD,
+                   NULL));
+    CHECK(theirs == number);
+    OK(rg_barrier(RG_WORLD));
+}
+
+static void *wait_for_message(void *number)
+{
+    OK(rg_recv(number, sizeof(int), me, 6, RG_WORLD, NULL));
+    return NULL;
+}
+
+/* Tasks that fork go on as if nothing had happened, with one thread and with two. */
+static void forked(void)
+{
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    one_message(1);
+    fork_one();
+    one_message(2);
+    int number = 3, got = 0;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, wait_for_message, &got) == 0);
+    for (int i = 0; i < 20; i++)
+        fork_one();
+    OK(rg_send(&number, sizeof number, me, 6, RG_WORLD));
+    CHECK(pthread_join(thread, NULL) == 0 && got == 3);
+    fork_one();
+    one_message(3);
+
+    /* Made past the C library, and with a pointer into the job's memory. */
+    volatile char *block;
+    OK(rg_loan(100, (void **)&block));
+    block[0] = 7;
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        signal(SIGSEGV, end_of_child);
+        block[0] = 8;
+        _exit(9);
+    }
+    CHECK(outcome_of(child) == 41 && block[0] == 7);
+    OK(rg_loan_free((void *)block));
+    one_message(4);
+    OK(rg_finalize());
+
+    /* Nothing is left to protect. */
+    child = fork();
+    if (child == 0) {
+        all_refused();
+        _exit(42);
+    }
+    CHECK(outcome_of(child) == 42);
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"outside", outside, true}, {"refused", refused, true}, {"alone", alone, true},
-        {"parent", parent, true},   {NULL, NULL, false},
+        {"parent", parent, true},   {"forked", forked, true},
+        {"groups", groups, true},   {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

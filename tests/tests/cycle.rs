@@ -1,9 +1,5 @@
 //! Senders that wait for each other (`programs/cycle.c`): named when the buffer is small, and no
 //! matter at all when it is not.
-//!
-//! Absent: the scenarios `large` and `synchronous` with a circle. There a blocking send that was
-//! refused may still be received, or a receiver that has found it may hear that its receive was
-//! cancelled; the program's checks for that hold only once such a send is withdrawn for good.
 
 use regatta_tests::Job;
 
@@ -22,6 +18,36 @@ fn cycle(tasks: u32, scenario: &str) {
 
 fn fine(tasks: u32, scenario: &str) {
     Job::new(tasks, "cycle", &[scenario, "fine"]).run().passed();
+}
+
+#[test]
+fn large_messages_in_a_circle_are_named_and_not_delivered() {
+    for tasks in [2, 3, 5] {
+        cycle(tasks, "large");
+    }
+}
+
+#[test]
+fn synchronous_messages_in_a_circle_are_named_and_not_delivered() {
+    for tasks in [2, 3, 5] {
+        for scenario in ["synchronous", "synchronous-large", "synchronous-empty"] {
+            cycle(tasks, scenario);
+        }
+    }
+}
+
+#[test]
+fn waiting_for_any_of_several_sends_is_being_blocked_too() {
+    for tasks in [2, 3] {
+        cycle(tasks, "any-of-started");
+    }
+}
+
+#[test]
+fn circles_of_blocking_and_started_sends_are_named() {
+    for tasks in [2, 3] {
+        cycle(tasks, "mixed");
+    }
 }
 
 #[test]
@@ -61,7 +87,14 @@ fn a_synchronous_send_to_oneself_is_named() {
 
 #[test]
 fn the_default_buffer_holds_the_same_programs() {
-    for scenario in ["large", "many", "tiny", "started"] {
+    for scenario in [
+        "large",
+        "many",
+        "tiny",
+        "started",
+        "any-of-started",
+        "mixed",
+    ] {
         fine(3, scenario);
     }
     fine(1, "itself");

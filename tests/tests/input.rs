@@ -47,6 +47,11 @@ fn stale_and_made_up_handles() {
 }
 
 #[test]
+fn memory_that_is_not_to_be_had() {
+    input("refused");
+}
+
+#[test]
 fn types_and_groups_that_make_no_sense() {
     input("types");
 }

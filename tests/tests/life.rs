@@ -24,6 +24,17 @@ fn a_child_that_inherits_is_not_the_task() {
 }
 
 #[test]
+fn a_forked_child_can_call_nothing_and_harms_nobody() {
+    Job::new(2, "life", &["forked"]).run().passed();
+}
+
+#[test]
+fn groups_that_come_and_go_use_up_no_memory() {
+    Job::new(2, "life", &["groups", "20000"]).run().passed();
+    Job::new(3, "life", &["groups", "1500"]).run().passed();
+}
+
+#[test]
 fn invitations_that_make_no_sense() {
     for text in [
         "",

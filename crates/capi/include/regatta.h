@@ -24,6 +24,10 @@
  *             rg_finalize. Calls of one thread that use one group are ordered; several threads
  *             that enter collectives of one group must agree on an order themselves.
  *
+ *  Forks      A child that a task forks is not that task: every call in it is RG_ERR_STATE, and
+ *             blocks from rg_loan are not there. It may only exec or end. The task goes on as if
+ *             nothing had happened.
+ *
  *  A message has a source, a destination, a context (its group), a tag and a length. Two messages
  *  from one task to another in one group never overtake each other. A receive selects exactly by
  *  group, and by source and tag exactly or with RG_ANY, or by tag under a mask.
@@ -45,7 +49,7 @@ extern "C" {
 
 #define RG_OK 0
 #define RG_ERR_ARGUMENT (-1)   /* an argument makes no sense; the last error says which */
-#define RG_ERR_STATE (-2)      /* called before rg_init or after rg_finalize */
+#define RG_ERR_STATE (-2)      /* called before rg_init, after rg_finalize, or in a forked child */
 #define RG_ERR_TASK (-3)       /* no such task or rank */
 #define RG_ERR_TAG (-4)        /* tags are 0 .. 2147483647 */
 #define RG_ERR_HANDLE (-5)     /* stale or made-up handle */
@@ -72,7 +76,8 @@ const char *rg_version(void);       /* "regatta 0.1.0 ..." */
  * does nothing. */
 int rg_init(void);
 /* Leave. Messages already sent stay readable by their receivers. Requests still open are
- * dropped. Does not wait for others. */
+ * dropped. Does not wait for others to receive; only if somebody's ring is full does the word that a
+ * synchronous message has come wait for room in it, for 5 s at most. */
 int rg_finalize(void);
 int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
 
@@ -211,6 +216,8 @@ int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
 int rg_group_split(rg_group group, int colour, int key, rg_group *out);
 /* The survivors of `group`, in rank order. Every survivor calls. */
 int rg_group_shrink(rg_group group, rg_group *out);
+/* Forget a group. Does not wait for the others; the memory they share for it is used again when
+ * all members have freed it. */
 int rg_group_free(rg_group group);
 /* Receives from RG_ANY fail with RG_ERR_DEAD while the group has dead members you have not
  * acknowledged; afterwards they go on among the living. */

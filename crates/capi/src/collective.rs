@@ -9,7 +9,7 @@ use regatta_process::{
 };
 
 use crate::error::{answer, argument, fail};
-use crate::memory::{RgGroup, RgRequest, block, output};
+use crate::memory::{RgGroup, RgRequest, block, output, reserve};
 use crate::message::started;
 
 #[repr(C)]
@@ -164,7 +164,8 @@ fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Part
     if lens.is_null() || offsets.is_null() {
         return Err(argument("lens or offsets is NULL"));
     }
-    let mut list = Vec::with_capacity(size);
+    let mut list = Vec::new();
+    reserve(&mut list, size)?;
     let mut end = 0;
     for rank in 0..size {
         // SAFETY: the C contract: one length and one offset per rank.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use regatta_process::{Error, GroupId, Result, View, Views};
+use regatta_process::{Error, GroupId, Refused, Result, View, Views};
 
 use crate::error::argument;
 
@@ -95,7 +95,8 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
     if n > 0 && views.is_null() {
         return Err(argument("views is NULL and n positive"));
     }
-    let mut list = Vec::with_capacity(n);
+    let mut list = Vec::new();
+    reserve(&mut list, n)?;
     for index in 0..n {
         // SAFETY: `index < n`.
         let view = unsafe { *views.add(index) };
@@ -116,6 +117,12 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
     Views::strided(list)
         .filter(|views| views.len() <= MOST)
         .ok_or_else(|| argument("the views together are longer than memory"))
+}
+
+/// Room for as many entries as a caller's array has.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, n: usize) -> Result<()> {
+    list.try_reserve_exact(n)
+        .map_err(|_| Refused(n.saturating_mul(size_of::<T>())).into())
 }
 
 /// A pointer that must not be NULL.

@@ -49,7 +49,7 @@ fn send(views: Result<Views>, to: c_int, tag: c_int, group: RgGroup, mode: Mode)
 /// Give a started operation's handle to the caller.
 #[inline(always)]
 pub(crate) fn started(result: Result<process::Handle>, place: *mut RgRequest) -> c_int {
-    let handle = match result {
+    let handle = match result.and_then(process::number) {
         Ok(handle) => handle,
         Err(error) => return fail(&error),
     };
@@ -217,7 +217,7 @@ fn sendrecv(
     process::check_receive(from, rtag, group.id())?;
     let sent = process::start_send(message, to, stag, group.id(), Mode::Standard)?;
     let received = process::receive(into, from, rtag, group.id());
-    let (_, error) = process::wait(sent)?;
+    let error = process::end_send(sent).err();
     let (status, own) = received?;
     Ok((status, own.or(error)))
 }
@@ -233,10 +233,10 @@ extern "C" fn rg_isend(
 ) -> c_int {
     if is_block(buf, len)
         && !request.is_null()
-        && process::send_now(&block_checked(buf, len), to, tag, group.id())
+        && let Some(handle) = process::start_send_now(&block_checked(buf, len), to, tag, group.id())
     {
         // SAFETY: the C contract: a request pointer is valid or NULL.
-        unsafe { (*request).id = process::Handle::SENT.0 };
+        unsafe { (*request).id = handle.0 };
         return OK;
     }
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)

@@ -5,8 +5,11 @@ use std::ffi::{c_int, c_void};
 use regatta_process::{self as process, Error, Handle, Result, Status};
 
 use crate::error::{OK, answer, argument, code, fail};
-use crate::memory::{RgRequest, RgStatus, output};
+use crate::memory::{RgRequest, RgStatus, output, reserve};
 use crate::message::{report, report_result};
+
+// RG_REQUEST_NULL is the engine's handle of what is over.
+const _: () = assert!(Handle::SENT.0 == 0);
 
 /// The requests of an array call.
 fn array<'a>(n: c_int, requests: *mut RgRequest) -> Result<&'a mut [RgRequest]> {
@@ -37,6 +40,10 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
     };
     if request.id == 0 {
         return report(&Status::EMPTY, None, status);
+    }
+    if status.is_null() && process::settle(std::iter::once(Handle(request.id))) == 1 {
+        request.id = 0;
+        return OK;
     }
     let result = process::wait(Handle(request.id));
     used_up(request, &result);
@@ -83,10 +90,7 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
     };
     let mut settled = 0;
     if statuses.is_null() {
-        let open = requests.iter().map(|request| match request.id {
-            0 => Handle::SENT,
-            id => Handle(id),
-        });
+        let open = requests.iter().map(|request| Handle(request.id));
         settled = process::settle(open);
         for request in &mut requests[..settled] {
             request.id = 0;
@@ -101,13 +105,7 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
 /// Wait for each; the first error is the call's.
 fn finish_all(requests: &mut [RgRequest], statuses: *mut RgStatus) -> c_int {
     let mut first: Option<Error> = None;
-    let open = requests.iter().map(|request| {
-        Handle(if request.id == 0 {
-            Handle::SENT.0
-        } else {
-            request.id
-        })
-    });
+    let open = requests.iter().map(|request| Handle(request.id));
     let mut finished = 0;
     let result = process::wait_all(open, |index, status, error| {
         finished = index + 1;
@@ -153,9 +151,12 @@ extern "C" fn rg_testall(
     }
 }
 
-fn handles(requests: &[RgRequest]) -> Vec<Option<Handle>> {
+fn handles(requests: &[RgRequest]) -> Result<Vec<Option<Handle>>> {
     let handle = |request: &RgRequest| (request.id != 0).then_some(Handle(request.id));
-    requests.iter().map(handle).collect()
+    let mut list = Vec::new();
+    reserve(&mut list, requests.len())?;
+    list.extend(requests.iter().map(handle));
+    Ok(list)
 }
 
 #[unsafe(no_mangle)]
@@ -170,7 +171,10 @@ extern "C" fn rg_waitany(
         Ok(both) => both,
         Err(error) => return fail(&error),
     };
-    let open = handles(requests);
+    let open = match handles(requests) {
+        Ok(open) => open,
+        Err(error) => return fail(&error),
+    };
     if open.iter().all(Option::is_none) {
         *index = -1;
         return report(&Status::EMPTY, None, status);
@@ -198,7 +202,10 @@ extern "C" fn rg_testany(
         Ok(all) => all,
         Err(error) => return fail(&error),
     };
-    let open = handles(requests);
+    let open = match handles(requests) {
+        Ok(open) => open,
+        Err(error) => return fail(&error),
+    };
     (*index, *done) = (-1, 1);
     if open.iter().all(Option::is_none) {
         return report(&Status::EMPTY, None, status);
@@ -236,13 +243,8 @@ extern "C" fn rg_on_complete(
         Err(error) => return fail(&error),
     };
     let arg = Argument(arg);
-    let handle = if request.id == 0 {
-        Handle::SENT
-    } else {
-        Handle(request.id)
-    };
     let result = process::on_complete(
-        handle,
+        Handle(request.id),
         Box::new(move |status, error| {
             let arg = arg;
             let told = RgStatus {

@@ -1,5 +1,6 @@
 //! What each kind of frame does when it arrives.
 
+use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
@@ -12,7 +13,7 @@ use crate::transport::{Arrival, Fault, Peer, Transport};
 #[derive(Debug)]
 pub(crate) enum Body {
     /// The bytes, held here.
-    Bytes(Vec<u8>),
+    Bytes(Held),
     /// On offer: still with its sender.
     Offer(Offer),
     /// Sent to itself, synchronously: still in user memory, with the send's request.
@@ -59,13 +60,13 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     fn eager_arrived(&mut self, peer: Peer, front: Arrival) -> bool {
         let (context, tag) = (front.frame.context, front.frame.tag);
-        if let Some((_, request)) = self.posted.take(context, peer, tag) {
+        if let Some(request) = self.posted.take(context, peer, tag) {
             self.transport
                 .accept(peer, &self.requests.get(request).views);
             self.requests.received(request, peer, tag, front.length);
             return true;
         }
-        if self.buffer_is_full() {
+        if self.buffer_is_full() && !Self::is_agreement(context, tag) {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
@@ -107,7 +108,11 @@ impl<T: Transport> Engine<T> {
             }
             Kind::Withdrawn => {
                 let withdrawn = Withdrawn::decode(&body).map_err(malformed)?;
-                self.offer_withdrawn(peer, withdrawn);
+                self.offer_withdrawn(peer, withdrawn)?;
+            }
+            Kind::Void => {
+                let token = Token::decode(&body).map_err(malformed)?;
+                self.void_arrived(peer, token);
             }
         }
         Ok(true)
@@ -115,7 +120,7 @@ impl<T: Transport> Engine<T> {
 
     fn offer_arrived(&mut self, peer: Peer, context: u32, tag: i32, offer: Offer) {
         match self.posted.take(context, peer, tag) {
-            Some((_, request)) => {
+            Some(request) => {
                 if let Err(error) = self.take_offer(request, peer, tag, offer) {
                     self.requests.complete(request, Some(error));
                 }
@@ -131,7 +136,7 @@ impl<T: Transport> Engine<T> {
 
     fn loan_arrived(&mut self, peer: Peer, context: u32, tag: i32, place: u64, total: u64) {
         match self.posted.take(context, peer, tag) {
-            Some((_, request)) => {
+            Some(request) => {
                 if let Err(error) = self.receive_loan(request, peer, tag, place, total) {
                     self.requests.complete(request, Some(error));
                 }
@@ -154,7 +159,8 @@ impl<T: Transport> Engine<T> {
         place: u64,
         total: u64,
     ) -> Result<()> {
-        let from = self.transport.borrowed(peer, place, total)?;
+        let borrowed = self.transport.borrowed(peer, place, total);
+        let from = borrowed.map_err(|fault| self.judge(fault.into()))?;
         from.copy_to(&self.requests.get(request).views);
         self.transport.give_back(place);
         self.requests.received(request, peer, tag, total as usize);
@@ -164,9 +170,27 @@ impl<T: Transport> Engine<T> {
     /// A peer broke the protocol: whatever depends on it fails, and nothing it sends is read.
     pub(crate) fn condemn(&mut self, fault: Fault) {
         if let Fault::Corrupt { peer, what } = fault {
-            self.condemned.insert(peer, what);
+            let first = !self.condemned.contains_key(&peer);
+            if first {
+                self.condemned.insert(peer, what);
+                self.transport.close(peer);
+            }
             self.peer_lost(peer);
+            if first {
+                self.tell_condemned(peer);
+            }
         }
+    }
+
+    /// As `condemn`, for what ends an operation: the peer would wait in vain for its other half.
+    #[cold]
+    pub(crate) fn judge(&mut self, error: Error) -> Error {
+        if let Error::Corrupt { peer, what } = error
+            && peer != self.me
+        {
+            self.condemn(Fault::Corrupt { peer, what });
+        }
+        error
     }
 
     /// Why an operation with a peer that is not there any more fails.

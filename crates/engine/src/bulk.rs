@@ -8,7 +8,11 @@
 //!                                         (no stream in the offer: opens one)
 //!                  <────────────── Clear(token, route)
 //!                  <────────────── Begun(token)      if the send is synchronous
-//! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void
+//! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void, and its
+//!                                         stream is the receiver's to dispose of
+//! Withdrawn(token, asks) ──────────────>  the sender would rather not: has a receive matched it?
+//!                  <────────────── Void(token)       no, and now none will
+//!                  <────────────── Begun(token)      yes, so it goes on
 //! ```
 //!
 //! A stream begun by the sender needs no answer, so a receiver that waits already gets its first
@@ -18,7 +22,7 @@ use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
 
 use crate::arrival::{Body, charge};
-use crate::engine::{Content, Engine};
+use crate::engine::{Content, Engine, Queued};
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
 use crate::request::{Handle, Stage, Status};
@@ -36,6 +40,8 @@ pub(crate) struct Outgoing<T: Transport> {
     filled: bool,
     /// The receiver has begun (or need not say so).
     begun: bool,
+    /// The receiver has been asked to give the offer back; nothing flows until it has answered.
+    asked: bool,
 }
 
 /// A message being received.
@@ -98,7 +104,9 @@ impl<T: Transport> Engine<T> {
             tag,
         };
         if let Err(error) = self.send_or_queue(to, frame, &offer.encode()) {
-            self.drop_stream(bulk);
+            if let Some(bulk) = bulk {
+                self.transport.reclaim(bulk);
+            }
             return Err(error);
         }
         self.outgoing.push(Outgoing {
@@ -109,6 +117,7 @@ impl<T: Transport> Engine<T> {
             bulk,
             filled,
             begun: mode == Mode::Standard,
+            asked: false,
         });
         let last = self.outgoing.len() - 1;
         match self.fill(last) {
@@ -134,7 +143,10 @@ impl<T: Transport> Engine<T> {
         }
         match self.stream_for(from, &offer) {
             Ok(bulk) => self.take_stream(Some(request), from, tag, offer, bulk),
-            Err(error) => self.requests.complete(request, Some(error)),
+            Err(error) => {
+                let error = self.judge(error);
+                self.requests.complete(request, Some(error));
+            }
         }
         Ok(())
     }
@@ -194,7 +206,7 @@ impl<T: Transport> Engine<T> {
                 route,
             };
             if let Err(error) = self.send_or_queue(from, bare(Kind::Clear), &clear.encode()) {
-                self.transport.abandon(bulk);
+                self.transport.reclaim(bulk);
                 return Err(error);
             }
             bulk
@@ -215,8 +227,8 @@ impl<T: Transport> Engine<T> {
             .outgoing
             .iter()
             .position(|out| out.to == from && out.token == clear.token && out.bulk.is_none());
-        // A send that was withdrawn meanwhile leaves the stream to nobody; the receiver learns of
-        // our end in another way.
+        // A send that was withdrawn meanwhile does not touch the stream: when the receiver hears
+        // of that, the stream is its own.
         if let Some(at) = found
             && !self.outgoing[at].filled
         {
@@ -234,6 +246,7 @@ impl<T: Transport> Engine<T> {
             .position(|out| out.to == from && out.token == token);
         if let Some(at) = found {
             self.outgoing[at].begun = true;
+            self.outgoing[at].asked = false;
             self.settle_outgoing(at);
         }
     }
@@ -271,7 +284,7 @@ impl<T: Transport> Engine<T> {
 
     fn fill(&mut self, at: usize) -> std::result::Result<bool, Fault> {
         let out = &mut self.outgoing[at];
-        let Some(bulk) = out.bulk.as_mut() else {
+        let Some(bulk) = out.bulk.as_mut().filter(|_| !out.asked) else {
             return Ok(false);
         };
         let mut moved = false;
@@ -337,30 +350,34 @@ impl<T: Transport> Engine<T> {
     /// To whom a request that is not complete sends, if it does.
     pub fn destination(&self, handle: Handle) -> Option<Peer> {
         let id = self.find(handle).ok()?;
+        if self.requests.get(id).stage != Stage::Moving {
+            return None;
+        }
         let out = self.outgoing.iter().find(|out| out.request == id);
         if let Some(out) = out {
             return Some(out.to);
         }
-        let own =
-            |message: &Waiting<Body>| matches!(message.body, Body::Own(_, sender) if sender == id);
-        if self.unexpected.iter().any(|(_, message)| own(message)) {
-            return Some(self.me);
+        if self.incoming.iter().any(|one| one.request == Some(id)) {
+            return None;
         }
         let queued =
             |content: &Content| matches!(content, Content::Message(_, sender) if *sender == id);
         let mut queues = self.queued.iter();
         let found = queues.find(|(_, queue)| queue.iter().any(|one| queued(&one.content)));
-        found.map(|(&peer, _)| peer)
+        if let Some((&peer, _)) = found {
+            return Some(peer);
+        }
+        let own =
+            |message: &Waiting<Body>| matches!(message.body, Body::Own(_, sender) if sender == id);
+        let lies_here = self.unexpected.iter().any(|(_, message)| own(message));
+        lies_here.then_some(self.me)
     }
 
     /// Forget the streams of a request.
-    pub(crate) fn withdraw_bulk(&mut self, request: u32, tell: bool) {
+    pub(crate) fn withdraw_bulk(&mut self, request: u32) {
         if let Some(at) = self.outgoing.iter().position(|out| out.request == request) {
             let out = self.outgoing.swap_remove(at);
-            self.drop_stream(out.bulk);
-            if tell {
-                self.take_back_offer(out.to, out.token, out.filled);
-            }
+            self.take_back_offer(out);
             self.requests.complete(request, Some(Error::Cancelled));
         } else if let Some(stream) = self
             .incoming
@@ -373,48 +390,140 @@ impl<T: Transport> Engine<T> {
     }
 
     /// An offer that has not gone yet does not go; otherwise its receiver is told not to wait.
-    fn take_back_offer(&mut self, to: Peer, token: u64, whole: bool) {
-        let unsent = self.queued.get_mut(&to).and_then(|queue| {
-            let at = queue.iter().position(|queued| queued.offers(token))?;
-            queue.remove(at)
-        });
-        if unsent.is_some() {
-            self.queued.retain(|_, queue| !queue.is_empty());
+    fn take_back_offer(&mut self, out: Outgoing<T>) {
+        let Outgoing { to, token, .. } = out;
+        let whole = out.filled;
+        if let Some(offer) = self.unqueue_offer(to, token) {
+            // A stream that has been filled was as good as the receiver's; it never hears of it.
+            let bulk = match out.bulk {
+                None if offer.streaming => self.transport.attach(to, &offer.route).ok(),
+                bulk => bulk,
+            };
+            if let Some(bulk) = bulk {
+                self.transport.reclaim(bulk);
+            }
             return;
         }
-        let body = Withdrawn { token, whole }.encode();
+        self.drop_stream(out.bulk);
+        let body = Withdrawn {
+            token,
+            whole,
+            asks: false,
+        };
+        let body = body.encode();
         // A ring that carried the offer and is damaged now will be found out by others.
         let _ = self.send_or_queue(to, bare(Kind::Withdrawn), &body);
     }
 
-    /// The sender of an offer has taken it back: nothing may wait for it any more.
-    pub(crate) fn offer_withdrawn(&mut self, from: Peer, withdrawn: Withdrawn) {
-        let Withdrawn { token, whole } = withdrawn;
+    /// Take an offer out of the queue, if it is still there.
+    fn unqueue_offer(&mut self, to: Peer, token: u64) -> Option<Offer> {
+        let queue = self.queued.get_mut(&to)?;
+        let offered = |queued: &Queued| queued.offer().filter(|offer| offer.token == token);
+        let (at, offer) = (0..)
+            .zip(queue.iter())
+            .find_map(|(at, one)| Some((at, offered(one)?)))?;
+        queue.remove(at);
+        if queue.is_empty() {
+            self.queued.remove(&to);
+        }
+        Some(offer)
+    }
+
+    /// Ask for an offer back, so that its message surely is received or surely is not: the request
+    /// becomes complete, as cancelled in the second case. False: there is nothing to ask for.
+    pub(crate) fn ask_back(&mut self, request: u32) -> Result<bool> {
+        let found = self.outgoing.iter().position(|out| out.request == request);
+        let Some(at) = found else {
+            return Ok(false);
+        };
+        let (to, token) = (self.outgoing[at].to, self.outgoing[at].token);
+        let unsent = self.queued.get(&to).is_some_and(|queue| {
+            let mut offers = queue.iter().filter_map(Queued::offer);
+            offers.any(|offer| offer.token == token)
+        });
+        if unsent {
+            self.withdraw_bulk(request);
+            return Ok(true);
+        }
+        if !std::mem::replace(&mut self.outgoing[at].asked, true) {
+            let body = Withdrawn {
+                token,
+                whole: self.outgoing[at].filled,
+                asks: true,
+            };
+            self.send_or_queue(to, bare(Kind::Withdrawn), &body.encode())?;
+        }
+        Ok(true)
+    }
+
+    /// The receiver has given an offer back; its stream, if not full, is ours again.
+    pub(crate) fn void_arrived(&mut self, from: Peer, Token(token): Token) {
+        let asked = |out: &Outgoing<T>| out.to == from && out.token == token && out.asked;
+        if let Some(at) = self.outgoing.iter().position(asked) {
+            let out = self.outgoing.swap_remove(at);
+            if let Some(bulk) = out.bulk {
+                self.transport.reclaim(bulk);
+            }
+            self.requests.complete(out.request, Some(Error::Cancelled));
+        }
+    }
+
+    /// The sender of an offer has taken it back: nothing may wait for it any more. If it only asks,
+    /// it hears whether a receive has been faster.
+    pub(crate) fn offer_withdrawn(
+        &mut self,
+        from: Peer,
+        withdrawn: Withdrawn,
+    ) -> std::result::Result<(), Fault> {
+        let Withdrawn { token, whole, asks } = withdrawn;
         let waiting = self.unexpected.iter().find_map(|(id, message)| {
             let offered = matches!(&message.body, Body::Offer(offer) if offer.token == token);
             (offered && message.source == from).then_some(id)
         });
+        if asks {
+            let answer = match waiting {
+                Some(_) => Kind::Void,
+                None => Kind::Begun,
+            };
+            match self.send_or_queue(from, bare(answer), &Token(token).encode()) {
+                Ok(()) => {}
+                Err(Error::Corrupt { peer, what }) => return Err(Fault::Corrupt { peer, what }),
+                // It can be asked again.
+                Err(_) => return Ok(()),
+            }
+        }
         if let Some(id) = waiting {
             let message = self.unexpected.remove(id);
-            // A stream that has been filled is the receiver's to empty.
+            // A stream that has been filled is the receiver's to empty, any other to dispose of,
+            // but of one that was asked for.
             if let Some(Body::Offer(offer)) = message.map(|message| message.body)
-                && (offer.streaming && whole && offer.total > 0)
+                && (offer.streaming && offer.total > 0)
+                && (whole || !asks)
                 && let Ok(bulk) = self.transport.attach(from, &offer.route)
             {
-                self.take_stream(None, from, 0, offer, bulk);
+                match whole {
+                    true => self.take_stream(None, from, 0, offer, bulk),
+                    false => self.transport.reclaim(bulk),
+                }
             }
-            return;
+            return Ok(());
+        }
+        if asks {
+            return Ok(());
         }
         let begun = |one: &Incoming<T>| one.from == from && one.token == token;
         if let Some(at) = self.incoming.iter().position(begun)
             && !whole
         {
             let stream = self.incoming.swap_remove(at);
-            self.drop_stream(stream.bulk);
+            if let Some(bulk) = stream.bulk {
+                self.transport.reclaim(bulk);
+            }
             if let Some(request) = stream.request {
                 self.receive_withdrawn(request, from, stream.tag);
             }
         }
+        Ok(())
     }
 
     /// The message of a receive will not come: its sender has taken it back.
@@ -433,6 +542,14 @@ impl<T: Transport> Engine<T> {
         let status = &mut self.requests.get_mut(request).status;
         (status.source, status.tag) = (from as i32, tag);
         self.requests.complete(request, Some(Error::Cancelled));
+    }
+
+    /// This task leaves: whoever is still receiving a message from it must not go on reading the
+    /// memory of that, which its owner may now use for something else.
+    pub fn leave(&mut self) {
+        for out in std::mem::take(&mut self.outgoing) {
+            self.drop_stream(out.bulk);
+        }
     }
 
     fn drop_stream(&mut self, bulk: Option<T::Bulk>) {
@@ -466,7 +583,9 @@ impl<T: Transport> Engine<T> {
 
     /// The sender is gone: whatever it managed to put in is there, and no more will come.
     fn end_incoming(&mut self, at: usize, error: Error) {
-        while let Ok(true) = self.drain(at) {}
+        if !self.condemned.contains_key(&self.incoming[at].from) {
+            while let Ok(true) = self.drain(at) {}
+        }
         if self.incoming[at].bulk.is_none() {
             return self.settle_incoming(at);
         }
@@ -508,10 +627,12 @@ impl<T: Transport> Engine<T> {
                 ..Status::EMPTY
             };
             // What stands in the way now need not when the receive is made: the offer stays.
+            let Ok(held) = Scratch::new(total).map(|held| held.part(0, total)) else {
+                continue;
+            };
             let Ok(bulk) = self.stream_for(source, &offer) else {
                 continue;
             };
-            let held = Scratch::new(total).part(0, total);
             let request = self.requests.add(Stage::Moving, status, held.clone());
             self.buffered += charge(total);
             if let Some(message) = self.unexpected.get_mut(id) {

@@ -4,13 +4,13 @@
 //! valid until the request is complete. Sizes are checked by the callers that know them.
 
 use regatta_memory::combine::{Element, Operator};
-use regatta_memory::views::{Scratch, Views};
+use regatta_memory::views::Views;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
 use crate::request::Handle;
-use crate::schedule::Step;
+use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
 
 /// Where each member's part lies in a buffer: length and offset by rank.
@@ -87,7 +87,7 @@ impl<T: Transport> Engine<T> {
     /// Dissemination: in round `k` tell the member `2^k` on and hear from the one `2^k` back.
     pub fn start_barrier(&mut self, group: GroupId) -> Result<Handle> {
         let (rank, size) = self.shape(group)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         let mut distance = 1;
         while distance < size {
             steps.push(Step::Receive(
@@ -117,14 +117,14 @@ impl<T: Transport> Engine<T> {
             bit *= 2;
         }
         let parent = (place != 0).then(|| real(place & (place - 1)));
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         // All members cut alike, so by length alone; only those that relay have to wait between
         // segments. Strided memory has no parts: its bytes go through memory that has.
         let total = buffer.len();
         let cut = if size > 2 { SEGMENT } else { usize::MAX };
         let staged = total > cut && buffer.contiguous().is_none();
         let whole = match staged {
-            true => Scratch::new(total).part(0, total),
+            true => steps.scratch(total),
             false => buffer.clone(),
         };
         if staged && parent.is_none() {
@@ -170,14 +170,14 @@ impl<T: Transport> Engine<T> {
         what: Reduction,
     ) -> Result<Handle> {
         let (rank, size) = self.check_root(group, root)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         self.reduce_steps(&mut steps, (rank, size), root, input, output, what);
         self.start_schedule(group, steps)
     }
 
     fn reduce_steps(
         &self,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps,
         (rank, size): (u32, u32),
         root: u32,
         input: Views,
@@ -192,14 +192,14 @@ impl<T: Transport> Engine<T> {
         let mine = if rank == root && turn == root {
             output.clone()
         } else {
-            Scratch::new(bytes).part(0, bytes)
+            steps.scratch(bytes)
         };
         steps.push(Step::Copy(input, mine.clone()));
         let mut bit = 1;
         while bit < size && place & bit == 0 {
             if place + bit < size {
                 // The child's operands are of higher places: it is `inout`, we come from before.
-                let theirs = Scratch::new(bytes).part(0, bytes);
+                let theirs = steps.scratch(bytes);
                 steps.push(Step::Receive(real(place + bit), theirs.clone()));
                 steps.push(Step::Wait);
                 steps.push(what.combine(mine.clone(), theirs.clone()));
@@ -231,13 +231,13 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Handle> {
         const RING_FROM: usize = 64 << 10;
         let (rank, size) = self.shape(group)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         if size == 2 && what.bytes() < RING_FROM && what.operator.commutative() {
             let bytes = what.bytes();
             // Received where the result goes, unless that is where the input still is.
             let in_place = input.contiguous() == output.contiguous();
             let theirs = match in_place {
-                true => Scratch::new(bytes).part(0, bytes),
+                true => steps.scratch(bytes),
                 false => output.clone(),
             };
             steps.push(Step::Receive(1 - rank, theirs.clone()));
@@ -267,9 +267,10 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Handle> {
         let (rank, size) = self.shape(group)?;
         let bytes = what.bytes();
-        let mut steps = vec![Step::Copy(input, output.clone())];
+        let mut steps = Steps::default();
+        steps.push(Step::Copy(input, output.clone()));
         if rank > 0 {
-            let below = Scratch::new(bytes).part(0, bytes);
+            let below = steps.scratch(bytes);
             steps.push(Step::Receive(rank - 1, below.clone()));
             steps.push(Step::Wait);
             steps.push(what.combine(below, output.clone()));
@@ -290,7 +291,7 @@ impl<T: Transport> Engine<T> {
         parts: &Parts,
     ) -> Result<Handle> {
         let (rank, size) = self.check_root(group, root)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         if rank != root {
             steps.push(Step::Send(root, input.unwrap_or_else(Views::none)));
         } else {
@@ -314,7 +315,7 @@ impl<T: Transport> Engine<T> {
         output: Option<Views>,
     ) -> Result<Handle> {
         let (rank, size) = self.check_root(group, root)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         if rank != root {
             steps.push(Step::Receive(root, output.unwrap_or_else(Views::none)));
         } else {
@@ -337,7 +338,7 @@ impl<T: Transport> Engine<T> {
         parts: &Parts,
     ) -> Result<Handle> {
         let (rank, size) = self.shape(group)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         let own = parts.cut(&output, rank);
         if size == 2 {
             let sent = input.clone().unwrap_or_else(|| own.clone());
@@ -372,7 +373,7 @@ impl<T: Transport> Engine<T> {
         gets: &Parts,
     ) -> Result<Handle> {
         let (rank, size) = self.shape(group)?;
-        let mut steps = vec![];
+        let mut steps = Steps::default();
         for distance in 1..size {
             let other = (rank + size - distance) % size;
             steps.push(Step::Receive(other, gets.cut(&output, other)));
@@ -386,7 +387,7 @@ impl<T: Transport> Engine<T> {
     }
 }
 
-fn tree_broadcast(steps: &mut Vec<Step>, (rank, size): (u32, u32), buffer: Views) {
+fn tree_broadcast(steps: &mut Steps, (rank, size): (u32, u32), buffer: Views) {
     if rank != 0 {
         steps.push(Step::Receive(rank & (rank - 1), buffer.clone()));
         steps.push(Step::Wait);
@@ -404,7 +405,7 @@ fn tree_broadcast(steps: &mut Vec<Step>, (rank, size): (u32, u32), buffer: Views
 const SEGMENT: usize = 64 << 10;
 
 fn ring_allreduce(
-    steps: &mut Vec<Step>,
+    steps: &mut Steps,
     (rank, size): (u32, u32),
     input: Views,
     output: Views,
@@ -424,7 +425,7 @@ fn ring_allreduce(
     steps.push(Step::Copy(input, output.clone()));
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
     let segment = (SEGMENT / width).max(1);
-    let landing = [(); 2].map(|()| Scratch::new(segment * width));
+    let landing = [(); 2].map(|()| steps.scratch(segment * width));
     for round in 0..size - 1 {
         let gives = (rank + size - round) % size;
         let gets = (rank + size - round - 1) % size;

@@ -13,6 +13,8 @@ use crate::group::Groups;
 use crate::matching::{Posted, Unexpected, Waiting};
 use crate::request::{Handle, Requests, Status};
 use crate::schedule::Schedule;
+use crate::sent::Tickets;
+use crate::shrink::Agreement;
 use crate::transport::{Fault, Peer, Transport};
 
 /// What a user may set.
@@ -28,6 +30,8 @@ impl Default for Settings {
     }
 }
 
+const STALE: Error = Error::Handle("request");
+
 /// A frame that found no room yet.
 pub(crate) struct Queued {
     pub(crate) frame: Frame,
@@ -42,13 +46,13 @@ pub(crate) enum Content {
 }
 
 impl Queued {
-    /// Is this the offer with that token?
-    pub(crate) fn offers(&self, token: u64) -> bool {
+    /// The offer it makes, if that is what it does.
+    pub(crate) fn offer(&self) -> Option<Offer> {
         match &self.content {
             Content::Body(body, len) if self.frame.kind == Kind::Offer => {
-                Offer::decode(&body[..*len]).is_ok_and(|offer| offer.token == token)
+                Offer::decode(&body[..*len]).ok()
             }
-            _ => false,
+            _ => None,
         }
     }
 }
@@ -65,6 +69,7 @@ pub struct Engine<T: Transport> {
     /// Bytes in `unexpected`.
     pub(crate) buffered: usize,
     pub(crate) requests: Requests,
+    pub(crate) sent: Tickets,
     /// Frames that found no room, by destination; a peer is in it only while it has some.
     pub(crate) queued: FxHashMap<Peer, VecDeque<Queued>>,
     pub(crate) outgoing: Vec<Outgoing<T>>,
@@ -72,7 +77,12 @@ pub struct Engine<T: Transport> {
     pub(crate) next_token: u64,
     pub(crate) groups: Groups<T>,
     pub(crate) schedules: Vec<Schedule>,
+    pub(crate) agreements: Vec<Agreement>,
+    /// Agreements begun so far.
+    pub(crate) agreed: u64,
     pub(crate) losses_seen: u32,
+    /// See [`Engine::moves`].
+    moves: u64,
     /// Peers that broke the protocol, and how.
     pub(crate) condemned: FxHashMap<Peer, &'static str>,
     /// Peers whose loss has been dealt with.
@@ -92,14 +102,18 @@ impl<T: Transport> Engine<T> {
             unexpected: Unexpected::default(),
             buffered: 0,
             requests: Requests::new(),
+            sent: Tickets::new(),
             queued: FxHashMap::default(),
             outgoing: Vec::new(),
             incoming: Vec::new(),
             next_token: 1,
             groups: Groups::of_world(me, peers, hall),
             schedules: Vec::new(),
+            agreements: Vec::new(),
+            agreed: 0,
             // Not the present count: losses before we came must be noticed too.
             losses_seen: 0,
+            moves: 0,
             condemned: FxHashMap::default(),
             gone: FxHashSet::default(),
             transport,
@@ -109,6 +123,11 @@ impl<T: Transport> Engine<T> {
     /// This task.
     pub fn me(&self) -> Peer {
         self.me
+    }
+
+    /// How often progress has moved something.
+    pub fn moves(&self) -> u64 {
+        self.moves
     }
 
     /// Do whatever can be done now; says whether anything was.
@@ -127,6 +146,10 @@ impl<T: Transport> Engine<T> {
             self.note_losses();
             moved = true;
         }
+        if !self.agreements.is_empty() {
+            moved |= self.run_agreements();
+        }
+        self.moves += moved as u64;
         moved
     }
 
@@ -203,7 +226,11 @@ impl<T: Transport> Engine<T> {
 
     /// Send a body of our own, now or as soon as there is room.
     pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
-        if !self.queued.contains_key(&to) && self.transport.send_body(to, frame, body)? {
+        let direct = !self.queued.contains_key(&to);
+        let sent = direct.then(|| self.transport.send_body(to, frame, body));
+        if let Some(sent) = sent
+            && sent.map_err(|fault| self.judge(fault.into()))?
+        {
             return Ok(());
         }
         let mut copy = [0; BODY];
@@ -221,6 +248,9 @@ impl<T: Transport> Engine<T> {
         if handle == Handle::SENT {
             return Ok(true);
         }
+        if Tickets::claims(handle) {
+            return self.sent.is_out(handle).then_some(true).ok_or(STALE);
+        }
         let id = self.find(handle)?;
         Ok(self.requests.is_done(id))
     }
@@ -231,6 +261,10 @@ impl<T: Transport> Engine<T> {
         if handle == Handle::SENT {
             return Ok(Some((Status::EMPTY, None)));
         }
+        if Tickets::claims(handle) {
+            self.sent.use_up(handle)?;
+            return Ok(Some((Status::EMPTY, None)));
+        }
         let id = self.find(handle)?;
         if !self.requests.is_done(id) {
             return Ok(None);
@@ -238,22 +272,18 @@ impl<T: Transport> Engine<T> {
         Ok(Some(self.requests.release(id)))
     }
 
-    /// Finish a request that is complete without error, not asking how. False: it is not, or the
-    /// handle is stale, and nothing has happened.
-    #[inline(always)]
-    pub fn settle(&mut self, handle: Handle) -> bool {
-        handle == Handle::SENT || self.requests.settle(handle)
-    }
-
     #[inline(always)]
     pub(crate) fn find(&self, handle: Handle) -> Result<u32> {
-        self.requests.find(handle).ok_or(Error::Handle("request"))
+        self.requests.find(handle).ok_or(STALE)
     }
 
     /// Have a callback number handed out by [`Engine::take_called`] at completion. The handle is
     /// then used up.
     pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
-        if handle == Handle::SENT {
+        if Tickets::claims(handle) {
+            self.sent.use_up(handle)?;
+        }
+        if handle == Handle::SENT || Tickets::claims(handle) {
             self.requests.called.push((number, Status::EMPTY, None));
             return Ok(());
         }
@@ -284,6 +314,15 @@ impl<T: Transport> Engine<T> {
             && self.outgoing.is_empty()
             && self.incoming.is_empty()
             && self.schedules.is_empty()
+    }
+
+    /// Is there something no caller waits for that has found no room yet?
+    pub fn owes_answers(&self) -> bool {
+        let answers = |queued: &Queued| match queued.content {
+            Content::Body(..) => queued.frame.kind != Kind::Offer,
+            Content::Message(..) => false,
+        };
+        self.queued.values().any(|queue| queue.iter().any(answers))
     }
 
     /// Could others wait for this task in vain? It has no room to take in what they send.

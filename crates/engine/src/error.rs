@@ -1,5 +1,7 @@
 //! What an operation can end with. Each says who is at fault and what state it leaves.
 
+use regatta_memory::views::Refused;
+
 use crate::transport::{Fault, Peer};
 
 /// The result of an operation that failed. Nothing has happened unless said so.
@@ -54,6 +56,15 @@ impl From<Fault> for Error {
             Fault::Corrupt { peer, what } => Error::Corrupt { peer, what },
             Fault::Memory(what) => Error::Memory(what),
         }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(Refused(bytes): Refused) -> Error {
+        Error::Memory(format!(
+            "the system has no memory for {bytes} bytes that this call needs besides its buffers; \
+             end something, raise the limit (ulimit -v), or send less at a time"
+        ))
     }
 }
 

@@ -5,6 +5,9 @@
 //! the culprit. So it tells them, by a notice on the group's collective context under a tag that
 //! no collective has. From the collective named in the notice on, all collectives of the group
 //! fail, here and there, with an error that names the culprit.
+//!
+//! That a task wrote nonsense is known to those who read it, and to nobody else. They go no further
+//! in any group it is a member of, meetings included, and tell the others so, in the same way.
 
 use regatta_wire::{Frame, Kind};
 
@@ -13,34 +16,59 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::group::GroupId;
 use crate::matching::{Select, TagSelect};
-use crate::schedule::Schedule;
 use crate::transport::{Peer, Presence, Transport};
 
 /// The tag of notices; those of collectives are smaller.
 const NOTICE: i32 = i32::MAX;
+/// The reason, when it is not that somebody is gone.
+const MEMORY: u32 = 1;
+/// In place of the first collective that fails: all do, and so do meetings.
+const ALL: i32 = -1;
+
+fn no_memory_at(peer: Peer) -> Error {
+    Error::Memory(format!(
+        "task {peer} had no memory for its part of a collective, so the others cannot complete it"
+    ))
+}
 
 impl<T: Transport> Engine<T> {
     /// A collective ends here with an error: tell the members that wait for this task.
-    pub(crate) fn tell_failed(&mut self, schedule: &Schedule, error: &Error) {
+    pub(crate) fn tell_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
+        let reason = matches!(error, Error::Memory(_)) as u32 * MEMORY;
         let culprit = match *error {
             Error::Dead(peer) | Error::Left(peer) | Error::Corrupt { peer, .. } => peer,
             _ => self.me,
         };
-        if !self.note_failed(schedule.group, schedule.tag, error.clone()) {
+        if !self.note_failed(id, tag, error.clone()) {
             return;
         }
-        let Ok(group) = self.group(schedule.group) else {
-            return;
-        };
+        if let Ok(group) = self.group(id) {
+            let (context, members) = (group.context, group.peers());
+            self.notify(context, &members, (tag, culprit, reason));
+        }
+    }
+
+    /// This task has found that a peer writes nonsense.
+    pub(crate) fn tell_condemned(&mut self, culprit: Peer) {
+        let groups = self.groups.containing(culprit);
+        let groups: Vec<_> = groups.map(|group| (group.context, group.peers())).collect();
+        for (context, members) in groups {
+            self.notify(context, &members, (ALL, culprit, 0));
+        }
+    }
+
+    fn notify(&mut self, context: u32, members: &[Peer], what: (i32, Peer, u32)) {
+        let (tag, culprit, reason) = what;
         let frame = Frame {
             kind: Kind::Eager,
-            context: group.context + 1,
+            context: context + 1,
             tag: NOTICE,
         };
-        let mut body = [0; 8];
-        body[..4].copy_from_slice(&schedule.tag.to_le_bytes());
-        body[4..].copy_from_slice(&culprit.to_le_bytes());
-        for peer in group.peers() {
+        let mut body = [0; 12];
+        body[..4].copy_from_slice(&tag.to_le_bytes());
+        body[4..8].copy_from_slice(&culprit.to_le_bytes());
+        body[8..].copy_from_slice(&reason.to_le_bytes());
+        for &peer in members {
             if peer != self.me && self.presence(peer) == Presence::Here {
                 // One that cannot be told any more is gone itself.
                 let _ = self.send_or_queue(peer, frame, &body);
@@ -60,6 +88,9 @@ impl<T: Transport> Engine<T> {
         let Ok(group) = self.group_mut(id) else {
             return false;
         };
+        if tag == ALL && group.usable().is_ok() {
+            group.broken = Some(error.clone());
+        }
         if group.failed.as_ref().is_some_and(|(from, _)| *from <= tag) {
             return false;
         }
@@ -68,7 +99,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Notices wait among the messages nobody has posted a receive for.
-    fn read_notices(&mut self, id: GroupId) {
+    pub(crate) fn read_notices(&mut self, id: GroupId) {
         while !self.unexpected.is_empty()
             && let Ok(group) = self.group(id)
         {
@@ -89,15 +120,18 @@ impl<T: Transport> Engine<T> {
             self.buffered -= charge(bytes.len());
             let word =
                 |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-            if let (Some(tag), Some(culprit)) = (word(0), word(4)) {
-                let error = self.reported(notice.source, culprit as Peer);
+            if let (Some(tag), Some(culprit), Some(reason)) = (word(0), word(4), word(8)) {
+                let error = match reason as u32 {
+                    MEMORY => no_memory_at(notice.source),
+                    _ => self.reported(tag, notice.source, culprit as Peer),
+                };
                 self.note_failed(id, tag, error);
             }
         }
     }
 
     /// The error for what another member says of a peer.
-    fn reported(&self, by: Peer, culprit: Peer) -> Error {
+    fn reported(&self, tag: i32, by: Peer, culprit: Peer) -> Error {
         // A member may only be taken at its word about members.
         let culprit = if culprit < self.transport.peers() && culprit != self.me {
             culprit
@@ -105,6 +139,10 @@ impl<T: Transport> Engine<T> {
             by
         };
         match self.presence(culprit) {
+            Presence::Here if tag == ALL => Error::Corrupt {
+                peer: culprit,
+                what: "another task of the group has found it so",
+            },
             Presence::Here => Error::Left(culprit),
             _ => self.loss(culprit),
         }

@@ -33,12 +33,16 @@ pub struct Group<T: Transport> {
     /// This task's rank in it.
     pub rank: u32,
     pub(crate) hall: Option<T::Hall>,
+    /// The hall's name, or 0.
+    hall_name: u64,
     /// Rounds met in the hall so far.
     pub(crate) round: u32,
     /// The last round known to have been posted by all.
     pub(crate) cleared: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
+    /// Agreements on its survivors so far: their tag.
+    pub(crate) shrinks: i32,
     /// A member is gone: collectives fail with this.
     pub(crate) broken: Option<Error>,
     /// From this collective on all fail; see `failed`.
@@ -110,9 +114,11 @@ impl<T: Transport> Groups<T> {
             members: Members::World(size),
             rank: me,
             hall,
+            hall_name: 0,
             round: 0,
             cleared: 0,
             sequence: 0,
+            shrinks: 0,
             broken: None,
             failed: None,
             acknowledged: FxHashSet::default(),
@@ -198,6 +204,24 @@ impl<T: Transport> Engine<T> {
                 "this task is not a member of the new group".into(),
             ));
         };
+        let tasks = self.transport.peers();
+        let once: FxHashSet<Peer> = members.iter().copied().collect();
+        if once.len() != members.len() || members.iter().any(|&peer| peer >= tasks) {
+            return Err(Error::State("the members of the new group make no sense"));
+        }
+        let full = |what: String| Err(Error::Memory(what));
+        let Some(next_context) = context.checked_add(2) else {
+            return full("all contexts of groups are used up".into());
+        };
+        let slot = self.groups.list.iter().position(Option::is_none);
+        let slot = slot.unwrap_or(self.groups.list.len());
+        if slot >= SLOTS {
+            if hall != 0 {
+                self.transport.leave_hall(hall, members.len() as u32);
+            }
+            return full(format!("all {SLOTS} groups are in use"));
+        }
+        let hall_name = hall;
         let hall = match hall {
             0 => None,
             name => Some(self.transport.enter_hall(name, members.len() as u32)?),
@@ -209,26 +233,23 @@ impl<T: Transport> Engine<T> {
             rank: rank as u32,
             members: Members::Listed(members, ranks),
             hall,
+            hall_name,
             round: 0,
             cleared: 0,
             sequence: 0,
+            shrinks: 0,
             broken: None,
             failed: None,
             acknowledged: FxHashSet::default(),
         };
         let groups = &mut self.groups;
-        let slot = groups.list.iter().position(Option::is_none);
-        let slot = slot.unwrap_or(groups.list.len());
-        if slot >= SLOTS {
-            return Err(Error::Memory(format!("all {SLOTS} groups are in use")));
-        }
         if slot == groups.list.len() {
             groups.list.push(None);
             groups.generations.push(0);
         }
         groups.list[slot] = Some(group);
         groups.by_context.insert(context, slot);
-        groups.next_context = groups.next_context.max(context + 2);
+        groups.next_context = groups.next_context.max(next_context);
         let id = groups.generations[slot] as usize * SLOTS + slot;
         self.break_if_lost(GroupId(id as i32));
         Ok(GroupId(id as i32))
@@ -263,7 +284,11 @@ impl<T: Transport> Engine<T> {
         if id == GroupId::WORLD {
             return Err(Error::Argument("the world cannot be freed".into()));
         }
-        let context = self.group(id)?.context;
+        let group = self.group(id)?;
+        let (context, hall, members) = (group.context, group.hall_name, group.size());
+        if hall != 0 {
+            self.transport.leave_hall(hall, members);
+        }
         let slot = id.0 as usize % SLOTS;
         self.groups.list[slot] = None;
         self.groups.generations[slot] = (self.groups.generations[slot] + 1) & 0x7fff;

@@ -10,12 +10,14 @@
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
 //! | `send`, `receive` | starting operations; their fast paths |
+//! | `sent` | handles of sends that were complete at once |
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
 //! | `withdraw` | taking operations back |
 //! | `losses` | what the death or departure of a task ends |
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
+//! | `shrink` | the survivors of a group agree on who they are |
 //! | `meeting` | small blocking collectives through shared memory |
 //! | `schedule`, `collective` | all other collectives, blocking or not |
 #![forbid(unsafe_code)]
@@ -35,6 +37,8 @@ mod receive;
 mod request;
 mod schedule;
 mod send;
+mod sent;
+mod shrink;
 mod transport;
 mod withdraw;
 
@@ -46,4 +50,5 @@ pub use matching::{Select, TagSelect};
 pub use meeting::{Gathering, HALL_DEPTH, Need};
 pub use request::{Handle, NOBODY, Status};
 pub use send::Mode;
+pub use shrink::Shrinking;
 pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};

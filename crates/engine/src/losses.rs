@@ -59,11 +59,11 @@ impl<T: Transport> Engine<T> {
         let mut failed = vec![];
         for (number, (select, request)) in self.posted.iter() {
             match select.source {
-                Some(source) if source == peer => failed.push((number, *request, error.clone())),
+                Some(source) if source == peer => failed.push((number, request, error.clone())),
                 Some(_) => {}
                 None => {
                     if let Err(error) = self.check_any_source(select.context) {
-                        failed.push((number, *request, error));
+                        failed.push((number, request, error));
                     }
                 }
             }

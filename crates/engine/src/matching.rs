@@ -10,6 +10,8 @@
 //! ("unexpected") message stands in four lists, so that whatever a receive leaves open, its
 //! oldest message is at a front. Only receives by mask walk a list.
 
+use std::collections::VecDeque;
+
 use crate::index::{ANY_SOURCE, ANY_TAG, Index, Key};
 use crate::transport::Peer;
 
@@ -68,56 +70,125 @@ impl Select {
 
 /// Receives that wait for their message; `T` is what the owner keeps with one.
 pub struct Posted<T> {
-    /// The only receive, most of the time: found by comparing, without any hash table. It is
-    /// older than all in the index.
-    single: Option<(Select, T)>,
+    /// The oldest receives, as long as they all select the same: most of the time that is all there
+    /// are, and they are found by comparing, without any hash table.
+    run: Run<T>,
+    /// The others, all younger than the run.
     index: Index<1, (Select, T)>,
     /// How many of the waiting ones leave something open.
     wild: usize,
 }
 
+/// Receives that select the same, oldest first.
+struct Run<T> {
+    /// What they select, while there are any.
+    select: Select,
+    owners: VecDeque<(u32, T)>,
+    /// The number of the next one.
+    next: u32,
+}
+
+/// Numbers from here on are those of receives in the run.
+const RUN: u32 = 1 << 31;
+/// Withdrawing a receive searches the run, so it does not get longer than this.
+const LONGEST: usize = 64;
+
 impl<T> Default for Posted<T> {
     fn default() -> Self {
+        let nothing = Select {
+            context: 0,
+            source: None,
+            tag: TagSelect::Any,
+        };
         Posted {
-            single: None,
+            run: Run {
+                select: nothing,
+                owners: VecDeque::with_capacity(LONGEST),
+                next: 0,
+            },
             index: Index::default(),
             wild: 0,
         }
     }
 }
 
-/// Number of the receive that stands outside the index.
-const SINGLE: u32 = u32::MAX;
+impl<T> Run<T> {
+    #[inline(always)]
+    fn push(&mut self, owner: T) -> u32 {
+        let number = RUN | self.next;
+        self.next = self.next.wrapping_add(1) & !RUN;
+        self.owners.push_back((number, owner));
+        number
+    }
+}
 
 fn is_wild(select: &Select) -> bool {
     select.source.is_none() || !matches!(select.tag, TagSelect::Exactly(_))
 }
 
-impl<T> Posted<T> {
+impl<T: Copy> Posted<T> {
     /// None posted?
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.single.is_none() && self.index.is_empty()
+        self.run.owners.is_empty() && self.index.is_empty()
     }
 
     /// Post a receive; the number is for `remove`.
     #[inline(always)]
     pub fn post(&mut self, select: Select, owner: T) -> u32 {
-        if self.is_empty() {
-            self.single = Some((select, owner));
-            return SINGLE;
+        if self.index.is_empty() {
+            if self.run.owners.is_empty() {
+                self.run.select = select;
+                return self.run.push(owner);
+            }
+            if self.run.owners.len() < LONGEST && self.run.select == select {
+                return self.run.push(owner);
+            }
         }
         self.wild += is_wild(&select) as usize;
         self.index.insert([select.key()], (select, owner))
     }
 
+    /// May a receive of this message be posted behind others that select the same and nothing
+    /// else? Then no message can have come that it would take.
+    #[inline(always)]
+    pub fn continues(&self, context: u32, source: Peer, tag: i32) -> bool {
+        let run = &self.run;
+        (1..LONGEST).contains(&run.owners.len())
+            && self.index.is_empty()
+            && run.select.context == context
+            && run.select.source == Some(source)
+            && run.select.tag == TagSelect::Exactly(tag)
+    }
+
+    /// The oldest receive, if it selects one source and one tag: source, context, tag, owner.
+    #[inline(always)]
+    pub fn oldest(&self) -> Option<(Peer, u32, i32, T)> {
+        let &(_, owner) = self.run.owners.front()?;
+        let select = &self.run.select;
+        match (select.source, select.tag) {
+            (Some(source), TagSelect::Exactly(tag)) => Some((source, select.context, tag, owner)),
+            _ => None,
+        }
+    }
+
+    /// How many receives select the same as the oldest, with no other between.
+    #[inline(always)]
+    pub fn in_run(&self) -> usize {
+        self.run.owners.len()
+    }
+
+    /// The receive that `oldest` told has its message.
+    #[inline(always)]
+    pub fn take_oldest(&mut self) {
+        self.run.owners.pop_front();
+    }
+
     /// The receive that takes this message, if there is one; it is not posted any more.
     #[inline(always)]
-    pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<(Select, T)> {
-        if let Some((select, _)) = &self.single
-            && select.takes(context, source, tag)
-        {
-            return self.single.take();
+    pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<T> {
+        if !self.run.owners.is_empty() && self.run.select.takes(context, source, tag) {
+            return self.run.owners.pop_front().map(|(_, owner)| owner);
         }
         if self.index.is_empty() {
             return None;
@@ -125,7 +196,7 @@ impl<T> Posted<T> {
         self.take_indexed(context, source, tag)
     }
 
-    fn take_indexed(&mut self, context: u32, source: Peer, tag: i32) -> Option<(Select, T)> {
+    fn take_indexed(&mut self, context: u32, source: Peer, tag: i32) -> Option<T> {
         let mut best = self.index.front(0, (context, source, tag));
         if self.wild > 0 {
             for key in [
@@ -162,20 +233,37 @@ impl<T> Posted<T> {
         }
     }
 
+    /// What a receive selects.
+    pub fn select(&self, id: u32) -> Option<Select> {
+        if id & RUN != 0 {
+            return Some(self.run.select);
+        }
+        self.index.get(id).map(|(select, _)| *select)
+    }
+
     /// Withdraw a receive.
-    pub fn remove(&mut self, id: u32) -> Option<(Select, T)> {
-        if id == SINGLE {
-            return self.single.take();
+    pub fn remove(&mut self, id: u32) -> Option<T> {
+        if id & RUN != 0 {
+            let at = self
+                .run
+                .owners
+                .iter()
+                .position(|&(number, _)| number == id)?;
+            return self.run.owners.remove(at).map(|(_, owner)| owner);
         }
         let (select, owner) = self.index.remove(id)?;
         self.wild -= is_wild(&select) as usize;
-        Some((select, owner))
+        Some(owner)
     }
 
     /// All posted receives.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &(Select, T))> {
-        let single = self.single.iter().map(|one| (SINGLE, one));
-        single.chain(self.index.iter())
+    pub fn iter(&self) -> impl Iterator<Item = (u32, (Select, T))> {
+        let run = &self.run;
+        let first = run
+            .owners
+            .iter()
+            .map(|&(id, owner)| (id, (run.select, owner)));
+        first.chain(self.index.iter().map(|(id, &both)| (id, both)))
     }
 }
 
@@ -333,7 +421,7 @@ mod tests {
                     Step::Message(context, source, tag) => {
                         let expected = receives.iter().position(|r| r.0.takes(context, source, tag));
                         let got = posted.take(context, source, tag);
-                        prop_assert_eq!(got.map(|r| r.1), expected.map(|at| receives[at].1));
+                        prop_assert_eq!(got, expected.map(|at| receives[at].1));
                         match expected {
                             Some(at) => { receives.remove(at); }
                             None => {
@@ -344,7 +432,7 @@ mod tests {
                     }
                     Step::Withdraw(which) if !receives.is_empty() => {
                         let (_, n, id) = receives.remove(which % receives.len());
-                        prop_assert_eq!(posted.remove(id).map(|r| r.1), Some(n));
+                        prop_assert_eq!(posted.remove(id), Some(n));
                     }
                     Step::Withdraw(_) => {}
                 }

@@ -14,7 +14,7 @@ use regatta_memory::views::Views;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
-use crate::transport::{Part, Peer, Presence, Transport};
+use crate::transport::{Fault, Part, Peer, Presence, Transport};
 
 /// Whose posts a round must wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,9 +186,12 @@ impl<T: Transport> Engine<T> {
         if self.transport.losses() != self.losses_seen {
             self.note_losses();
         }
-        if self.gone.is_empty() || self.met(gathering) {
+        self.read_notices(gathering.group);
+        let usable = self.group(gathering.group)?.usable();
+        if (self.gone.is_empty() && usable.is_ok()) || self.met(gathering) {
             return Ok(());
         }
+        usable?;
         let group = self.group(gathering.group)?;
         let last = gathering.round.wrapping_sub(1);
         let missed = |rank: u32| match &group.hall {
@@ -211,6 +214,40 @@ impl<T: Transport> Engine<T> {
             Some(peer) => Err(self.loss(peer)),
             None => Ok(()),
         }
+    }
+
+    /// A round is not complete for long: does the word of a member show that it never will be,
+    /// because it is one that no member writes?
+    ///
+    /// Whoever has come to round `r` knows that all have posted round `r - HALL_DEPTH`, or nobody
+    /// could have posted what came since; and nobody is a whole depth ahead of one that has not
+    /// posted. Members that a loss has made miss rounds are another matter.
+    pub fn check_posts(&mut self, gathering: &Gathering) -> Result<()> {
+        let group = self.group(gathering.group)?;
+        let Some(hall) = group.hall.as_ref().filter(|_| group.broken.is_none()) else {
+            return Ok(());
+        };
+        let (round, ahead) = match gathering.phase {
+            Phase::Waiting => (gathering.round, gathering.round),
+            Phase::Clearing(round) => (round, round.wrapping_add(HALL_DEPTH)),
+        };
+        let senseless = |&rank: &u32| {
+            let word = self.transport.posted_round(hall, rank, round);
+            let first = round <= HALL_DEPTH && word == 0;
+            let behind = word == round.wrapping_sub(HALL_DEPTH);
+            rank != group.rank && word != round && word != ahead && !behind && !first
+        };
+        let culprit = (0..group.size()).find(senseless);
+        let culprit = culprit.and_then(|rank| group.peer(rank));
+        // Looked at after the words: a member that missed a round had heard of a loss.
+        let Some(peer) = culprit.filter(|_| self.transport.losses() == self.losses_seen) else {
+            return Ok(());
+        };
+        self.condemn(Fault::Corrupt {
+            peer,
+            what: "its word in a meeting is of no round that it could be in",
+        });
+        Err(self.loss(peer))
     }
 
     /// Copy bytes from what a member posted.

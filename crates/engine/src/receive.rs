@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Select, TagSelect};
 use crate::request::{Handle, Stage, Status};
+use crate::sent::Tickets;
 use crate::transport::{Peer, Transport};
 
 impl<T: Transport> Engine<T> {
@@ -40,6 +41,27 @@ impl<T: Transport> Engine<T> {
             || !matches!(self.transport.front(source), Ok(None))
     }
 
+    /// The one task from which the message of this receive must come, if there is one.
+    pub fn source(&self, handle: Handle) -> Option<Peer> {
+        let id = self.find(handle).ok()?;
+        match self.requests.get(id).stage {
+            Stage::Posted(number) => self.posted.select(number)?.source,
+            _ => None,
+        }
+    }
+
+    /// Does a message of this task wait outside, because the buffer is full?
+    pub fn holds_up(&mut self, source: Peer) -> bool {
+        self.buffer_is_full()
+            && source != self.me
+            && matches!(self.transport.front(source), Ok(Some(_)))
+    }
+
+    /// Does any message wait outside?
+    pub fn holds_up_some(&mut self) -> bool {
+        self.buffer_is_full() && self.transport.next_ready(&mut 0).is_some()
+    }
+
     /// As `receive_now`, but the outcome is a complete request.
     #[inline(always)]
     pub fn start_receive_now(
@@ -51,6 +73,88 @@ impl<T: Transport> Engine<T> {
     ) -> Option<Handle> {
         let length = self.receive_now(source, context, tag, into)?;
         Some(self.requests.add_received(source, context, tag, length))
+    }
+
+    /// Start a small receive of a message that has not come, if everything is as it mostly is: no
+    /// other receive is posted (or only such of the same messages), and no message waits. `None`:
+    /// nothing has happened.
+    #[inline(always)]
+    pub fn post_now(
+        &mut self,
+        source: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<Handle> {
+        let Views::Block(at, len) = *into else {
+            return None;
+        };
+        if source == self.me
+            || !self.unexpected.is_empty()
+            || !self.gone.is_empty()
+            || self.losses_seen != self.transport.losses()
+        {
+            return None;
+        }
+        let first = self.posted.is_empty() && matches!(self.transport.front(source), Ok(None));
+        if !first && !self.posted.continues(context, source, tag) {
+            return None;
+        }
+        let select = Select {
+            context,
+            source: Some(source),
+            tag: TagSelect::Exactly(tag),
+        };
+        let id = self.requests.next_id();
+        let number = self.posted.post(select, id);
+        Some(self.requests.add_posted(id, number, context, at, len))
+    }
+
+    /// If this is the oldest posted receive and its message has come: that is settled. A look at
+    /// one ring, where `progress` looks at all.
+    #[inline(always)]
+    fn settle_oldest(&mut self, handle: Handle) -> bool {
+        let Some((source, context, tag, id)) = self.posted.oldest() else {
+            return false;
+        };
+        if !self.requests.is_plain(handle, id) {
+            return false;
+        }
+        let into = &self.requests.get(id).views;
+        let come = self.transport.accept_matching(source, context, tag, into);
+        if come.is_none() {
+            return false;
+        }
+        self.posted.take_oldest();
+        self.requests.settle_at(id);
+        true
+    }
+
+    /// Finish a request that is complete without error, not asking how; if it is not complete,
+    /// look for its message a few times. False: it is not, or the handle is stale, and nothing has
+    /// happened.
+    #[inline(always)]
+    pub fn settle(&mut self, handle: Handle) -> bool {
+        /// Looks between two of `progress`, which sees to everything else.
+        const LOOKS: u32 = 8;
+        const PATIENCE: usize = 16;
+        if handle == Handle::SENT || self.requests.settle(handle) {
+            return true;
+        }
+        if Tickets::claims(handle) {
+            return self.sent.take_back(handle);
+        }
+        for _ in 0..LOOKS {
+            if self.settle_oldest(handle) {
+                return true;
+            }
+            // One look takes the line from the core that is about to write it. When many messages
+            // are awaited it is faster to let some come.
+            for _ in 0..self.posted.in_run().min(PATIENCE) {
+                std::hint::spin_loop();
+            }
+        }
+        false
     }
 
     /// Start a receive. The memory belongs to the engine until the request is complete.
@@ -106,7 +210,7 @@ impl<T: Transport> Engine<T> {
             };
             let (kind, context, tag) = (front.frame.kind, front.frame.context, front.frame.tag);
             if kind == Kind::Eager {
-                if let Some((_, older)) = self.posted.take(context, source, tag) {
+                if let Some(older) = self.posted.take(context, source, tag) {
                     self.transport
                         .accept(source, &self.requests.get(older).views);
                     self.requests.received(older, source, tag, front.length);
@@ -241,9 +345,9 @@ impl<T: Transport> Engine<T> {
             return Ok(None);
         };
         self.unexpected.remove(id);
-        let views = self
-            .transport
-            .borrowed(status.source as Peer, place, total)?;
+        let source = status.source as Peer;
+        let borrowed = self.transport.borrowed(source, place, total);
+        let views = borrowed.map_err(|fault| self.judge(fault.into()))?;
         Ok(Some((status, place, views)))
     }
 }

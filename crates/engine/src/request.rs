@@ -9,13 +9,13 @@ use regatta_memory::views::Views;
 use crate::error::Error;
 use crate::transport::Peer;
 
-/// A request, as callers hold it. Never 0.
+/// A request, as callers hold it. Never 0, except for [`Handle::SENT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u64);
 
 impl Handle {
     /// A send that was complete when it was started: there is nothing to remember about it.
-    pub const SENT: Handle = Handle(u64::MAX);
+    pub const SENT: Handle = Handle(0);
 }
 
 /// Source of an operation with nobody.
@@ -156,11 +156,61 @@ impl Requests {
         {
             return false;
         }
+        self.settle_at(id);
+        true
+    }
+
+    /// Release the request in slot `id`, which is complete without error, or as good as that.
+    #[inline(always)]
+    pub(crate) fn settle_at(&mut self, id: u32) {
+        let slot = &mut self.slots[id as usize];
         slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
         slot.stage = Stage::Free(self.free);
         self.free = id;
         self.open -= 1;
-        true
+    }
+
+    /// The slot that the next request gets.
+    #[inline(always)]
+    pub(crate) fn next_id(&mut self) -> u32 {
+        if self.free == NIL {
+            self.add_free();
+        }
+        self.free
+    }
+
+    /// A receive into one block that waits for its message, in the slot that `next_id` told.
+    #[inline(always)]
+    pub(crate) fn add_posted(
+        &mut self,
+        id: u32,
+        number: u32,
+        context: u32,
+        at: *mut u8,
+        len: usize,
+    ) -> Handle {
+        self.open += 1;
+        let slot = &mut self.slots[id as usize];
+        if let Stage::Free(next) = slot.stage {
+            self.free = next;
+        }
+        slot.stage = Stage::Posted(number);
+        slot.status.source = NOBODY;
+        slot.status.tag = -1;
+        slot.status.length = 0;
+        slot.status.context = context;
+        slot.views = Views::Block(at, len);
+        Handle((slot.generation as u64) << 32 | (id as u64 + 1))
+    }
+
+    /// Is this the handle of the receive in slot `id`, which goes to one block and calls nobody?
+    #[inline(always)]
+    pub(crate) fn is_plain(&self, handle: Handle, id: u32) -> bool {
+        let slot = &self.slots[id as usize];
+        handle.0 as u32 == id + 1
+            && slot.generation == (handle.0 >> 32) as u32
+            && matches!(slot.views, Views::Block(..))
+            && slot.callback.is_none()
     }
 
     #[cold]

@@ -5,7 +5,7 @@
 //! waits run at once; a wait holds until all sends and receives before it are complete.
 
 use regatta_memory::combine::{Element, Operator};
-use regatta_memory::views::Views;
+use regatta_memory::views::{Refused, Scratch, Views};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -36,6 +36,42 @@ pub(crate) enum Step {
     },
 }
 
+/// The steps of a collective that is to start, and the memory they need. What is not to be had is
+/// remembered until the start, so that the other members can be told.
+#[derive(Default)]
+pub(crate) struct Steps {
+    list: Vec<Step>,
+    refused: Option<Error>,
+}
+
+impl Steps {
+    pub(crate) fn push(&mut self, step: Step) {
+        match self.list.try_reserve(1) {
+            Ok(()) => self.list.push(step),
+            Err(_) => self.refuse(Refused((self.list.len() + 1) * size_of::<Step>())),
+        }
+    }
+
+    pub(crate) fn extend(&mut self, steps: impl IntoIterator<Item = Step>) {
+        steps.into_iter().for_each(|step| self.push(step));
+    }
+
+    /// Memory for intermediate results.
+    pub(crate) fn scratch(&mut self, bytes: usize) -> Views {
+        match Scratch::new(bytes) {
+            Ok(scratch) => scratch.part(0, bytes),
+            Err(refused) => {
+                self.refuse(refused);
+                Views::none()
+            }
+        }
+    }
+
+    fn refuse(&mut self, refused: Refused) {
+        self.refused.get_or_insert(refused.into());
+    }
+}
+
 /// A collective on its way.
 pub(crate) struct Schedule {
     pub(crate) group: GroupId,
@@ -46,12 +82,18 @@ pub(crate) struct Schedule {
     pending: Vec<Handle>,
     /// A message did not fit: the outcome, once the schedule has run to its end for the others.
     truncated: Option<Error>,
+    /// A message was taken back: this ends when it is known why.
+    stalled: bool,
 }
 
 impl<T: Transport> Engine<T> {
     /// Start a collective.
-    pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Vec<Step>) -> Result<Handle> {
+    pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Steps) -> Result<Handle> {
         let (context, tag) = self.next_collective(id)?;
+        if let Some(error) = steps.refused {
+            self.tell_failed(id, tag, &error);
+            return Err(error);
+        }
         let request = self
             .requests
             .add(Stage::Collective, Status::EMPTY, Views::none());
@@ -61,9 +103,10 @@ impl<T: Transport> Engine<T> {
             context,
             tag,
             request,
-            steps: steps.into_iter(),
+            steps: steps.list.into_iter(),
             pending: Vec::new(),
             truncated: None,
+            stalled: false,
         };
         match self.advance(&mut schedule) {
             Ok(false) => self.schedules.push(schedule),
@@ -150,12 +193,15 @@ impl<T: Transport> Engine<T> {
                         Some(error @ Error::Truncated { .. }) => {
                             schedule.truncated.get_or_insert(error);
                         }
+                        // Its sender goes no further. Why, the death or the notice will tell, which
+                        // names the culprit and may still be on its way.
+                        Some(Error::Cancelled) => schedule.stalled = true,
                         Some(error) => return Err(error),
                     }
                 }
             }
         }
-        Ok(true)
+        Ok(!schedule.stalled)
     }
 
     fn take_step(&mut self, schedule: &mut Schedule, step: Step) -> Result<()> {
@@ -199,12 +245,11 @@ impl<T: Transport> Engine<T> {
 
     fn end_schedule(&mut self, mut schedule: Schedule, error: Option<Error>) {
         if let Some(error) = &error {
-            self.tell_failed(&schedule, error);
+            self.tell_failed(schedule.group, schedule.tag, error);
         }
-        // After an error the user's memory must not be touched any more. The others learn why from
-        // the death or the notice, which names the culprit, and not from an offer taken back.
+        // After an error the user's memory must not be touched any more.
         for handle in schedule.pending {
-            self.take_back(handle, false);
+            self.forget(handle);
         }
         let error = error.or(schedule.truncated.take());
         self.requests.complete(schedule.request, error);

@@ -87,8 +87,11 @@ impl<T: Transport> Engine<T> {
             context,
             tag,
         };
-        if eager && !self.queued.contains_key(&to) && self.transport.send(to, frame, &message)? {
-            return Ok(Handle::SENT);
+        if eager && !self.queued.contains_key(&to) {
+            let sent = self.transport.send(to, frame, &message);
+            if sent.map_err(|fault| self.judge(fault.into()))? {
+                return Ok(Handle::SENT);
+            }
         }
         let request = self
             .requests
@@ -122,7 +125,7 @@ impl<T: Transport> Engine<T> {
         mode: Mode,
     ) -> Result<Handle> {
         let me = self.me;
-        if let Some((_, receive)) = self.posted.take(context, me, tag) {
+        if let Some(receive) = self.posted.take(context, me, tag) {
             message.copy_to(&self.requests.get(receive).views);
             self.requests.received(receive, me, tag, message.len());
             return Ok(Handle::SENT);
@@ -138,8 +141,9 @@ impl<T: Transport> Engine<T> {
             if self.buffered.saturating_add(charge(message.len())) > self.settings.buffer {
                 return Err(Error::Cycle(vec![me]));
             }
+            let bytes = message.to_held()?;
             self.buffered += charge(message.len());
-            Body::Bytes(message.to_vec())
+            Body::Bytes(bytes)
         };
         self.keep(context, tag, body);
         Ok(Handle::SENT)
@@ -166,7 +170,7 @@ impl<T: Transport> Engine<T> {
     ) -> Result<()> {
         if to == self.me {
             // The loan waits with the other messages; a receive finds it there.
-            if let Some((_, receive)) = self.posted.take(context, to, tag) {
+            if let Some(receive) = self.posted.take(context, to, tag) {
                 return self.receive_loan(receive, to, tag, place, total);
             }
             self.keep(context, tag, Body::Loan { place, total });

@@ -9,6 +9,7 @@
 //! *Meetings.* Tasks that share memory have a hall in which each posts a few bytes that all the
 //! others read; small blocking collectives are made of that.
 
+use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind, Route};
 
@@ -85,6 +86,10 @@ pub trait Transport {
     /// Changes whenever the presence of any peer does.
     fn losses(&self) -> u32;
 
+    /// That peer broke the protocol: from now on `front` and `next_ready` know nothing of it, and
+    /// it is told that this task neither sends nor receives any more.
+    fn close(&mut self, peer: Peer);
+
     /// Longest payload of a frame.
     fn eager_limit(&self) -> usize;
     /// Send a frame whole, or say `false`: no room now.
@@ -116,7 +121,7 @@ pub trait Transport {
         })
     }
     /// The front frame's payload as bytes; be done with the frame.
-    fn accept_bytes(&mut self, from: Peer) -> Vec<u8>;
+    fn accept_bytes(&mut self, from: Peer) -> Held;
     /// The peers that may have sent something, each time from the first: `cursor` starts at 0
     /// and is advanced past the peer returned.
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer>;
@@ -137,8 +142,11 @@ pub trait Transport {
         into: &Views,
         total: u64,
     ) -> Result<Flow, Fault>;
-    /// Give up a stream whose other side is gone.
+    /// Give up a stream that the other side may still hold. The memory of the message is its
+    /// owner's again: what the other side reads there after this is not delivered.
     fn abandon(&mut self, bulk: Self::Bulk);
+    /// Give up a stream that the other side does not hold, or has abandoned: it is used again.
+    fn reclaim(&mut self, bulk: Self::Bulk);
 
     /// Borrow `len` bytes that other tasks can read in place; returns their place and memory.
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault>;
@@ -155,6 +163,8 @@ pub trait Transport {
     fn new_hall(&mut self, members: u32) -> Result<Option<(Self::Hall, u64)>, Fault>;
     /// Enter a hall another member made.
     fn enter_hall(&mut self, name: u64, members: u32) -> Result<Self::Hall, Fault>;
+    /// This member will not touch that hall any more. When all have said so it is used again.
+    fn leave_hall(&mut self, name: u64, members: u32);
     /// Most bytes a member may post.
     fn hall_capacity(&self, hall: &Self::Hall) -> usize;
     /// Post the bytes of `from` as round `round` of member `index`, and wake whoever waits for it.

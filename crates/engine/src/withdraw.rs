@@ -7,6 +7,7 @@ use crate::arrival::Body;
 use crate::engine::{Content, Engine};
 use crate::error::{Error, Result};
 use crate::request::{Handle, Stage};
+use crate::sent::Tickets;
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {
@@ -15,6 +16,10 @@ impl<T: Transport> Engine<T> {
     pub fn cancel(&mut self, handle: Handle) -> Result<bool> {
         if handle == Handle::SENT {
             return Ok(false);
+        }
+        if Tickets::claims(handle) {
+            let known = self.sent.is_out(handle);
+            return known.then_some(false).ok_or(Error::Handle("request"));
         }
         let found = self.requests.find_called(handle);
         let id = found.ok_or(Error::Handle("request"))?;
@@ -29,12 +34,7 @@ impl<T: Transport> Engine<T> {
     /// Nobody will ask for this request any more, and its memory goes. What has not been sent is
     /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
     pub fn forget(&mut self, handle: Handle) {
-        self.take_back(handle, true);
-    }
-
-    /// As `forget`; `tell`: receivers of what is on offer hear that it is not any more.
-    pub(crate) fn take_back(&mut self, handle: Handle, tell: bool) {
-        if handle == Handle::SENT {
+        if handle == Handle::SENT || self.sent.take_back(handle) {
             return;
         }
         let Ok(id) = self.find(handle) else { return };
@@ -47,7 +47,7 @@ impl<T: Transport> Engine<T> {
                 self.posted.remove(number);
             }
             Stage::Collective => self.drop_schedule(id),
-            Stage::Moving => self.withdraw_moving(id, tell),
+            Stage::Moving => self.withdraw_moving(id),
             Stage::Free(_) => return,
         }
         if !self.requests.is_done(id) {
@@ -56,9 +56,23 @@ impl<T: Transport> Engine<T> {
         self.requests.release(id);
     }
 
+    /// Take a send back unless its message is being received. The request is or becomes complete: as
+    /// cancelled if nobody has had the message or ever will. Without waiting for the receiver's
+    /// word, as `forget` does, that could not be known.
+    pub fn recall(&mut self, handle: Handle) -> Result<()> {
+        let id = self.find(handle)?;
+        if self.requests.get(id).stage == Stage::Moving && !self.ask_back(id)? {
+            self.withdraw_moving(id);
+            if !self.requests.is_done(id) {
+                self.requests.complete(id, Some(Error::Cancelled));
+            }
+        }
+        Ok(())
+    }
+
     /// A message that moves is in a stream, in the queue, or lies here for ourselves.
-    fn withdraw_moving(&mut self, id: u32, tell: bool) {
-        self.withdraw_bulk(id, tell);
+    fn withdraw_moving(&mut self, id: u32) {
+        self.withdraw_bulk(id);
         let is_ours =
             |content: &Content| matches!(content, Content::Message(_, request) if *request == id);
         self.queued.retain(|_, queue| {

@@ -2,7 +2,9 @@
 
 mod support;
 
-use regatta_engine::{Engine, Error, Handle, Mode, Peer, Presence, Select, Settings, TagSelect};
+use regatta_engine::{
+    Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, TagSelect,
+};
 use support::net::{End, Net, Sizes};
 use support::world::{World, memory, names, room};
 
@@ -100,6 +102,43 @@ fn a_damaged_ring_does_not_keep_the_engine_busy() {
         "{error:?}"
     );
     assert!((0..10).any(|_| !engine.progress()), "busy for ever");
+}
+
+/// Whom this task has condemned would otherwise wait for it for ever, as would third tasks in a
+/// collective of all: each is told, and nothing more of the condemned one is read.
+#[test]
+fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
+    let net = Net::new(3, Sizes::TINY);
+    let mut engines: Vec<_> = (0..3)
+        .map(|n| Engine::new(net.end(n), Settings::default()))
+        .collect();
+    let accused = engines[1]
+        .start_receive(from(0, 0), room(4))
+        .expect("posted");
+    let barrier = engines[2].start_barrier(GroupId::WORLD).expect("started");
+    assert!(engines[1].send_now(0, 0, 7, &memory(&[1])));
+    net.damage(1, 0);
+    for _ in 0..20 {
+        for engine in &mut engines {
+            engine.progress();
+        }
+    }
+    let outcome = |engine: &mut Engine<_>, handle| {
+        let done = engine.finish(handle).expect("a live handle");
+        done.expect("nobody waits for ever").1
+    };
+    let told = outcome(&mut engines[1], accused);
+    assert!(
+        matches!(told, Some(Error::Corrupt { peer: 0, .. })),
+        "{told:?}"
+    );
+    let third = outcome(&mut engines[2], barrier);
+    assert!(matches!(third, Some(Error::Corrupt { .. })), "{third:?}");
+    let refused = engines[0].start_receive(from(1, 7), room(4));
+    assert!(
+        matches!(refused, Err(Error::Corrupt { peer: 1, .. })),
+        "{refused:?}"
+    );
 }
 
 /// Messages without bytes take memory too.
@@ -270,4 +309,75 @@ fn an_empty_synchronous_message_opens_no_stream() {
     assert!(receiver.is_done(received).expect("a live handle"));
     sender.progress();
     assert!(sender.is_done(sent).expect("a live handle"));
+}
+
+/// A send is taken back at any moment of its life: its stream is used again, by whoever held it last.
+#[test]
+fn no_stream_is_lost_by_taking_a_send_back() {
+    let sizes = [0, 1].map(|streams| Sizes {
+        streams,
+        ..Sizes::TINY
+    });
+    for sizes in sizes {
+        for mode in [Mode::Standard, Mode::Synchronous] {
+            for (length, crowd, receives) in [(100, 0, false), (100, 0, true), (7, 0, false)]
+                .into_iter()
+                .chain([(100, 4, false), (7, 4, true), (7, 0, true)])
+            {
+                for turns in 0..40 {
+                    take_back_after(sizes, mode, length, crowd, receives, turns);
+                }
+            }
+        }
+    }
+}
+
+fn take_back_after(
+    sizes: Sizes,
+    mode: Mode,
+    length: usize,
+    crowd: usize,
+    receives: bool,
+    turns: usize,
+) {
+    let (net, mut receiver, mut sender) = pair(sizes);
+    // Others before it, so that the offer itself may not have gone yet.
+    for _ in 0..crowd {
+        let small = sender.start_send(0, 0, 1, memory(&[1]), Mode::Standard);
+        small.expect("started");
+    }
+    let large = sender.start_send(0, 0, 0, memory(&vec![1; length]), mode);
+    let large = large.expect("started");
+    let receive = receives.then(|| receiver.start_receive(from(1, 0), room(length)));
+    for turn in 0..turns {
+        match turn % 2 {
+            0 => sender.progress(),
+            _ => receiver.progress(),
+        };
+    }
+    sender.forget(large);
+    for _ in 0..100 {
+        sender.progress();
+        receiver.progress();
+    }
+    let story = format!("{mode:?}, {length} bytes, {crowd} before, {receives}, {turns} turns");
+    let unreceived = !receives && !sender.is_idle();
+    assert!(!unreceived, "{story}: still under way");
+    assert_eq!(net.open_streams(), 0, "{story}");
+    // A message that had been sent by then waits for its receive, in its stream.
+    let waits = net.lost_streams() > 0 && !receives;
+    if waits {
+        let late = receiver.start_receive(from(1, 0), room(length));
+        let late = late.expect("posted");
+        assert!(receiver.is_done(late).expect("a live handle"), "{story}");
+    }
+    assert_eq!(net.lost_streams(), 0, "{story}");
+    if let Some(Ok(handle)) = receive {
+        let done = receiver.is_done(handle).expect("a live handle");
+        // One that never went leaves its receive to the next.
+        assert!(
+            done || net.taken(0).iter().all(|taken| taken.tag != 0),
+            "{story}"
+        );
+    }
 }

@@ -184,7 +184,8 @@ impl Course {
             (End::Exited(0), TaskState::Expected) => self.never_joined.push(rank),
             _ => {}
         }
-        if state != TaskState::Left && state != TaskState::Dead {
+        // Dead already: a scribble may have said so, and then nobody has been told.
+        if state != TaskState::Left {
             acts.push(Act::MarkDead(rank, end.cause()));
         }
         let harmless = end == End::Exited(0) && state == TaskState::Expected;

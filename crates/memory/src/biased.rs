@@ -24,6 +24,8 @@ pub struct Biased<T> {
     revoked: AtomicBool,
     /// The owner has been seen outside after the revocation. Only used with the mutex held.
     settled: AtomicBool,
+    /// Nobody gets in any more.
+    shut: AtomicBool,
     mutex: Mutex<()>,
     value: UnsafeCell<T>,
 }
@@ -37,6 +39,9 @@ pub struct Guard<'a, T> {
     shared: Option<MutexGuard<'a, ()>>,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
+
+/// No thread's pointer, and not that of a lock which is still to be taken.
+const NOBODY: usize = 1;
 
 /// A number that differs between any two threads alive at the same time.
 #[inline(always)]
@@ -66,20 +71,21 @@ impl<T> Biased<T> {
             inside: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             settled: AtomicBool::new(false),
+            shut: AtomicBool::new(false),
             mutex: Mutex::new(()),
             value: UnsafeCell::new(value),
         }
     }
 
-    /// Take the lock.
+    /// Take the lock; `None` once it has been shut.
     #[inline(always)]
-    pub fn lock(&self) -> Guard<'_, T> {
+    pub fn lock(&self) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == thread_pointer() {
             self.inside.store(true, Ordering::Relaxed);
             // Partner: the membarrier in `revoke`.
             compiler_fence(Ordering::SeqCst);
             if !self.revoked.load(Ordering::Acquire) {
-                return self.guard(None);
+                return Some(self.guard(None));
             }
             self.inside.store(false, Ordering::Release);
         }
@@ -106,7 +112,10 @@ impl<T> Biased<T> {
     }
 
     #[cold]
-    fn lock_slowly(&self) -> Guard<'_, T> {
+    fn lock_slowly(&self) -> Option<Guard<'_, T>> {
+        if self.shut.load(Ordering::Relaxed) {
+            return None;
+        }
         let me = thread_pointer();
         if !self.revoked.load(Ordering::Acquire) {
             let first = self
@@ -126,7 +135,7 @@ impl<T> Biased<T> {
             self.revoke(me);
             self.settled.store(true, Ordering::Relaxed);
         }
-        self.guard(Some(held))
+        Some(self.guard(Some(held)))
     }
 
     fn revoke(&self, me: usize) {
@@ -151,6 +160,14 @@ impl<T> Biased<T> {
             shared,
             _not_send: std::marker::PhantomData,
         }
+    }
+
+    /// Let nobody in any more, for good: in the child of a fork, where whoever was inside never comes
+    /// out. For a moment when this thread is alone. Costs the others nothing: the bias is taken
+    /// away, and the slow way finds out why.
+    pub fn shut(&self) {
+        self.shut.store(true, Ordering::Relaxed);
+        self.owner.store(NOBODY, Ordering::Relaxed);
     }
 
     /// Have two or more threads used the lock?
@@ -222,9 +239,9 @@ mod tests {
     fn one_thread_keeps_the_bias() {
         let lock = Biased::new(0u32);
         for _ in 0..10 {
-            *lock.lock() += 1;
+            *lock.lock().unwrap() += 1;
         }
-        assert_eq!(*lock.lock(), 10);
+        assert_eq!(*lock.lock().unwrap(), 10);
         assert!(!lock.is_shared());
     }
 
@@ -232,12 +249,14 @@ mod tests {
     #[test]
     fn nobody_gets_in_before_the_owner_is_out() {
         let lock = Arc::new(Biased::new(false));
-        let mut inside = lock.lock();
+        let mut inside = lock.lock().unwrap();
         *inside = true;
         let threads: Vec<_> = (0..3)
             .map(|_| {
                 let lock = lock.clone();
-                std::thread::spawn(move || assert!(!*lock.lock(), "the owner is still inside"))
+                std::thread::spawn(move || {
+                    assert!(!*lock.lock().unwrap(), "the owner is still inside")
+                })
             })
             .collect();
         // Long enough for all of them to come; one that comes late only weakens the test.
@@ -262,7 +281,7 @@ mod tests {
                     let lock = lock.clone();
                     std::thread::spawn(move || {
                         for _ in 0..EACH {
-                            let mut both = lock.lock();
+                            let mut both = lock.lock().unwrap();
                             both.0 += 1;
                             std::hint::black_box(&mut *both);
                             both.1 += 1;
@@ -272,8 +291,23 @@ mod tests {
                 })
                 .collect();
             threads.into_iter().for_each(|t| t.join().unwrap());
-            assert_eq!(lock.lock().0, 3 * EACH);
+            assert_eq!(lock.lock().unwrap().0, 3 * EACH);
             assert!(lock.is_shared());
         }
+    }
+
+    #[test]
+    fn a_lock_that_was_shut_lets_nobody_in() {
+        let lock = Arc::new(Biased::new(0u32));
+        assert_eq!(lock.quick(|n| *n), None, "nobody has the bias yet");
+        *lock.lock().unwrap() += 1;
+        assert_eq!(lock.quick(|n| *n), Some(1));
+        // Whoever was inside when the memory was copied never comes out.
+        std::mem::forget(lock.lock().unwrap());
+        lock.shut();
+        assert!(lock.lock().is_none() && lock.quick(|n| *n).is_none());
+        let other = lock.clone();
+        let there = std::thread::spawn(move || other.lock().is_none());
+        assert!(there.join().unwrap());
     }
 }

@@ -14,6 +14,7 @@
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
+//! | [`held`] | the bytes of a message that waits |
 //! | [`combine`] | reduction operators on raw elements |
 //! | [`biased`] | a lock that costs its first thread nothing to speak of |
 
@@ -22,6 +23,7 @@ pub mod bell;
 pub mod biased;
 pub mod combine;
 pub mod copy;
+pub mod held;
 pub mod pipe;
 pub mod ring;
 pub mod segment;

@@ -8,8 +8,10 @@
 //! *Turns.* `turn` says who may touch the sender's part. `FREE` -> `FILLING` while the sender
 //! copies; then back to `FREE`, or to `COMPLETE` if that was the last of the message. A receiver
 //! that starves while the sender is away may take the message over (`FREE` -> `PULLED`) and read
-//! the rest straight from the sender's memory; it then says `DONE`. After `COMPLETE` the pipe is
-//! the receiver's to give back, after `DONE` the sender's.
+//! the rest straight from the sender's memory; it then says `DONE`, or `FREE` again if that could
+//! not be read. After `COMPLETE` the pipe is the receiver's to give back, after `DONE` the sender's.
+//! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
+//! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 
 use std::ptr::NonNull;
 
@@ -64,6 +66,15 @@ pub enum Filled {
     Pulled,
 }
 
+/// Whose a pipe is that its sender has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// The receiver's, as soon as it has been told.
+    Receivers,
+    /// The sender's: the receiver had taken over and is done.
+    Senders,
+}
+
 impl Control {
     /// Sender: make the pipe new. Nobody else may hold it.
     pub fn reset(&self) {
@@ -114,6 +125,14 @@ impl Control {
         self.drained.0.store(at, Ordering::Release);
     }
 
+    /// Sender: see [`Pipe::give_up`].
+    pub fn give_up(&self) -> GivenUp {
+        match self.turn.0.swap(FILLING, Ordering::AcqRel) {
+            DONE => GivenUp::Senders,
+            _ => GivenUp::Receivers,
+        }
+    }
+
     /// Receiver: see [`Pipe::take_over`].
     pub fn take_over(&self) -> bool {
         self.turn
@@ -122,9 +141,13 @@ impl Control {
             .is_ok()
     }
 
-    /// Receiver: see [`Pipe::finish_take_over`].
-    pub fn finish_take_over(&self) {
-        self.turn.0.store(DONE, Ordering::Release);
+    /// Receiver: see [`Pipe::pull`]. False: the sender has given up meanwhile.
+    pub fn end_take_over(&self, all: bool) -> bool {
+        let turn = if all { DONE } else { FREE };
+        self.turn
+            .0
+            .compare_exchange(PULLED, turn, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
     }
 }
 
@@ -191,17 +214,10 @@ impl Pipe {
         self.control().take_over()
     }
 
-    /// Receiver: everything taken over has been read.
-    pub fn finish_take_over(&self) {
-        self.control().finish_take_over();
-    }
-
-    /// Sender: leave the message unfinished for good, so that nobody takes it over any more. False
-    /// while the receiver is reading the sender's memory.
-    pub fn give_up(&self) -> bool {
-        let turn = &self.control().turn.0;
-        let seized = turn.compare_exchange(FREE, FILLING, Ordering::AcqRel, Ordering::Acquire);
-        !matches!(seized, Err(PULLED))
+    /// Sender: leave the message unfinished for good. Nobody takes it over any more, and if the
+    /// receiver has, what it reads from now on is void.
+    pub fn give_up(&self) -> GivenUp {
+        self.control().give_up()
     }
 
     /// Bytes this side has moved.
@@ -288,9 +304,28 @@ impl Pipe {
     }
 
     /// Receiver, after `take_over`: read the rest, from byte `moved()` of the message on, out of
-    /// the sender's memory, which is one block at `address` of process `pid`. On an error the
-    /// message cannot be completed any more.
+    /// the sender's memory, which is one block at `address` of process `pid`. True: the message is
+    /// complete. False: the sender has given it up. After an error it is the sender's turn again,
+    /// from where it was.
     pub fn pull(
+        &mut self,
+        views: &Views,
+        total: u64,
+        pid: u32,
+        address: u64,
+    ) -> std::io::Result<bool> {
+        let before = self.at;
+        let read = self.read_rest(views, total, pid, address);
+        let stands = self.control().end_take_over(read.is_ok());
+        self.at = match stands && read.is_ok() {
+            true => total,
+            false => before,
+        };
+        self.other = self.at;
+        read.map(|()| stands)
+    }
+
+    fn read_rest(
         &mut self,
         views: &Views,
         total: u64,
@@ -320,10 +355,7 @@ impl Pipe {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
             self.at += got as u64;
-            // The pipe holds nothing beyond this point, whatever becomes of the rest.
-            self.other = self.at;
         }
-        (self.at, self.other) = (total, total);
         Ok(())
     }
 }
@@ -473,13 +505,54 @@ mod tests {
         assert!(rx.take_over() && !rx.take_over());
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
         while rx.drain(&into, 3000, 400).unwrap() > 0 {}
-        if let Err(refused) = rx.pull(&into, 3000, std::process::id(), address) {
-            assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
-            return;
+        match rx.pull(&into, 3000, std::process::id(), address) {
+            Ok(complete) => assert!(complete),
+            Err(refused) => {
+                assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+                return;
+            }
         }
-        rx.finish_take_over();
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Pulled);
         assert_eq!(to, from);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from: Vec<u8> = (0..3000u32).map(|i| (i * 7) as u8).collect();
+        let mut to = vec![0u8; 3000];
+        let (source, into) = (block(&mut from), block(&mut to));
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+        while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+        assert!(rx.take_over());
+        // No process has memory there.
+        assert!(rx.pull(&into, 3000, std::process::id(), 8).is_err());
+        while rx.moved() < 3000 {
+            if tx.moved() < 3000 {
+                tx.fill(&source, 700).unwrap();
+            }
+            rx.drain(&into, 3000, 400).unwrap();
+        }
+        assert_eq!(to, from);
+    }
+
+    #[test]
+    fn what_is_read_after_the_sender_gave_up_is_void() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from = vec![3u8; 3000];
+        let (address, source) = (from.as_ptr() as u64, block(&mut from));
+        let mut to = vec![0u8; 3000];
+        let into = block(&mut to);
+        assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+        while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+        assert!(rx.take_over());
+        assert_eq!(tx.give_up(), GivenUp::Receivers);
+        assert!(!matches!(
+            rx.pull(&into, 3000, std::process::id(), address),
+            Ok(true)
+        ));
+        assert_eq!(rx.moved(), 700);
+        assert!(!rx.take_over());
     }
 
     #[test]

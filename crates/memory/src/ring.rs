@@ -12,7 +12,8 @@
 //! needs one line transfer between the cores and nothing is ever cleared. The consumer publishes
 //! how far it has read in `read`, a quarter of the ring at a time; the producer looks there only
 //! when its own last view of it says the ring is full. A header with any other lap was not
-//! written by a correct peer: [`Corrupt`].
+//! written by a correct peer: [`Corrupt`]. A producer that has found damage and sends no more says
+//! so with a lap half of all laps away ([`Producer::close`]).
 //!
 //! *Rules of this path:* no lock, no allocation, no system call, no shared counter.
 //!
@@ -86,6 +87,9 @@ pub struct Consumer {
     published: u32,
 }
 
+/// Added to the lap of the line that ends a ring.
+const CLOSED: u16 = 1 << 15;
+
 #[inline(always)]
 fn lap(position: u32, shift: u32) -> u16 {
     ((position >> shift) as u16).wrapping_add(1)
@@ -138,6 +142,14 @@ impl Producer {
         lines.publish(line, header.pack(lap(self.written, count.trailing_zeros())));
         self.written = self.written.wrapping_add(1);
     }
+
+    /// Tell the consumer that nothing comes any more. That needs no room: what lies in a full ring
+    /// is lost.
+    pub fn close(&mut self, lines: &impl Lines) {
+        let count = lines.count();
+        let last = lap(self.written, count.trailing_zeros()).wrapping_add(CLOSED);
+        lines.publish(self.written & (count - 1), last as u64);
+    }
 }
 
 impl Default for Consumer {
@@ -168,9 +180,7 @@ impl Consumer {
         if word as u16 == expected.wrapping_sub(1) {
             return Ok(None);
         }
-        Err(Corrupt {
-            what: "a ring line carries an impossible lap number",
-        })
+        Err(impossible(word as u16, expected))
     }
 
     /// Take the line that `peek` returned: its words may not be read afterwards. True: room was
@@ -184,6 +194,20 @@ impl Consumer {
             return true;
         }
         false
+    }
+}
+
+/// What a lap means that is neither this one nor the last.
+#[cold]
+fn impossible(lap: u16, expected: u16) -> Corrupt {
+    // In a full ring the last line lies where the next to be read does.
+    let closed = lap.wrapping_sub(CLOSED).wrapping_sub(expected) < 2;
+    Corrupt {
+        what: if closed {
+            "that task has found damage in it and closed it"
+        } else {
+            "a ring line carries an impossible lap number"
+        },
     }
 }
 
@@ -271,6 +295,24 @@ mod tests {
                     }
                 }
             }
+        }
+
+        #[test]
+        fn a_closed_ring_says_so_after_what_came_before(sent in 0u32..9) {
+            let lines = Plain::new(8);
+            let (mut producer, mut consumer) = (Producer::new(), Consumer::new());
+            for n in 0..sent {
+                producer.claim(&lines).unwrap();
+                producer.publish(&lines, header(n));
+            }
+            producer.close(&lines);
+            let mut came = 0;
+            while let Ok(Some(_)) = consumer.peek(&lines) {
+                consumer.take(&lines);
+                came += 1;
+            }
+            prop_assert_eq!(came, sent % 8);
+            prop_assert!(consumer.peek(&lines).unwrap_err().what.contains("closed"));
         }
 
         #[test]

@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::Corrupt;
 
@@ -22,6 +23,8 @@ pub const RESERVED_FRONT: usize = 128;
 const PAGE: usize = 4096;
 /// The file grows in steps of this size.
 const STEP: usize = 1 << 20;
+/// A process that seems to extend the file for longer than this is not waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Address space mapped per process; halved until the system grants it.
 const WINDOW: usize = 64 << 30;
 
@@ -86,6 +89,21 @@ impl Segment {
         })
     }
 
+    /// Children that this process forks from now on do not get this mapping: what they do cannot
+    /// reach the others.
+    pub fn keep_from_children(&self) {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: the whole mapping of this segment; the advice changes nothing in this process.
+        // A kernel that does not know it leaves the mapping to the children.
+        let _ = unsafe {
+            madvise(
+                self.base.as_ptr().cast(),
+                self.window,
+                Advice::LinuxDontFork,
+            )
+        };
+    }
+
     /// The descriptor, to pass on.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -109,8 +127,10 @@ impl Segment {
         let end = offset.checked_add(len as u64).ok_or(OUTSIDE)?;
         if end > self.known.load(Ordering::Relaxed) {
             let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size as u64);
-            self.known.fetch_max(size, Ordering::Relaxed);
-            if end > size || end > self.window as u64 {
+            // The file may have outgrown this process's window.
+            let here = size.min(self.window as u64);
+            self.known.fetch_max(here, Ordering::Relaxed);
+            if end > here {
                 return Err(OUTSIDE);
             }
         }
@@ -162,7 +182,7 @@ impl Segment {
                 ));
             }
             if end > front.reserved.load(Ordering::Acquire) {
-                self.extend(end)?;
+                self.extend(next, end)?;
                 continue;
             }
             let taken = front
@@ -174,17 +194,19 @@ impl Segment {
         }
     }
 
-    /// Reserve up to `end` at least. One process at a time; a lock left by a dead one is taken over.
-    fn extend(&self, end: u64) -> io::Result<()> {
+    /// Reserve what lies between `next`, handed out already, and `end`. One process at a time; a
+    /// lock left by a dead one, or by nobody, is taken over. (The lock only saves double work.)
+    fn extend(&self, next: u64, end: u64) -> io::Result<()> {
         let front = self.front();
         let me = std::process::id();
+        let start = Instant::now();
         loop {
             match front
                 .extending
                 .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => break,
-                Err(holder) if holder != me && !alive(holder) => {
+                Err(holder) if !alive(holder) || start.elapsed() > PATIENCE => {
                     let _ = front.extending.compare_exchange(
                         holder,
                         0,
@@ -195,17 +217,26 @@ impl Segment {
                 Err(_) => std::thread::yield_now(),
             }
         }
-        let result = self.extend_alone(front, end);
+        let result = self.extend_alone(front, next, end);
         front.extending.store(0, Ordering::Release);
         result
     }
 
-    fn extend_alone(&self, front: &Front, end: u64) -> io::Result<()> {
-        if end > front.reserved.load(Ordering::Acquire) {
-            let size = rustix::fs::fstat(&self.fd)?.st_size as u64;
+    fn extend_alone(&self, front: &Front, next: u64, end: u64) -> io::Result<()> {
+        let size = rustix::fs::fstat(&self.fd)?.st_size as u64;
+        if next > size {
+            // Growing up to there could use up the machine's memory for a word that means nothing.
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the job's shared memory is damaged: more of it has been handed out than there is",
+            ));
+        }
+        if end > size {
             let target = end.next_multiple_of(STEP as u64);
             reserve(&self.fd, size, target as usize)?;
-            front.reserved.store(target, Ordering::Release);
+            front.reserved.fetch_max(target, Ordering::AcqRel);
+        } else {
+            front.reserved.fetch_max(size, Ordering::AcqRel);
         }
         Ok(())
     }
@@ -219,13 +250,16 @@ impl Drop for Segment {
 }
 
 fn alive(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks.
-    unsafe { libc::kill(pid as libc::pid_t, 0) == 0 }
+    // SAFETY: signal 0 only asks; a number that is no process's but a group's asks nobody.
+    libc::pid_t::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) == 0 })
 }
 
 fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
     use rustix::mm::{MapFlags, ProtFlags, mmap};
-    let mut window = WINDOW.max(size);
+    // Where address space is limited, most of it is the program's.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let share = limit.map_or(WINDOW, |limit| limit as usize / 4 / PAGE * PAGE);
+    let mut window = WINDOW.min(share).max(size);
     loop {
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: a fresh mapping at an address the kernel chooses disturbs nothing.
@@ -368,6 +402,50 @@ mod tests {
         let fd = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&fd, 8192).unwrap();
         assert!(Segment::attach(fd).is_err());
+    }
+
+    #[test]
+    fn a_file_that_outgrows_the_window_is_not_reached_into() {
+        let segment = Segment::create("test", 4096).unwrap();
+        let mut small = Segment::attach(segment.fd().try_clone_to_owned().unwrap()).unwrap();
+        let whole = std::mem::replace(&mut small.window, 8192);
+        segment.allocate(1 << 20, 64).unwrap();
+        for _ in 0..2 {
+            assert!(small.at(4096, 4096).is_ok());
+            assert!(small.at(8192, 1).is_err());
+        }
+        small.window = whole;
+    }
+
+    #[test]
+    fn scribbles_on_the_allocator_are_errors() {
+        let segment = Segment::create("test", 4096).unwrap();
+        let front = segment.front();
+        let size = || rustix::fs::fstat(segment.fd()).unwrap().st_size;
+        let before = size();
+        // Far beyond the end, where growing would cost all the memory there is.
+        front.next.store(32 << 30, Ordering::Relaxed);
+        assert!(segment.allocate(64, 64).is_err());
+        assert_eq!(size(), before);
+        front.next.store(u64::MAX, Ordering::Relaxed);
+        assert!(segment.allocate(64, 64).is_err());
+        // Less reserved than there is: it is there all the same.
+        front.next.store(1024, Ordering::Relaxed);
+        front.reserved.store(0, Ordering::Relaxed);
+        assert!(segment.allocate(64, 64).is_ok());
+        // More reserved than there is: what is handed out is refused where it is used.
+        front.reserved.store(u64::MAX, Ordering::Relaxed);
+        let outside = segment.allocate(8192, 64).unwrap();
+        assert!(segment.at(outside, 8192).is_err());
+    }
+
+    #[test]
+    fn an_extension_nobody_makes_is_not_waited_for() {
+        let segment = Segment::create("test", 4096).unwrap();
+        for holder in [u32::MAX, 1 << 31, i32::MAX as u32, std::process::id()] {
+            segment.front().extending.store(holder, Ordering::Relaxed);
+            assert!(segment.allocate(1 << 20, 64).is_ok());
+        }
     }
 
     #[test]

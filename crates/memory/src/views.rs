@@ -8,6 +8,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 
 use crate::copy::copy;
+use crate::held::{self, Held};
 
 /// `count` blocks of `block` bytes; block `k` starts at `base + k * stride`.
 #[derive(Clone, Copy, Debug)]
@@ -57,21 +58,34 @@ pub enum Views {
 
 /// Memory of this task's own that views can share: intermediate results of collectives.
 #[derive(Clone, Debug)]
-pub struct Scratch(Arc<[UnsafeCell<u8>]>);
+pub struct Scratch(Arc<Shared>);
+
+/// Not `Arc<[..]>`: that cannot be made without the chance of an abort.
+#[derive(Debug)]
+struct Shared(Box<[UnsafeCell<u8>]>);
+
+/// The system has no memory for so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(pub usize);
 
 // SAFETY: plain bytes, only reached through views; whoever runs a schedule orders their use.
-unsafe impl Send for Scratch {}
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
 
 impl Scratch {
     /// `len` zero bytes.
-    pub fn new(len: usize) -> Scratch {
-        Scratch((0..len).map(|_| UnsafeCell::new(0)).collect())
+    pub fn new(len: usize) -> Result<Scratch, Refused> {
+        let mut bytes: Vec<UnsafeCell<u8>> = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| Refused(len))?;
+        bytes.resize_with(len, || UnsafeCell::new(0));
+        Ok(Scratch(Arc::new(Shared(bytes.into_boxed_slice()))))
     }
 
     /// Bytes `from .. from + len` as memory of a message; cut off at the end.
     pub fn part(&self, from: usize, len: usize) -> Views {
-        let from = from.min(self.0.len());
-        Views::Scratch(self.clone(), from, len.min(self.0.len() - from))
+        let from = from.min(self.0.0.len());
+        Views::Scratch(self.clone(), from, len.min(self.0.0.len() - from))
     }
 }
 
@@ -127,7 +141,7 @@ impl Views {
         match self {
             Views::Block(base, _) => Some(*base),
             Views::Scratch(scratch, from, _) => {
-                Some(UnsafeCell::raw_get(scratch.0.as_ptr()).wrapping_add(*from))
+                Some(UnsafeCell::raw_get(scratch.0.0.as_ptr()).wrapping_add(*from))
             }
             Views::Strided(..) => None,
         }
@@ -173,7 +187,7 @@ impl Views {
             // SAFETY: inside the block, whose validity `block` promised.
             Views::Block(base, _) => unsafe { copy(base.add(offset), to, len) },
             Views::Scratch(scratch, start, _) => {
-                let base = UnsafeCell::raw_get(scratch.0.as_ptr());
+                let base = UnsafeCell::raw_get(scratch.0.0.as_ptr());
                 // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
                 unsafe { copy(base.add(start + offset), to, len) }
             }
@@ -199,7 +213,7 @@ impl Views {
             // SAFETY: inside the block, whose validity `block` promised.
             Views::Block(base, _) => unsafe { copy(from, base.add(offset), len) },
             Views::Scratch(scratch, start, _) => {
-                let base = UnsafeCell::raw_get(scratch.0.as_ptr());
+                let base = UnsafeCell::raw_get(scratch.0.0.as_ptr());
                 // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
                 unsafe { copy(from, base.add(start + offset), len) }
             }
@@ -233,6 +247,30 @@ impl Views {
         bytes
     }
 
+    /// The same, if there is memory for it.
+    pub fn try_to_vec(&self) -> Result<Vec<u8>, Refused> {
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(self.len());
+        reserved.map_err(|_| Refused(self.len()))?;
+        // SAFETY: the capacity was just reserved, and `gather` writes all of it.
+        unsafe {
+            self.gather(0, bytes.as_mut_ptr(), self.len());
+            bytes.set_len(self.len());
+        }
+        Ok(bytes)
+    }
+
+    /// The same; few bytes without an allocation.
+    pub fn to_held(&self) -> Result<Held, Refused> {
+        if self.len() > held::FEW {
+            return Ok(self.try_to_vec()?.into());
+        }
+        let mut bytes = Held::zeros(self.len());
+        // SAFETY: `bytes` is ours and as long as the message.
+        unsafe { self.gather(0, bytes.as_mut_ptr(), self.len()) };
+        Ok(bytes)
+    }
+
     /// Copy the front of the message into other user memory, as far as both go.
     pub fn copy_to(&self, to: &Views) -> usize {
         let n = self.len().min(to.len());
@@ -240,11 +278,28 @@ impl Views {
             // `memmove`: a task may send to itself from overlapping memory.
             // SAFETY: `n` is within both blocks.
             (Some(from), Some(into)) => unsafe { std::ptr::copy(from, into, n) },
-            _ => {
-                to.fill(&self.to_vec()[..n]);
-            }
+            _ => match self.try_to_vec() {
+                Ok(bytes) => {
+                    to.fill(&bytes[..n]);
+                }
+                Err(_) => self.copy_by_pieces(to, n),
+            },
         }
         n
+    }
+
+    /// As `copy_to`, through a little memory at a time.
+    #[cold]
+    fn copy_by_pieces(&self, to: &Views, n: usize) {
+        let mut bytes = [0u8; 4096];
+        for at in (0..n).step_by(bytes.len()) {
+            let piece = bytes.len().min(n - at);
+            // SAFETY: `at + piece` is within both messages and `piece` within our own bytes.
+            unsafe {
+                self.gather(at, bytes.as_mut_ptr(), piece);
+                to.scatter(at, bytes.as_ptr(), piece);
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
-//! | pipe | `Control` as shipped: turns and counts | the copying of `Pipe`, replaced by one cell a byte |
+//! | pipe | `Control` as shipped: turns, counts, taking over, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
 //! Not modelled: the biased lock, which rests on `membarrier` as well, and the pool of pipes.
 //! Each model says how many orders it must have seen at least, so that none can pass unseen.
@@ -19,7 +19,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 use regatta_memory::bell::{Bell, Fencing};
-use regatta_memory::pipe::{Control, Filled};
+use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 
 /// Check a model in every order with at most so many preemptions, of which there must be `least`.
@@ -210,6 +210,27 @@ impl Piped {
         }
     }
 
+    /// The receiver's side of a message that may be taken back. True: it came first, and took over.
+    fn receive_until(&self, withdrawn: &AtomicU32, impatient: bool) -> bool {
+        let mut at = 0;
+        loop {
+            while at < self.control.filled() {
+                // SAFETY: filled and not drained; loom checks that.
+                self.data[at as usize % SIZE].with(|byte| unsafe { *byte });
+                at += 1;
+                self.control.publish_drained(at);
+            }
+            // What it reads from the sender's memory then may be void: the kernel reads it.
+            if impatient && self.control.take_over() && self.control.end_take_over(true) {
+                return true;
+            }
+            if withdrawn.load(Ordering::Acquire) == 1 {
+                return false;
+            }
+            thread::yield_now();
+        }
+    }
+
     /// The receiver's side. It takes over as soon as it finds nothing, if it may.
     fn receive(&self, impatient: bool) -> Vec<u8> {
         let mut got = Vec::new();
@@ -226,7 +247,7 @@ impl Piped {
                     // SAFETY: taken over, so the sender leaves the message alone; loom checks that.
                     got.push(byte.with(|byte| unsafe { *byte }));
                 }
-                self.control.finish_take_over();
+                assert!(self.control.end_take_over(true));
                 return got;
             }
             if got.len() < TOTAL {
@@ -239,6 +260,39 @@ impl Piped {
         self.give_back();
         got
     }
+}
+
+/// A sender that puts one byte in, then takes the message back and says so; who gives the pipe
+/// back is the last to touch it.
+fn taken_back(impatient: bool) {
+    let pipe = Arc::new(Piped::new());
+    let withdrawn = Arc::new(AtomicU32::new(0));
+    let (there, word) = (pipe.clone(), withdrawn.clone());
+    let sender = thread::spawn(move || {
+        if there.control.enter().unwrap().is_none() {
+            // SAFETY: the message is the sender's to read and nothing is in; loom checks both.
+            let byte = there.message[0].with(|byte| unsafe { *byte });
+            there.data[0].with_mut(|into| unsafe { *into = byte });
+            there.control.leave(1, false);
+        }
+        if there.control.give_up() == GivenUp::Senders {
+            there.give_back();
+        }
+        word.store(1, Ordering::Release);
+    });
+    let taken_over = pipe.receive_until(&withdrawn, impatient);
+    sender.join().unwrap();
+    if !taken_over {
+        pipe.give_back();
+    }
+    assert_eq!(pipe.control.enter().unwrap(), None, "given back");
+}
+
+#[test]
+fn a_message_that_was_taken_back_leaves_its_pipe_to_one_side() {
+    // Few orders: the two have little to do with each other.
+    every_order(3, 40, || taken_back(false));
+    every_order(3, 60, || taken_back(true));
 }
 
 fn through_a_pipe(impatient: bool) {

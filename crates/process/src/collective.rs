@@ -9,7 +9,7 @@ use regatta_engine::{
     Error, Gathering, GroupId, Handle, Mode, Need, Part, Parts, Peer, Reduction, Result, Select,
     TagSelect,
 };
-use regatta_memory::views::{Scratch, Views};
+use regatta_memory::views::Views;
 
 use crate::message::wait_or_forget;
 use crate::state::{Process, enter, quick};
@@ -17,6 +17,9 @@ use crate::wait::{Awaited, wait_for};
 
 /// Looks at the hall before the waiting policy takes over.
 const LOOKS: u32 = 2000;
+
+/// So long a meeting may take before a member's word is doubted.
+const LONG: Duration = Duration::from_millis(10);
 
 struct Meeting<'a>(&'a mut Gathering);
 
@@ -33,8 +36,12 @@ impl Awaited for Meeting<'_> {
         process.engine.announce_wait(self.0, asleep);
     }
 
-    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
-        process.engine.check_gathering(self.0)
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        process.engine.check_gathering(self.0)?;
+        if waited >= LONG {
+            process.engine.check_posts(self.0)?;
+        }
+        Ok(())
     }
 }
 
@@ -245,13 +252,18 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
 fn fold(process: &Process, gathering: &Gathering, upto: u32, output: &Views, what: &Reduction) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
-    let mut small = [0u128; 16];
-    let theirs = if total <= size_of_val(&small) {
-        // SAFETY: the array outlives the views, which do not leave this function.
-        unsafe { Views::block(small.as_mut_ptr().cast(), total) }
+    // As large as a post can be, but not made larger than needed.
+    let (mut small, mut large);
+    let theirs: &mut [u128] = if total <= 256 {
+        small = [0; 16];
+        &mut small
     } else {
-        Scratch::new(total).part(0, total)
+        large = [0; 256];
+        &mut large
     };
+    let total = total.min(size_of_val(theirs));
+    // SAFETY: the array outlives the views, which do not leave this function.
+    let theirs = unsafe { Views::block(theirs.as_mut_ptr().cast(), total) };
     process.engine.collect(gathering, 0, part, output);
     for rank in 1..upto {
         process.engine.collect(gathering, rank, part, &theirs);

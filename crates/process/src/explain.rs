@@ -8,14 +8,15 @@ use crate::state::{PROCESS, enter};
 /// "task 3 (pid 4711)": how a task is named to people.
 fn name(peer: u32) -> String {
     let guard = PROCESS.lock();
-    match guard.as_ref().map(|process| process.job.pid(peer)) {
+    let process = guard.as_ref().and_then(|guard| guard.as_ref());
+    match process.map(|process| process.job.pid(peer)) {
         Some(pid) if pid != 0 => format!("task {peer} (pid {pid})"),
         _ => format!("task {peer}"),
     }
 }
 
 fn cause(peer: u32) -> Option<Cause> {
-    PROCESS.lock().as_ref()?.job.cause(peer)
+    PROCESS.lock()?.as_ref()?.job.cause(peer)
 }
 
 /// What happened, what it means, and what to do.

@@ -1,12 +1,13 @@
 //! Making groups: the members agree on a context and on the hall they will meet in.
 
-use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Presence, Result, Select, TagSelect};
+use regatta_engine::{Error, GroupId, Handle, Mode, Parts, Peer, Presence, Result};
+use regatta_engine::{Select, Shrinking, TagSelect};
 use regatta_memory::views::Scratch;
 
 use crate::collective::allgather;
 use crate::message::wait_or_forget;
-use crate::state::enter;
-use regatta_engine::Parts;
+use crate::state::{Process, enter};
+use crate::wait::{Awaited, wait_for};
 
 /// This task's rank.
 pub fn rank(group: GroupId) -> Result<u32> {
@@ -56,7 +57,7 @@ pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
 /// All members' words, in rank order.
 fn exchange(group: GroupId, mine: [i64; 3]) -> Result<Vec<[i64; 3]>> {
     let size = size(group)? as usize;
-    let (input, output) = (Scratch::new(24), Scratch::new(24 * size));
+    let (input, output) = (Scratch::new(24)?, Scratch::new(24 * size)?);
     let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
     input.part(0, 24).fill(&bytes);
     let all = output.part(0, 24 * size);
@@ -117,12 +118,12 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
     held.engine.add_group(peers, context, name as u64).map(Some)
 }
 
-/// Internal messages of the two functions below: collectives' context, tags beyond theirs.
+/// Internal messages of the function below: collectives' context, tags beyond theirs.
 const ASSEMBLY: i32 = 0x4000_0000;
 
 fn send_words(to: Peer, context: u32, tag: i32, words: &[u64]) -> Result<()> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let message = Scratch::new(bytes.len()).part(0, bytes.len());
+    let message = Scratch::new(bytes.len())?.part(0, bytes.len());
     message.fill(&bytes);
     let sent = enter()?
         .engine
@@ -131,7 +132,7 @@ fn send_words(to: Peer, context: u32, tag: i32, words: &[u64]) -> Result<()> {
 }
 
 fn receive_words(from: Peer, context: u32, tag: i32, most: usize) -> Result<Vec<u64>> {
-    let into = Scratch::new(8 * most).part(0, 8 * most);
+    let into = Scratch::new(8 * most)?.part(0, 8 * most);
     let select = Select {
         context,
         source: Some(from),
@@ -216,81 +217,30 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
 
 /// Why nothing can be done with a task that another one has found gone.
 fn gone(peer: Peer) -> Error {
-    match enter().map(|held| held.engine.presence(peer)) {
-        Ok(Presence::Left) => Error::Left(peer),
+    let presence =
+        |held: crate::state::Held| (peer < held.size).then(|| held.engine.presence(peer));
+    match enter().map(presence) {
+        Ok(None) => {
+            Error::State("a member named a task that does not exist as the one that is gone")
+        }
+        Ok(Some(Presence::Left)) => Error::Left(peer),
         _ => Error::Dead(peer),
     }
 }
 
-/// The survivors, in rank order. Every survivor calls. The lowest of them leads: it hears from
-/// each that is not dead and tells all of them the list; if it dies, the next one leads.
+/// The survivors, in rank order. Every survivor calls.
 pub fn shrink(group: GroupId) -> Result<GroupId> {
-    let held = enter()?;
-    let old = held.engine.group(group)?;
-    let (members, control) = (old.peers(), old.context + 1);
-    let me = held.engine.me();
-    drop(held);
-    let living = |peer: &Peer| -> Result<bool> {
-        let mut held = enter()?;
-        held.engine.progress();
-        Ok(held.engine.presence(*peer) == Presence::Here)
-    };
-    for (turn, &leader) in members.iter().enumerate() {
-        if !living(&leader)? {
-            continue;
-        }
-        let tag = ASSEMBLY + 2 + 2 * turn as i32;
-        let next = enter()?.engine.next_context() as u64;
-        if leader == me {
-            return lead_shrink(&members, me, control, tag, next);
-        }
-        let answer = send_words(leader, control, tag, &[next])
-            .and_then(|_| receive_words(leader, control, tag + 1, members.len() + 2));
-        match answer {
-            Ok(words) if words.len() > 2 => {
-                let peers = words[2..].iter().map(|&peer| peer as Peer).collect();
-                return enter()?.engine.add_group(peers, words[0] as u32, words[1]);
-            }
-            Ok(_) => return Err(Error::State("the leader of the survivors sent no list")),
-            Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Error::State(
-        "no member of the group is left to lead the survivors",
-    ))
+    let shrinking = enter()?.engine.start_shrink(group)?;
+    wait_for(Survivors(shrinking))?
 }
 
-fn lead_shrink(
-    members: &[Peer],
-    me: Peer,
-    control: u32,
-    tag: i32,
-    mut next: u64,
-) -> Result<GroupId> {
-    let mut survivors = vec![];
-    for &peer in members {
-        if peer == me {
-            survivors.push(me);
-            continue;
-        }
-        match receive_words(peer, control, tag, 1) {
-            Ok(word) => {
-                next = next.max(word.first().copied().unwrap_or(0));
-                survivors.push(peer);
-            }
-            Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
-            Err(error) => return Err(error),
-        }
+struct Survivors(Shrinking);
+
+impl Awaited for Survivors {
+    type Output = Result<GroupId>;
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Result<GroupId>>> {
+        Ok(process.engine.shrunk(&self.0))
     }
-    let hall = enter()?.engine.make_hall(survivors.len() as u32)?;
-    let mut words = vec![next, hall];
-    words.extend(survivors.iter().map(|&peer| peer as u64));
-    for &peer in survivors.iter().filter(|&&peer| peer != me) {
-        match send_words(peer, control, tag + 1, &words) {
-            Ok(()) | Err(Error::Dead(_) | Error::Left(_) | Error::Corrupt { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    enter()?.engine.add_group(survivors, next as u32, hall)
 }

@@ -2,17 +2,28 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use regatta_engine::{Engine, Error, Result, Settings};
 use regatta_transport::job::{Invitation, Job, JobError};
 use regatta_transport::shm::Shm;
 use rustc_hash::FxHashMap;
 
+use crate::fork;
 use crate::state::{PROCESS, Process, enter};
 
 /// Join the job this process was invited to, or become a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
-    let mut place = PROCESS.lock();
+    fork::watch();
+    let joined = join();
+    if joined.is_err() {
+        fork::unwatch();
+    }
+    joined
+}
+
+fn join() -> Result<()> {
+    let mut place = PROCESS.lock().ok_or_else(fork::in_child)?;
     if place.is_some() {
         return Ok(());
     }
@@ -21,6 +32,7 @@ pub fn init() -> Result<()> {
         Ok(text) => invited(&text)?,
         Err(_) => alone()?,
     };
+    job.keep_from_children();
     let job = Arc::new(job);
     let shm = Shm::new(job.clone(), rank);
     *place = Some(Process {
@@ -30,24 +42,46 @@ pub fn init() -> Result<()> {
         job,
         callbacks: FxHashMap::default(),
         next_callback: 1,
+        in_vain: (0, None),
     });
     Ok(())
 }
 
 /// Is this process between init and finalize?
 pub fn is_initialized() -> bool {
-    PROCESS.lock().is_some()
+    PROCESS.lock().is_some_and(|place| place.is_some())
 }
 
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
-    let held = enter()?;
+    hand_out_answers()?;
+    let mut held = enter()?;
+    held.engine.leave();
     held.job.leave(held.engine.me());
     drop(held);
     crate::notice::stop();
     // The mapping goes with the last thread that still holds the job.
-    let gone = PROCESS.lock().take();
+    let gone = PROCESS.lock().and_then(|mut place| place.take());
     drop(gone);
+    fork::unwatch();
+    Ok(())
+}
+
+/// What this task has said and found no room for yet, such as that it has received a synchronous
+/// message: others would take its leaving for the loss of that. Room comes as soon as they look.
+fn hand_out_answers() -> Result<()> {
+    /// One who has not looked for so long is not waited for.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let mut held = enter()?;
+        held.engine.progress();
+        if !held.engine.owes_answers() {
+            break;
+        }
+        drop(held);
+        std::thread::yield_now();
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `fork` | children that a task forks are kept out |
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
 //! | `until` | waiting for a flag of the caller's |
@@ -20,6 +21,7 @@
 mod collective;
 mod cycle;
 mod explain;
+mod fork;
 mod groups;
 mod join;
 mod loan;
@@ -39,6 +41,6 @@ pub use notice::{clear_descriptor, descriptor};
 pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};
 pub use regatta_engine::{Mode, TagSelect};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
-pub use regatta_memory::views::{View, Views};
+pub use regatta_memory::views::{Refused, View, Views};
 pub use state::Callback;
 pub use until::{wait_until, wake};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Error, GroupId, Handle, Mode, Result, Select, Status, TagSelect};
+use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
 use crate::cycle::Cycle;
@@ -15,6 +15,9 @@ use crate::wait::{Awaited, wait_for, wake_other_threads};
 
 /// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
 const LOOKS: u32 = 1000;
+/// How long what is waited for may depend on tasks that have not been heard, while others fill the
+/// buffer.
+const OTHERS: Duration = Duration::from_secs(10);
 
 #[inline(always)]
 fn check_tag(tag: i32) -> Result<()> {
@@ -69,6 +72,24 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     sent.is_some()
 }
 
+/// The same, with a handle for callers that keep it as a plain number.
+#[inline(always)]
+pub fn start_send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> Option<Handle> {
+    quick(|process| {
+        let known = tag >= 0 && process.is_world_rank(group, to);
+        let sent = known && process.engine.send_now(to as u32, 0, tag, message);
+        sent.then(|| process.engine.ticket())
+    })
+}
+
+/// A handle to be kept as a plain number: good once, also if the operation is over already.
+pub fn number(handle: Handle) -> Result<Handle> {
+    match handle {
+        Handle::SENT => Ok(enter()?.engine.ticket()),
+        other => Ok(other),
+    }
+}
+
 /// Send; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
 #[inline(never)]
 pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
@@ -84,9 +105,14 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
         wake_other_threads();
         return Ok(());
     }
+    finish_send(handle, peer)
+}
+
+/// Wait for a send that no caller knows of: after an error its message is not on its way any more.
+fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     let waited = wait_for(Completion {
         handle,
-        cycle: Some(Cycle::new(peer)),
+        cycle: Some(Cycle::new(to, true)),
     });
     match waited {
         Ok((_, None)) => Ok(()),
@@ -95,6 +121,15 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
             enter()?.engine.forget(handle);
             Err(error)
         }
+    }
+}
+
+/// Wait for a send whose memory is its caller's again, also after an error.
+pub fn end_send(handle: Handle) -> Result<()> {
+    let to = enter()?.engine.destination(handle);
+    match to {
+        Some(to) => finish_send(handle, to),
+        None => wait_or_forget(handle)?.1.map_or(Ok(()), Err),
     }
 }
 
@@ -166,15 +201,18 @@ pub fn receive(
     wait_or_forget(handle)
 }
 
-/// Receive a small message of this source and tag that has come, as a complete request. `None`:
-/// nothing has happened.
+/// Start to receive a small message of this source and tag: it has come, or nothing else is being
+/// waited for. `None`: nothing has happened.
 #[inline(always)]
 pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     quick(|process| {
         if tag < 0 || !process.is_world_rank(group, from) {
             return None;
         }
-        process.engine.start_receive_now(from as u32, 0, tag, into)
+        let engine = &mut process.engine;
+        engine
+            .start_receive_now(from as u32, 0, tag, into)
+            .or_else(|| engine.post_now(from as u32, 0, tag, into))
     })
 }
 
@@ -196,8 +234,9 @@ pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Sta
         return Ok(Some(Status::EMPTY));
     }
     let select = selection(&held, group, from, tag)?;
-    held.engine.progress();
+    let moved = held.engine.progress();
     let found = held.engine.probe(&select)?;
+    held.looked(moved || found.is_some());
     Ok(found.map(|status| held.in_ranks(status)))
 }
 
@@ -220,6 +259,13 @@ impl Awaited for Probe {
         let found = process.engine.probe(&self.0)?;
         Ok(found.map(|status| process.in_ranks(status)))
     }
+
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        if is_cut_off(process, self.0.source, waited) {
+            return Err(cut_off_error(process));
+        }
+        Ok(())
+    }
 }
 
 /// A request's completion.
@@ -240,10 +286,7 @@ impl Awaited for Completion {
         if let Some(cycle) = &mut self.cycle
             && cycle.is_told(process)
         {
-            return match process.engine.finish(self.handle)? {
-                Some((status, error)) => Ok(Some((process.in_ranks(status), error))),
-                None => Err(cycle.error(process)),
-            };
+            return cycle.leave(process, Some(self.handle));
         }
         process.engine.progress();
         let finished = process.engine.finish(self.handle)?;
@@ -253,14 +296,14 @@ impl Awaited for Completion {
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
         match &mut self.cycle {
             Some(cycle) => cycle.check(process, waited),
-            None => buffer_check(process),
+            None => buffer_check(process, &[self.handle], waited),
         }
     }
 
     fn patience(&self) -> Duration {
-        match self.cycle {
-            Some(_) => crate::cycle::LOOK,
-            None => Duration::from_millis(500),
+        match &self.cycle {
+            Some(cycle) => cycle.patience(),
+            None => crate::wait::LOOK,
         }
     }
 
@@ -272,16 +315,38 @@ impl Awaited for Completion {
 }
 
 /// Waiting for a message while the buffer is full of others nobody receives: it may never come.
-fn buffer_check(process: &mut Process) -> Result<()> {
-    if process.engine.buffer_is_full() {
-        return Err(Error::Memory(format!(
-            "{} bytes of messages wait for receives that have not been made, which is the limit \
-             of this task, so the message waited for cannot come in; receive them first, or raise \
-             REGATTA_BUFFER",
-            process.engine.buffered()
-        )));
+fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> Result<()> {
+    let cut_off = |&handle: &Handle| {
+        let source = process.engine.source(handle);
+        is_cut_off(process, source, waited)
+    };
+    if handles.iter().all(cut_off) {
+        return Err(cut_off_error(process));
     }
     Ok(())
+}
+
+fn cut_off_error(process: &Process) -> Error {
+    Error::Memory(format!(
+        "{} bytes of messages wait for receives that have not been made, which is the limit of this \
+         task, so the message waited for cannot come in; receive them first, or raise REGATTA_BUFFER",
+        process.engine.buffered()
+    ))
+}
+
+/// Can what is waited for not come while the buffer is full? What must come from one task surely
+/// cannot when that task's messages are held up; anything else may depend on others, which are given
+/// time.
+fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {
+    if !process.engine.buffer_is_full() {
+        return false;
+    }
+    // What can come in is not held up.
+    process.engine.progress();
+    match source {
+        Some(source) => process.engine.holds_up(source),
+        None => waited > OTHERS && process.engine.holds_up_some(),
+    }
 }
 
 /// The outcome of a request; blocks until it is complete. The handle is then used up.
@@ -299,8 +364,9 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
             break;
         }
     }
-    let cycle = held.engine.destination(handle).map(Cycle::new);
+    let to = held.engine.destination(handle);
     drop(held);
+    let cycle = to.map(|to| Cycle::new(to, false));
     wait_for(Completion { handle, cycle })
 }
 
@@ -389,19 +455,48 @@ pub fn all_done(handles: impl Iterator<Item = Handle>) -> Result<bool> {
     Ok(true)
 }
 
-struct AnyOf<'a>(&'a [Option<Handle>]);
+struct AnyOf<'a> {
+    handles: &'a [Option<Handle>],
+    /// All are sends to one task.
+    cycle: Option<Cycle>,
+}
 
 impl Awaited for AnyOf<'_> {
     type Output = usize;
     const PROGRESSES: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<usize>> {
+        if let Some(cycle) = &mut self.cycle
+            && cycle.is_told(process)
+        {
+            if let Some(done) = any_done(process, self.handles)? {
+                return Ok(Some(done));
+            }
+            return cycle.leave(process, None).map(|_| None);
+        }
         process.engine.progress();
-        any_done(process, self.0)
+        any_done(process, self.handles)
     }
 
-    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
-        buffer_check(process)
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        if let Some(cycle) = &mut self.cycle {
+            return cycle.check(process, waited);
+        }
+        let open: Vec<Handle> = self.handles.iter().copied().flatten().collect();
+        buffer_check(process, &open, waited)
+    }
+
+    fn patience(&self) -> Duration {
+        match &self.cycle {
+            Some(cycle) => cycle.patience(),
+            None => crate::wait::LOOK,
+        }
+    }
+
+    fn announce(&mut self, process: &mut Process, asleep: bool) {
+        if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
+            cycle.awake(process);
+        }
     }
 }
 
@@ -418,7 +513,18 @@ fn any_done(process: &Process, handles: &[Option<Handle>]) -> Result<Option<usiz
 
 /// Which of these requests is complete; blocks until one is. Consumes nothing.
 pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
-    wait_for(AnyOf(handles))
+    let held = enter()?;
+    if let Some(done) = any_done(&held, handles)? {
+        return Ok(done);
+    }
+    let mut open = handles.iter().flatten();
+    let mut to = open.next().and_then(|&one| held.engine.destination(one));
+    for &other in open {
+        to = to.filter(|&to| held.engine.destination(other) == Some(to));
+    }
+    drop(held);
+    let cycle = to.map(|to| Cycle::new(to, false));
+    wait_for(AnyOf { handles, cycle })
 }
 
 /// Which of these requests is complete now; makes progress, consumes nothing.

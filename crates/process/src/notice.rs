@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use regatta_engine::{Error, Result, Transport};
 
 use crate::state::{SLEEPERS, enter};
+use crate::wait::LOOK;
 
 struct Notice {
     event: OwnedFd,
@@ -62,12 +63,15 @@ pub fn descriptor() -> Result<RawFd> {
         while !theirs.stop.load(Ordering::Acquire) {
             let mut found = false;
             SLEEPERS.fetch_add(1, Ordering::SeqCst);
-            job.bell(me).sleep(fencing, None, || {
+            job.bell(me).sleep(fencing, Some(LOOK), || {
                 found = theirs.stop.load(Ordering::Acquire) || anything();
                 found
             });
             SLEEPERS.fetch_sub(1, Ordering::SeqCst);
-            raise(&own, &theirs);
+            // Damage to the bell can lose a ring: it looks now and then unrung.
+            if found || anything() {
+                raise(&own, &theirs);
+            }
         }
     };
     let thread = std::thread::Builder::new()
@@ -80,6 +84,14 @@ pub fn descriptor() -> Result<RawFd> {
         thread: Some(thread),
     });
     Ok(fd)
+}
+
+/// Is there a thread of our own?
+pub(crate) fn is_watching() -> bool {
+    NOTICE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+        .is_some()
 }
 
 /// Is there something a call would find?

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 use regatta_engine::{Engine, Error, GroupId, Peer, Result, Status};
 use regatta_memory::biased::{Biased, Guard};
@@ -21,6 +22,8 @@ pub(crate) struct Process {
     pub(crate) crowded: bool,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
+    /// Looks in vain, one after the other, of calls that do not wait; and since when.
+    pub(crate) in_vain: (u32, Option<Instant>),
 }
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
@@ -66,14 +69,14 @@ fn outside() -> Error {
     )
 }
 
-/// Take the lock; an error outside init .. finalize.
+/// Take the lock; an error outside init .. finalize, and in a forked child.
 #[inline(always)]
 pub(crate) fn enter() -> Result<Held> {
-    let guard = PROCESS.lock();
-    if guard.is_none() {
-        return Err(outside());
+    match PROCESS.lock() {
+        Some(guard) if guard.is_some() => Ok(Held(guard)),
+        Some(_) => Err(outside()),
+        None => Err(crate::fork::in_child()),
     }
-    Ok(Held(guard))
 }
 
 /// Run `work` in the engine if this thread can enter at no cost; `None` sends the caller the
@@ -115,6 +118,26 @@ impl Process {
         status
     }
 
+    /// A call that does not wait has looked, and `moved` something or not. Who looks in vain again and
+    /// again is as good as blocked: others may be waiting for it to take in what they send.
+    pub(crate) fn looked(&mut self, moved: bool) {
+        /// Looks between two of the clock.
+        const SOME: u32 = 64;
+        if moved {
+            self.in_vain = (0, None);
+            return;
+        }
+        self.in_vain.0 += 1;
+        if self.in_vain.0 >= SOME {
+            self.in_vain.0 = 0;
+            let since = self.in_vain.1.get_or_insert_with(Instant::now);
+            if since.elapsed() >= crate::wait::HELP_AFTER {
+                self.in_vain.1 = None;
+                self.engine.take_in_offers();
+            }
+        }
+    }
+
     /// Callbacks that are due, to be called without the lock.
     pub(crate) fn due(&mut self) -> Vec<(Callback, Status, Option<Error>)> {
         let called = self.engine.take_called();
@@ -130,6 +153,7 @@ impl Process {
 pub fn progress() -> Result<bool> {
     let mut held = enter()?;
     let moved = held.engine.progress();
+    held.looked(moved);
     let due = if held.engine.has_called() {
         held.due()
     } else {

@@ -87,18 +87,21 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             std::thread::yield_now();
             continue;
         }
+        let asleep = Instant::now();
         if let Some(output) = sleep(&mut awaited)? {
             return Ok(output);
         }
         check(&mut awaited, &mut *enter()?, start.elapsed())?;
-        // Just woken, so probably needed: look a few times before sleeping again.
-        (turns, idle_since) = (0, Instant::now());
+        // Just woken, so probably needed: look a few times before sleeping again. Not if nobody rang.
+        if asleep.elapsed() < awaited.patience() {
+            (turns, idle_since) = (0, Instant::now());
+        }
     }
 }
 
 /// Waited so long, a task takes in large messages offered to it: their senders may be what it
 /// waits for.
-const HELP_AFTER: Duration = Duration::from_millis(1);
+pub(crate) const HELP_AFTER: Duration = Duration::from_millis(1);
 
 fn check<A: Awaited>(awaited: &mut A, process: &mut Process, waited: Duration) -> Result<()> {
     if waited >= HELP_AFTER {
@@ -119,13 +122,18 @@ fn poll_some<A: Awaited>(
     process: &mut Process,
     polls: u32,
 ) -> Result<Polled<A::Output>> {
+    let moves = process.engine.moves();
     for _ in 0..polls {
         if let Some(output) = awaited.poll(process)? {
             return Ok(Polled::Output(output));
         }
         std::hint::spin_loop();
     }
-    if !A::PROGRESSES && process.engine.progress() {
+    if !A::PROGRESSES {
+        process.engine.progress();
+    }
+    // Progress takes so much at a time; what it has left would not ring again.
+    if process.engine.moves() != moves {
         return Ok(Polled::Moved);
     }
     Ok(Polled::Nothing)

@@ -92,7 +92,11 @@ impl Group<'_> {
                 seen.length
             )));
         }
-        let mut elements = vec![T::zeroed(); seen.length / width];
+        let mut elements = Vec::new();
+        let count = seen.length / width;
+        let reserved = elements.try_reserve_exact(count);
+        reserved.map_err(|_| Error::of(process::Refused(seen.length).into()))?;
+        elements.resize(count, T::zeroed());
         let Some(source) = seen.source else {
             return Ok((elements, seen));
         };

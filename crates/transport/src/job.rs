@@ -15,6 +15,7 @@ use regatta_memory::Corrupt;
 use regatta_memory::bell::{Bell, Fencing};
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 
+use crate::halls::{Halls, SIZES};
 use crate::meeting;
 
 /// Version of everything in the segment; launcher and library must agree.
@@ -100,6 +101,8 @@ struct Header {
     pipes: AtomicU32,
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,
+    /// Heads of the stacks of halls that have been left; see `halls`.
+    halls: Line<[AtomicU64; SIZES]>,
     /// Deaths and departures so far.
     losses: Line<AtomicU32>,
 }
@@ -113,6 +116,8 @@ struct Blocked {
     on: AtomicU64,
     /// In the ring found last: next member + 1.
     ring_next: AtomicU32,
+    /// How often it has looked around since, in vain.
+    looks: AtomicU32,
 }
 
 /// A task's words. Zero is a valid start.
@@ -368,6 +373,11 @@ impl Job {
         self.segment.fd()
     }
 
+    /// Children this process forks do not get the mapping.
+    pub fn keep_from_children(&self) {
+        self.segment.keep_from_children();
+    }
+
     /// The memory.
     pub fn segment(&self) -> &Segment {
         &self.segment
@@ -479,8 +489,20 @@ impl Job {
         &self.slot(rank).blocked_on.0.ring_next
     }
 
+    /// How often a blocked task has looked around and found nothing that could move.
+    pub fn vain_looks(&self, rank: u32) -> &AtomicU32 {
+        &self.slot(rank).blocked_on.0.looks
+    }
+
     pub(crate) fn pool_head(&self) -> &AtomicU64 {
         &self.header().pool.0
+    }
+
+    pub(crate) fn halls(&self) -> Halls<'_> {
+        Halls {
+            segment: &self.segment,
+            heads: &self.header().halls.0,
+        }
     }
 
     pub(crate) fn set_probe(&self, rank: u32, address: u64) {

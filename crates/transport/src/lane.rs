@@ -206,6 +206,12 @@ impl Out {
         Ok(true)
     }
 
+    /// Tell the receiver that it is spoken to no more, and wake it.
+    pub(crate) fn close(&mut self) {
+        self.producer.close(&self.memory);
+        self.bell().wake();
+    }
+
     #[inline(always)]
     fn bay_place(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
         let size = self.memory.bay_size;

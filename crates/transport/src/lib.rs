@@ -3,6 +3,7 @@
 //! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
 //! it. The launcher uses `job` too: it makes the job and watches over its tasks.
 
+mod halls;
 pub mod job;
 mod lane;
 mod loans;

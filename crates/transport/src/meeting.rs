@@ -34,6 +34,11 @@ pub(crate) fn footprint(members: u32) -> usize {
     members as usize * (PLACE + DEPTH * capacity(members))
 }
 
+/// Bytes at the start of a hall that say what has been posted.
+pub(crate) fn rounds(members: u32) -> usize {
+    members as usize * PLACE
+}
+
 #[repr(C, align(64))]
 struct Post {
     round: AtomicU32,

@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
 use regatta_memory::bell::Fencing;
 use regatta_memory::copy;
-use regatta_memory::pipe::{Filled, Pipe, Pool};
+use regatta_memory::held::Held;
+use regatta_memory::pipe::{Filled, GivenUp, Pipe, Pool};
 use regatta_memory::ring::{Header, INLINE};
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
@@ -50,6 +51,8 @@ pub struct Shm {
     ins: Vec<Option<In>>,
     /// Peers whose rings to this task are open, oldest first.
     open: Vec<Peer>,
+    /// Peers that wrote nonsense: nothing of theirs is read.
+    closed: Vec<bool>,
     pull: Vec<Pull>,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
@@ -75,8 +78,6 @@ pub struct Bulk {
     address: u64,
     /// Receiver: looks in vain since the last byte came.
     starved: u32,
-    /// Receiver: the sender's memory is gone, and with it the rest of the message.
-    dying: bool,
 }
 
 impl Shm {
@@ -91,6 +92,7 @@ impl Shm {
             outs: (0..tasks).map(|_| None).collect(),
             ins: (0..tasks).map(|_| None).collect(),
             open: Vec::new(),
+            closed: vec![false; tasks],
             pull: vec![Pull::Unknown; tasks],
             pipes: 0,
             loans: Loans::default(),
@@ -151,7 +153,7 @@ impl Shm {
     fn notice_opened(&mut self) {
         for (source, lane) in In::opened(&self.job, self.me) {
             let place = &mut self.ins[source as usize];
-            if place.is_none() {
+            if place.is_none() && !self.closed[source as usize] {
                 *place = Some(lane);
                 self.open.push(source);
             }
@@ -186,10 +188,10 @@ impl Shm {
     }
 
     fn any_pipe(&self) -> Result<Pipe, Fault> {
-        let taken = self.pool().take().map_err(self.fault(self.me))?;
-        match taken {
-            Some(pipe) => Ok(pipe),
-            None => self
+        match self.pool().take() {
+            Ok(Some(pipe)) => Ok(pipe),
+            // A pool that somebody has written nonsense into is as good as empty.
+            Ok(None) | Err(Corrupt { .. }) => self
                 .pool()
                 .make()
                 .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}"))),
@@ -240,21 +242,25 @@ impl Shm {
         }
         // It may have put more in since the last look.
         while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
-        if let Err(error) = pipe.pull(into, total, self.job.pid(from), bulk.address) {
-            if error.raw_os_error() == Some(libc::EFAULT) {
-                return Err(fault(Corrupt {
-                    what: "the memory of a message on offer could not be read",
-                }));
+        match pipe.pull(into, total, self.job.pid(from), bulk.address) {
+            Ok(true) => {
+                // The sender gives the pipe back.
+                bulk.pipe = None;
+                self.ring_bell(from);
+                return Ok(Flow::Finished);
             }
-            // The sender is dying; that will be said in a moment.
-            bulk.dying = true;
-            return Ok(Flow::Still);
+            // The sender has given up, which will be said in a moment.
+            Ok(false) => {}
+            Err(error) => {
+                if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
+                    self.pull[from as usize] = Pull::No;
+                }
+                // It goes on by itself, or is dying, which will be said in a moment.
+                self.ring_bell(from);
+            }
         }
-        pipe.finish_take_over();
-        // The sender gives the pipe back.
-        bulk.pipe = None;
-        self.ring_bell(from);
-        Ok(Flow::Finished)
+        bulk.address = 0;
+        Ok(Flow::Still)
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -323,6 +329,19 @@ impl Transport for Shm {
         unsafe { self.losses.as_ref() }.load(Ordering::Relaxed)
     }
 
+    fn close(&mut self, peer: Peer) {
+        if self.outs[peer as usize].is_none() {
+            // Without memory for a ring it is not told, and may wait until this task ends.
+            let _ = self.open_out(peer);
+        }
+        if let Some(lane) = &mut self.outs[peer as usize] {
+            lane.close();
+        }
+        self.closed[peer as usize] = true;
+        self.ins[peer as usize] = None;
+        self.open.retain(|&open| open != peer);
+    }
+
     fn eager_limit(&self) -> usize {
         self.job.geometry().bay as usize / 8
     }
@@ -380,12 +399,12 @@ impl Transport for Shm {
         Some(length)
     }
 
-    fn accept_bytes(&mut self, from: Peer) -> Vec<u8> {
+    fn accept_bytes(&mut self, from: Peer) -> Held {
         let length = match self.front(from) {
             Ok(Some(front)) => front.length,
-            _ => return Vec::new(),
+            _ => return Held::zeros(0),
         };
-        let mut bytes = vec![0; length];
+        let mut bytes = Held::zeros(length);
         // SAFETY: `bytes` is ours and written before it is used again.
         let into = unsafe { Views::block(bytes.as_mut_ptr(), length) };
         self.accept(from, &into);
@@ -477,9 +496,6 @@ impl Transport for Shm {
         total: u64,
     ) -> Result<Flow, Fault> {
         let chunk = self.chunk(total);
-        if bulk.dying {
-            return Ok(Flow::Still);
-        }
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(Flow::Finished);
         };
@@ -505,15 +521,19 @@ impl Transport for Shm {
     }
 
     fn abandon(&mut self, bulk: Bulk) {
-        // The pipe is lost to the pool: the other side may still have it in hand.
+        // The other side may still have the pipe in hand: who does gives it back.
         if let Some(pipe) = bulk.pipe.filter(|_| bulk.counted) {
             self.pipes -= 1;
-            // The caller's memory must not be read after this. A reader at work is soon done,
-            // unless it has died.
-            let start = std::time::Instant::now();
-            while !pipe.give_up() && start.elapsed() < std::time::Duration::from_secs(1) {
-                std::thread::yield_now();
+            if pipe.give_up() == GivenUp::Senders {
+                self.pool().give(pipe);
             }
+        }
+    }
+
+    fn reclaim(&mut self, bulk: Bulk) {
+        if let Some(pipe) = bulk.pipe {
+            self.pipes -= bulk.counted as u32;
+            self.pool().give(pipe);
         }
     }
 
@@ -541,13 +561,14 @@ impl Transport for Shm {
     }
 
     fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
-        let bytes = crate::meeting::footprint(members);
-        let place = self
-            .job
-            .segment()
-            .allocate(bytes, 128)
-            .map_err(|error| Fault::Memory(format!("no hall for a group: {error}")))?;
-        Ok(Some((self.enter_hall(place, members)?, place)))
+        let taken = self.job.halls().take(members);
+        let name = taken.map_err(|error| Fault::Memory(format!("no hall for a group: {error}")))?;
+        Ok(Some((self.enter_hall(name, members)?, name)))
+    }
+
+    fn leave_hall(&mut self, name: u64, members: u32) {
+        // A name that makes no sense has been refused by `enter_hall`.
+        let _ = self.job.halls().leave(name, members);
     }
 
     fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
@@ -608,7 +629,6 @@ impl Bulk {
             counted,
             address,
             starved: 0,
-            dying: false,
         }
     }
 }

@@ -70,5 +70,6 @@ conforms!(shm:
         a_loan_that_is_none_is_refused,
         posts_are_read_by_the_others,
         halls_are_found_by_name,
+        a_hall_is_used_again_when_all_have_left,
     },
 );

@@ -24,3 +24,8 @@ fn frame_bodies_are_decoded_or_refused() {
 fn invitations_are_understood_or_refused() {
     each("invitation", properties::invitation);
 }
+
+#[test]
+fn a_scribbling_neighbour_hurts_nobody() {
+    each("neighbour", properties::neighbour);
+}

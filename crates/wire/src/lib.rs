@@ -20,8 +20,10 @@ pub enum Kind {
     Begun = 4,
     /// A message that stays where it is: [`Loan`].
     Loan = 5,
-    /// The sender has taken back what it had offered: [`Withdrawn`].
+    /// The sender has taken back what it had offered, or asks whether it may: [`Withdrawn`].
     Withdrawn = 6,
+    /// The receiver has given an offer back that was asked for: [`Token`].
+    Void = 7,
 }
 
 impl Kind {
@@ -35,6 +37,7 @@ impl Kind {
             4 => Kind::Begun,
             5 => Kind::Loan,
             6 => Kind::Withdrawn,
+            7 => Kind::Void,
             _ => return None,
         })
     }
@@ -47,7 +50,7 @@ pub struct Frame {
     pub kind: Kind,
     /// Keeps libraries' and collectives' messages apart.
     pub context: u32,
-    /// The message's tag; unused in `Clear`, `Begun` and `Withdrawn`.
+    /// The message's tag; unused in `Clear`, `Begun`, `Withdrawn` and `Void`.
     pub tag: i32,
 }
 
@@ -85,7 +88,7 @@ pub struct Clear {
     pub route: Route,
 }
 
-/// Body of [`Kind::Begun`].
+/// Body of [`Kind::Begun`] and [`Kind::Void`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub u64);
 
@@ -105,6 +108,9 @@ pub struct Withdrawn {
     pub token: u64,
     /// The stream holds the whole message; a receive that has begun can still have it.
     pub whole: bool,
+    /// Only if no receive has matched it: the answer is `Void` or `Begun`, and until then the
+    /// stream stays as it is.
+    pub asks: bool,
 }
 
 fn word(bytes: &[u8], index: usize) -> Result<u64, Malformed> {
@@ -206,7 +212,7 @@ impl Withdrawn {
     pub fn encode(&self) -> [u8; 16] {
         let mut body = [0; 16];
         body[..8].copy_from_slice(&self.token.to_le_bytes());
-        body[8] = self.whole as u8;
+        body[8] = self.whole as u8 | (self.asks as u8) << 1;
         body
     }
 
@@ -214,12 +220,13 @@ impl Withdrawn {
     pub fn decode(bytes: &[u8]) -> Result<Withdrawn, Malformed> {
         sized(bytes, 2)?;
         let flags = word(bytes, 1)?;
-        if flags > 1 {
+        if flags > 3 {
             return Err(Malformed);
         }
         Ok(Withdrawn {
             token: word(bytes, 0)?,
-            whole: flags != 0,
+            whole: flags & 1 != 0,
+            asks: flags & 2 != 0,
         })
     }
 }
@@ -241,7 +248,7 @@ mod tests {
             prop_assert_eq!(Token::decode(&Token(token).encode()), Ok(Token(token)));
             let loan = Loan { total, place: token };
             prop_assert_eq!(Loan::decode(&loan.encode()), Ok(loan));
-            let withdrawn = Withdrawn { token, whole: synchronous };
+            let withdrawn = Withdrawn { token, whole: synchronous, asks: streaming };
             prop_assert_eq!(Withdrawn::decode(&withdrawn.encode()), Ok(withdrawn));
         }
 

@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+use regatta_memory::held::Held;
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{BODY, Frame, Kind, Route};
 
@@ -55,6 +56,8 @@ struct Stream {
     ends: [bool; 2],
     opener: usize,
     attached: bool,
+    /// It may be used again.
+    returned: bool,
 }
 
 type Ring = VecDeque<(Frame, Vec<u8>)>;
@@ -70,6 +73,29 @@ struct Shared {
     taken: Vec<Vec<Taken>>,
     /// Peers whose next frame is damage.
     damaged: Vec<(Peer, Peer)>,
+    /// How many more things a peer sends before it dies in the middle of whatever it does.
+    fuses: HashMap<Peer, usize>,
+    /// Peers whose frames the other one does not want to see.
+    closed: Vec<(Peer, Peer)>,
+}
+
+impl Shared {
+    /// Does this peer still send one more thing?
+    fn lives_to_send(&mut self, me: Peer) -> bool {
+        if self.presence[me as usize] != Presence::Here {
+            return false;
+        }
+        match self.fuses.get_mut(&me) {
+            Some(0) => {
+                self.presence[me as usize] = Presence::Dead;
+                self.losses += 1;
+                return false;
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        true
+    }
 }
 
 /// All queues.
@@ -88,6 +114,8 @@ impl Net {
             next_loan: 1,
             taken: vec![Vec::new(); peers as usize],
             damaged: Vec::new(),
+            fuses: HashMap::new(),
+            closed: Vec::new(),
         })))
     }
 
@@ -106,6 +134,17 @@ impl Net {
         net.losses += 1;
     }
 
+    /// A peer sends so many frames and pieces of streams, and dies when it comes to the next: then
+    /// its engine must not be called any more.
+    pub fn die_after(&self, peer: Peer, things: usize) {
+        self.0.borrow_mut().fuses.insert(peer, things);
+    }
+
+    /// Is it still there?
+    pub fn is_here(&self, peer: Peer) -> bool {
+        self.0.borrow().presence[peer as usize] == Presence::Here
+    }
+
     /// The next look of `at` at what `from` sent finds nonsense, for ever.
     pub fn damage(&self, from: Peer, at: Peer) {
         self.0.borrow_mut().damaged.push((from, at));
@@ -121,6 +160,12 @@ impl Net {
         let net = self.0.borrow();
         let open = |stream: &&Stream| stream.ends[0] || stream.ends[1];
         net.streams.iter().filter(open).count()
+    }
+
+    /// Streams that nobody will use again.
+    pub fn lost_streams(&self) -> usize {
+        let net = self.0.borrow();
+        net.streams.iter().filter(|stream| !stream.returned).count()
     }
 
     /// Loans not given back.
@@ -192,6 +237,11 @@ impl Transport for End {
     fn losses(&self) -> u32 {
         self.net.0.borrow().losses
     }
+    fn close(&mut self, peer: Peer) {
+        let mut net = self.net.0.borrow_mut();
+        net.closed.push((peer, self.me));
+        net.damaged.push((self.me, peer));
+    }
     fn eager_limit(&self) -> usize {
         self.net.0.borrow().sizes.eager
     }
@@ -209,18 +259,27 @@ impl Transport for End {
         if ring.len() >= room {
             return Ok(false);
         }
-        ring.push_back((frame, payload.to_vec()));
+        let lives = net.lives_to_send(self.me);
+        let ring = net.rings.entry((self.me, to)).or_default();
+        if lives {
+            ring.push_back((frame, payload.to_vec()));
+        }
         Ok(true)
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
-        let held = Scratch::new(body.len()).part(0, body.len());
+        let held = Scratch::new(body.len())
+            .expect("memory")
+            .part(0, body.len());
         held.fill(body);
         self.send(to, frame, &held)
     }
 
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
         let net = self.net.0.borrow();
+        if net.closed.contains(&(from, self.me)) {
+            return Ok(None);
+        }
         if net.damaged.contains(&(from, self.me)) {
             return Err(Fault::Corrupt {
                 peer: from,
@@ -238,7 +297,7 @@ impl Transport for End {
         into.fill(&self.accept_bytes(from));
     }
 
-    fn accept_bytes(&mut self, from: Peer) -> Vec<u8> {
+    fn accept_bytes(&mut self, from: Peer) -> Held {
         let mut net = self.net.0.borrow_mut();
         let ring = net.rings.get_mut(&(from, self.me));
         let (frame, payload) = ring
@@ -251,7 +310,7 @@ impl Transport for End {
                 tag: frame.tag,
             });
         }
-        payload
+        payload.into()
     }
 
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
@@ -260,6 +319,9 @@ impl Transport for End {
             let peer = *cursor as Peer;
             *cursor += 1;
             let ring = net.rings.get(&(peer, self.me));
+            if net.closed.contains(&(peer, self.me)) {
+                continue;
+            }
             let damaged = net.damaged.contains(&(peer, self.me));
             if damaged || ring.is_some_and(|ring| !ring.is_empty()) {
                 return Some(peer);
@@ -311,6 +373,10 @@ impl Transport for End {
         let room = sizes.stream - stream.bytes.len();
         let left = message.len() - bulk.moved as usize;
         let n = left.min(room).min(sizes.chunk);
+        if n > 0 && !net.lives_to_send(self.me) {
+            return Ok(Flow::Still);
+        }
+        let stream = &mut net.streams[bulk.stream];
         let whole = message.to_vec();
         let from = bulk.moved as usize;
         stream.bytes.extend(&whole[from..from + n]);
@@ -342,6 +408,7 @@ impl Transport for End {
         into.part(at, n).fill(&bytes);
         bulk.moved += n as u64;
         if bulk.moved == total {
+            stream.returned = true;
             stream.ends[1] = false;
             return Ok(Flow::Finished);
         }
@@ -355,11 +422,21 @@ impl Transport for End {
         stream.ends[bulk.side] = false;
     }
 
+    fn reclaim(&mut self, bulk: Bulk) {
+        self.opened -= bulk.counted as usize;
+        let mut net = self.net.0.borrow_mut();
+        let stream = &mut net.streams[bulk.stream];
+        stream.ends[bulk.side] = false;
+        assert!(!stream.ends[1 - bulk.side], "the other side still holds it");
+        assert!(!stream.returned, "returned twice");
+        stream.returned = true;
+    }
+
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
         let mut net = self.net.0.borrow_mut();
         let place = net.next_loan;
         net.next_loan += 1;
-        let memory = Scratch::new(len);
+        let memory = Scratch::new(len).expect("memory");
         let views = memory.part(0, len);
         net.loans.insert(place, (memory, len));
         Ok((place, views))
@@ -392,6 +469,7 @@ impl Transport for End {
     fn enter_hall(&mut self, _name: u64, _members: u32) -> Result<(), Fault> {
         Ok(())
     }
+    fn leave_hall(&mut self, _name: u64, _members: u32) {}
     fn hall_capacity(&self, _hall: &()) -> usize {
         0
     }

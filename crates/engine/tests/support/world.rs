@@ -62,7 +62,7 @@ pub fn memory(bytes: &[u8]) -> Views {
 
 /// User memory of `len` zeros.
 pub fn room(len: usize) -> Views {
-    Scratch::new(len).part(0, len)
+    Scratch::new(len).expect("memory").part(0, len)
 }
 
 /// Does an error say that `peer` is gone?
@@ -421,6 +421,7 @@ impl World {
         }
         if self.lost.is_empty() {
             assert_eq!(self.net.open_streams(), 0);
+            assert_eq!(self.net.lost_streams(), 0);
             assert_eq!(self.net.lent(), 0);
         }
     }

@@ -1,6 +1,7 @@
 //! Loans and meetings: memory that several tasks see.
 
 use regatta_engine::{Fault, HALL_DEPTH, Part, Transport};
+use regatta_memory::views::Views;
 
 use super::{World, block, pattern};
 
@@ -85,4 +86,38 @@ pub fn halls_are_found_by_name<T: Transport>(make: impl Fn() -> World<T>) {
     meet(&tasks, &[one, two]);
     let refused = tasks[1].enter_hall(u64::MAX, 2);
     assert!(matches!(refused, Err(Fault::Corrupt { .. })));
+}
+
+pub fn a_hall_is_used_again_when_all_have_left<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let mut last = None;
+    for _ in 0..5 {
+        let [a, b] = &mut tasks;
+        let (one, name) = a.new_hall(2).unwrap().expect("memory is shared");
+        assert!(last.is_none_or(|last| name == last), "all had left it");
+        // Not this one: one of its members is still there. Nor one of another size.
+        let (_, other) = b.new_hall(2).unwrap().expect("memory is shared");
+        let (_, large) = b.new_hall(3).unwrap().expect("memory is shared");
+        assert!(name != other && name != large);
+        a.leave_hall(other, 2);
+        let two = b.enter_hall(name, 2).unwrap();
+        for (me, hall) in [&one, &two].into_iter().enumerate() {
+            for round in 1..=HALL_DEPTH {
+                assert_eq!(
+                    tasks[me].posted_round(hall, 1 - me as u32, round),
+                    0,
+                    "of old"
+                );
+            }
+        }
+        for (me, hall) in [&one, &two].into_iter().enumerate() {
+            for round in 1..4 {
+                let from = Views::none();
+                tasks[me].post(hall, me as u32, round, &from, 2, &|index| index);
+            }
+        }
+        tasks[0].leave_hall(name, 2);
+        tasks[1].leave_hall(name, 2);
+        last = Some(name);
+    }
 }

@@ -1,0 +1,86 @@
+//! Bytes of a message that this task holds until somebody wants them. Few of them lie in place, so
+//! that holding a small message allocates nothing.
+
+use std::ops::{Deref, DerefMut};
+
+/// Up to this many lie in place: as many as travel in a line of a ring.
+pub const FEW: usize = crate::ring::INLINE;
+
+/// Some bytes, owned.
+#[derive(Clone)]
+pub struct Held(Place);
+
+#[derive(Clone)]
+enum Place {
+    Here(u8, [u8; FEW]),
+    Apart(Vec<u8>),
+}
+
+impl Held {
+    /// So many zeros, to be written over.
+    #[inline(always)]
+    pub fn zeros(length: usize) -> Held {
+        Held(if length <= FEW {
+            Place::Here(length as u8, [0; FEW])
+        } else {
+            Place::Apart(vec![0; length])
+        })
+    }
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Here(length, bytes) => &bytes[..*length as usize],
+            Place::Apart(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Held {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Place::Here(length, bytes) => &mut bytes[..*length as usize],
+            Place::Apart(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Held {
+    fn from(bytes: Vec<u8>) -> Held {
+        Held(Place::Apart(bytes))
+    }
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Held {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_and_many_are_the_same_to_read_and_write() {
+        for length in [0, 1, FEW - 1, FEW, FEW + 1, 10_000] {
+            let mut held = Held::zeros(length);
+            assert_eq!(held, vec![0; length]);
+            held.fill(7);
+            assert_eq!(held.clone(), vec![7; length]);
+            assert_eq!(matches!(held.0, Place::Here(..)), length <= FEW);
+        }
+        assert_eq!(Held::from(vec![1, 2]), [1, 2]);
+    }
+}

@@ -1,0 +1,343 @@
+/*
+ * What surrounds a job goes wrong: a task writes nonsense over the memory all share, memory and
+ * descriptors run out, the kernel refuses what it allowed. Each is an error with a sentence, and
+ * never a hang, a crash, or the end of others.
+ *
+ * A survivor writes "got RANK CODE SENTENCE" when its work ends with an error, "done RANK" when
+ * nothing went wrong.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define LARGE ((size_t)300000)
+
+/* ---- what everybody does --------------------------------------------------------------------- */
+
+static unsigned char out[8 * LARGE], in[8 * LARGE];
+
+/* One round of everything with everybody; the first error. The bytes are checked if they are to
+ * be trusted. */
+static int round_of_all(int round, bool trusted)
+{
+    int code, next = (me + 1) % size, before = (me + size - 1) % size;
+    const size_t lengths[] = {8, 2000, LARGE};
+    for (int i = 0; i < 3; i++) {
+        size_t len = lengths[i];
+        if (trusted)
+            paint(out, len, (uint64_t)(round * 64 + me));
+        code = rg_sendrecv(out, len, next, round & 0xff, in, len, before, round & 0xff, RG_WORLD, NULL);
+        if (code != RG_OK)
+            return code;
+        if (trusted)
+            CHECK(unpainted(in, len, (uint64_t)(round * 64 + before)) == len);
+    }
+    int64_t one = 1, sum = 0;
+    code = rg_allreduce(&one, &sum, 1, RG_INT64, RG_SUM, RG_WORLD);
+    if (code == RG_OK && trusted)
+        CHECK(sum == size);
+    if (code == RG_OK)
+        code = rg_barrier(RG_WORLD);
+    if (code == RG_OK)
+        code = rg_broadcast(out, LARGE, round % size, RG_WORLD);
+    return code;
+}
+
+static void prepare(void)
+{
+    CHECK(size <= 8);
+    memset(out, 1, sizeof out);
+}
+
+static void report(int code)
+{
+    if (code == RG_OK) {
+        printf("done %d\n", me);
+        return;
+    }
+    CHECK(code < 0 && rg_last_error()[0] != 0);
+    printf("got %d %d %s\n", me, code, rg_last_error());
+}
+
+/* All kinds of traffic, correct to the last byte. Where memory may be short, the first error that
+ * says so ends it, for everybody. */
+static void work(void)
+{
+    prepare();
+    bool may_fail = arg_count > 0;
+    int code = RG_OK;
+    for (int round = 0; round < 10 && code == RG_OK; round++)
+        code = round_of_all(round, true);
+    if (code != RG_OK && !may_fail)
+        FAILED("work ended with %d (%s)", code, rg_last_error());
+    report(code);
+}
+
+/* Take what there is, until there is no more; then all else goes on. */
+static void hoard(void)
+{
+    enum { MOST = 4096 };
+    static void *blocks[MOST];
+    prepare();
+    OK(round_of_all(0, true));
+    int n = 0, code = RG_OK;
+    if (me == 0) {
+        while (n < MOST && (code = rg_loan((size_t)1 << 20, &blocks[n])) == RG_OK)
+            memset(blocks[n++], 7, (size_t)1 << 20);
+        CHECK(code == RG_ERR_MEMORY);
+        report(code);
+    }
+    OK(rg_barrier(RG_WORLD));
+    for (int round = 1; round < 5; round++)
+        OK(round_of_all(round, true));
+    while (n > 0)
+        OK(rg_loan_free(blocks[--n]));
+    printf("went on %d\n", me);
+}
+
+/* Without a word to say before it: what rg_init makes of the limits. */
+static void starting(void)
+{
+    int code = rg_init();
+    if (code != RG_OK)
+        return report(code);
+    me = rg_rank(RG_WORLD);
+    size = rg_size(RG_WORLD);
+    work();
+    OK(rg_finalize());
+}
+
+/* ---- a neighbour that scribbles ---------------------------------------------------------------- */
+
+static struct {
+    unsigned char *bytes;
+    size_t size, table, slot, hall;
+} job;
+
+static uint32_t word_at(size_t at) { return *(volatile uint32_t *)(job.bytes + at); }
+
+/* Where the pieces are: the table by the pids in it, the hall behind it. */
+static void survey(void)
+{
+    int version, fd, rank, tasks, pids[64], pid = (int)getpid();
+    CHECK(sscanf(getenv("REGATTA_JOB"), "%d:%d:%d:%d", &version, &fd, &rank, &tasks) == 4);
+    OK(rg_allgather(&pid, sizeof pid, pids, RG_WORLD));
+    struct stat stat;
+    CHECK(fstat(fd, &stat) == 0);
+    job.size = (size_t)stat.st_size;
+    job.bytes = mmap(NULL, job.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(job.bytes != MAP_FAILED);
+    size_t place[2] = {0, 0};
+    for (int i = 0; i < 2; i++)
+        for (size_t at = 0; at < 16384 && place[i] == 0; at += 64)
+            if (word_at(at) == 1 && word_at(at + 4) == (uint32_t)pids[i])
+                place[i] = at;
+    CHECK(place[0] != 0 && place[1] > place[0]);
+    job.table = place[0];
+    job.slot = place[1] - place[0];
+    job.hall = (job.table + job.slot * (size_t)size + 127) & ~(size_t)127;
+}
+
+static uint64_t dice;
+
+static size_t below(size_t n) { return (size_t)(next_random(&dice) % n); }
+
+static void scribble(size_t from, size_t len)
+{
+    *(volatile uint64_t *)(job.bytes + from + below(len / 8) * 8) = next_random(&dice);
+}
+
+/* A ring's first line names source and destination; 64 more bytes and the lines come after it. */
+static bool is_ring(size_t page)
+{
+    return word_at(page) < (uint32_t)size && word_at(page + 4) < (uint32_t)size && word_at(page) != word_at(page + 4);
+}
+
+static size_t data(void) { return (job.hall + (size_t)size * (9 * 64 + 8 * 4096) + 4095) & ~(size_t)4095; }
+
+static void over_rings(void)
+{
+    size_t page = data() + below((job.size - data()) / 4096) * 4096;
+    const size_t lines = 256 * 64;
+    if (is_ring(page) && word_at(page) == (uint32_t)me && page + 128 + lines <= job.size)
+        scribble(page + 128, lines);
+}
+
+static void over_pipes(void)
+{
+    size_t page = data() + below((job.size - data()) / 4096) * 4096;
+    if (!is_ring(page))
+        *(volatile uint64_t *)(job.bytes + page + 128 * below(4)) = next_random(&dice);
+}
+
+static void over_hall(void) { scribble(job.hall, (size_t)size * 9 * 64); }
+static void over_table(void) { scribble(job.table, job.slot * (size_t)size); }
+static void over_everything(void) { scribble(0, below(2) ? 8192 : job.size); }
+
+static void *scribbling(void *what)
+{
+    void (*over)(void) = *(void (**)(void))what;
+    /* Others notice in their time, or never: so that none waits for ever this task ends. */
+    struct sigevent end_of_it = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    const struct itimerspec life = {.it_value = {1, 500000000}};
+    timer_t timer;
+    CHECK(timer_create(CLOCK_MONOTONIC, &end_of_it, &timer) == 0);
+    CHECK(timer_settime(timer, 0, &life, NULL) == 0);
+    for (double end = rg_time() + 0.2; rg_time() < end;)
+        for (int i = 0; i < 50; i++)
+            over();
+    for (;;)
+        pause();
+}
+
+/* The last task writes over a part of the memory while all are at work, and then dies. */
+static void scribbler(void)
+{
+    static void (*over)(void);
+    prepare();
+    dice = strtoull(args[1], NULL, 10);
+    const char *where = args[0];
+    over = strcmp(where, "rings") == 0   ? over_rings
+           : strcmp(where, "pipes") == 0 ? over_pipes
+           : strcmp(where, "hall") == 0  ? over_hall
+           : strcmp(where, "table") == 0 ? over_table
+                                         : over_everything;
+    int code = RG_OK, round = 0;
+    for (; round < 3; round++)
+        OK(round_of_all(round, true));
+    survey();
+    /* All went well until now, and all know it. */
+    pthread_t thread;
+    if (me == size - 1) {
+        for (int rank = 0; rank < me; rank++)
+            OK(rg_recv(NULL, 0, rank, 1000, RG_WORLD, NULL));
+        CHECK(pthread_create(&thread, NULL, scribbling, &over) == 0);
+    } else {
+        OK(rg_send(NULL, 0, size - 1, 1000, RG_WORLD));
+    }
+    while (code == RG_OK)
+        code = round_of_all(round++, false);
+    report(code);
+    if (me == size - 1)
+        kill(getpid(), SIGKILL);
+}
+
+/* ---- a kernel that refuses the single copy ------------------------------------------------------- */
+
+static void refuse(int with)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)with),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static int error_named(const char *name) { return strcmp(name, "ENOSYS") == 0 ? ENOSYS : EPERM; }
+
+/* Everything that follows, with the single copy refused: a program. */
+static void inside(void)
+{
+    refuse(error_named(args[0]));
+    execv(args[1], args + 1);
+    FAILED("cannot start %s", args[1]);
+}
+
+/* Task 1 looks for a message whose sender does nothing for it: the one case for a single copy. If
+ * that cannot be had, the message comes when its sender goes on. Says which it was. */
+static void away(void)
+{
+    size_t len = 4 << 20;
+    unsigned char *bytes = need(len);
+    const char *when = args[0];
+    bool late = strcmp(when, "late") == 0;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+    if (strcmp(when, "early") == 0)
+        refuse(error_named(args[1]));
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    size = rg_size(RG_WORLD);
+    int pid = (int)getpid(), pids[64];
+    OK(rg_allgather(&pid, sizeof pid, pids, RG_WORLD));
+    char path[400];
+    OK(rg_path(RG_WORLD, 1 - me, path, sizeof path));
+    bool allowed = strstr(path, "no single copy") == NULL;
+    if (late)
+        refuse(error_named(args[1]));
+    rg_request request;
+    for (int round = 0; round < 4; round++) {
+        if (me == 0) {
+            int signal;
+            paint(bytes, len, (uint64_t)round);
+            OK(rg_isend(bytes, len, 1, 0, RG_WORLD, &request));
+            CHECK(sigwait(&set, &signal) == 0);
+            OK(rg_wait(&request, NULL));
+            OK(rg_barrier(RG_WORLD));
+            continue;
+        }
+        memset(bytes, 0, len);
+        OK(rg_probe(0, 0, RG_WORLD, NULL));
+        OK(rg_irecv(bytes, len, 0, 0, RG_WORLD, &request));
+        int done = 0;
+        for (int look = 0; look < 20000 && !done; look++)
+            OK(rg_test(&request, &done, NULL));
+        CHECK(kill(pids[0], SIGUSR1) == 0);
+        if (!done)
+            OK(rg_wait(&request, NULL));
+        CHECK(unpainted(bytes, len, (uint64_t)round) == len);
+        printf("round %d allowed %d pulled %d\n", round, allowed, done);
+        OK(rg_barrier(RG_WORLD));
+    }
+    OK(rg_finalize());
+}
+
+/* A message is still on its way when its sender leaves and uses the memory for something else. */
+static void leaves_early(void)
+{
+    size_t len = 4 << 20;
+    unsigned char *bytes = need(len);
+    rg_request request;
+    if (me == 0) {
+        memset(bytes, 1, len);
+        OK(rg_isend(bytes, len, 1, 0, RG_WORLD, &request));
+        OK(rg_send(bytes, 1, 1, 1, RG_WORLD));
+        OK(rg_finalize());
+        memset(bytes, 2, len);
+        free(bytes);
+        exit(0);
+    }
+    OK(rg_recv(bytes, 1, 0, 1, RG_WORLD, NULL));
+    FAILS(rg_recv(bytes, len, 0, 0, RG_WORLD, NULL), RG_ERR_LEFT, "task 0 ");
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"work", work, false},
+        {"hoard", hoard, false},
+        {"starting", starting, true},
+        {"scribbler", scribbler, false},
+        {"inside", inside, true},
+        {"away", away, true},
+        {"leaves-early", leaves_early, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

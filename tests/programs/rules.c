@@ -1,0 +1,277 @@
+/*
+ * The rules of the hot paths, held by counting.
+ *
+ *     PROGRAM SCENARIO alloc|calls
+ *
+ * A scenario runs one path in batches until a batch has cost no more than the rule allows in every
+ * task. The best batch is what the path costs: what else happens on the machine only adds to it (a
+ * task that finds nobody to answer yields and sleeps, as it should; a message nobody waits for yet
+ * is kept). `calls` counts allocations and system calls, and is for jobs in which every task has a
+ * core; `alloc` counts allocations alone.
+ */
+#include "count.h"
+
+#include <linux/membarrier.h>
+
+enum {
+    ROUNDS = 500,   /* of a batch */
+    SLOW = 100,     /* of a batch where tasks share cores and a round may take milliseconds */
+    BATCHES = 10,   /* counted at least, whatever they cost; four come before that */
+    MOST_CALLS = 5, /* in a batch: one call in a hundred rounds */
+    PATIENCE = 15,  /* seconds until one batch must have kept the rule */
+};
+
+static unsigned char bytes[8192], room[8192];
+static int other;
+
+/* ---- the paths, a round each ------------------------------------------------------------------- */
+
+static void ping(size_t len)
+{
+    if (me == 0)
+        OK(rg_send(bytes, len, other, 1, RG_WORLD));
+    OK(rg_recv(room, len, other, 1, RG_WORLD, NULL));
+    if (me == 1)
+        OK(rg_send(bytes, len, other, 1, RG_WORLD));
+}
+
+static void ping_8(void) { ping(8); }
+static void ping_48(void) { ping(48); }
+static void ping_1024(void) { ping(1024); }
+static void ping_8192(void) { ping(8192); }
+
+static void started(void)
+{
+    rg_request receive, send;
+    OK(rg_irecv(room, 8, other, 1, RG_WORLD, &receive));
+    OK(rg_isend(bytes, 8, other, 1, RG_WORLD, &send));
+    OK(rg_wait(&send, NULL));
+    OK(rg_wait(&receive, NULL));
+}
+
+static void sendrecv(void)
+{
+    OK(rg_sendrecv(bytes, 8, other, 1, room, 8, other, 1, RG_WORLD, NULL));
+}
+
+static void barrier(void) { OK(rg_barrier(RG_WORLD)); }
+
+static void allreduce(void)
+{
+    double in = me, out = 0;
+    OK(rg_allreduce(&in, &out, 1, RG_DOUBLE, RG_SUM, RG_WORLD));
+    CHECK(out == size * (size - 1) / 2);
+}
+
+static void loan(void)
+{
+    void *block;
+    for (int turn = 0; turn < 2; turn++)
+        if (turn == me) {
+            OK(rg_loan(4096, &block));
+            memset(block, turn, 64);
+            OK(rg_loan_send(block, 4096, other, 1, RG_WORLD));
+        } else {
+            OK(rg_loan_recv(&block, other, 1, RG_WORLD, NULL));
+            OK(rg_loan_free(block));
+        }
+}
+
+static void self_message(void)
+{
+    OK(rg_send(bytes, 8, me, 1, RG_WORLD));
+    OK(rg_recv(room, 8, me, 1, RG_WORLD, NULL));
+}
+
+static rg_request never;
+
+static void incomplete(void)
+{
+    int done;
+    OK(rg_test(&never, &done, NULL));
+    CHECK(!done);
+}
+
+/* ---- the rules ---------------------------------------------------------------------------------- */
+
+static int rounds = SLOW;
+
+static struct counts batch_of(void (*round)(void))
+{
+    struct counts before = counts;
+    for (int i = 0; i < rounds; i++)
+        round();
+    return (struct counts){.allocations = counts.allocations - before.allocations,
+                           .calls = counts.calls - before.calls};
+}
+
+static void begin_counting(void)
+{
+    CHECK(arg_count == 1);
+    if (strcmp(args[0], "calls") == 0) {
+        count_calls();
+        rounds = ROUNDS;
+    }
+}
+
+static void cost_nothing(const char *path, void (*round)(void))
+{
+    other = size == 1 ? 0 : me ^ 1;
+    begin_counting();
+    for (int batch = 0; batch < 4; batch++)
+        batch_of(round);
+    struct counts best = {.allocations = -1ul, .calls = -1ul};
+    double end = rg_time() + PATIENCE;
+    for (int batch = 1;; batch++) {
+        struct counts now = batch_of(round);
+        best.allocations = now.allocations < best.allocations ? now.allocations : best.allocations;
+        best.calls = now.calls < best.calls ? now.calls : best.calls;
+        int broken = best.allocations > 0 || best.calls > MOST_CALLS, late = rg_time() > end;
+        /* All go on, or none. */
+        int told[] = {broken || batch < BATCHES, late}, all[2];
+        OK(rg_allreduce(told, all, 2, RG_INT32, RG_MAX, RG_WORLD));
+        if (all[0] && !all[1])
+            continue;
+        if (broken)
+            FAILED("%d rounds of %s make %lu allocations and %lu system calls at best", rounds, path,
+                   best.allocations, best.calls);
+        return;
+    }
+}
+
+/* What no path may do, done on purpose: it is seen. */
+static void allocate_and_call(void)
+{
+    void *volatile block = malloc(8);
+    free(block);
+    CHECK(syscall(SYS_getppid) > 0);
+}
+
+static void broken(void)
+{
+    begin_counting();
+    struct counts seen = batch_of(allocate_and_call);
+    CHECK(seen.allocations == 2ul * (unsigned)rounds);
+    CHECK(seen.calls == (rounds == ROUNDS ? ROUNDS : 0));
+}
+
+#define PATH(name)                        \
+    static void name##_path(void)         \
+    {                                     \
+        cost_nothing(#name, name);        \
+    }
+PATH(ping_8)
+PATH(ping_48)
+PATH(ping_1024)
+PATH(ping_8192)
+PATH(started)
+PATH(sendrecv)
+PATH(barrier)
+PATH(allreduce)
+PATH(loan)
+PATH(self_message)
+
+static void incomplete_path(void)
+{
+    int cancelled;
+    OK(rg_irecv(room, 8, other, 2, RG_WORLD, &never));
+    cost_nothing("rg_test", incomplete);
+    OK(rg_cancel(never, &cancelled));
+    FAILS(rg_wait(&never, NULL), RG_ERR_CANCELLED, "cancelled");
+}
+
+/* No atomic read-modify-write, no full fence, no system call: instruction by instruction. */
+static void held(const char *what, unsigned long messages)
+{
+    if (counts.steps < messages * 50)
+        FAILED("%s: only %lu instructions were seen", what, counts.steps);
+    if (counts.locks > 0)
+        FAILED("%s: %lu locked instructions, fences or system calls in %lu messages", what,
+               counts.locks, messages);
+}
+
+enum { BURST = 5 };
+
+static void send_burst(int to)
+{
+    for (int i = 0; i < BURST; i++)
+        OK(rg_send(bytes, 8, to, 3, RG_WORLD));
+}
+
+static void receive_burst(int from)
+{
+    for (int i = 0; i < BURST; i++)
+        OK(rg_recv(room, 8, from, 3, RG_WORLD, NULL));
+}
+
+static void stepped(void (*burst)(int), int with, const char *what)
+{
+    burst(with); /* what happens at the first message only */
+    start_steps();
+    burst(with);
+    stop_steps();
+    held(what, BURST);
+}
+
+/* Without this call, senders have to run a fence (see the doorbell). */
+static bool has_membarrier(void)
+{
+    long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return commands > 0 && commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
+}
+
+/* Task 1 waits in sigwait and not in Regatta, so task 0 need not wake it. */
+static void locks(void)
+{
+    if (!has_membarrier()) {
+        printf("this kernel has no membarrier, so every message needs a fence\n");
+        return;
+    }
+    sigset_t word;
+    int pid = getpid(), got;
+    sigemptyset(&word);
+    sigaddset(&word, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &word, NULL);
+    if (me == 1) {
+        OK(rg_send(&pid, sizeof pid, 0, 1, RG_WORLD));
+        CHECK(sigwait(&word, &got) == 0);
+        stepped(receive_burst, 0, "rg_recv");
+        OK(rg_recv(room, 0, 0, 4, RG_WORLD, NULL));
+    } else {
+        /* The processor is seen to lock, or nothing below would mean anything. */
+        static int counter;
+        start_steps();
+        __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST);
+        __atomic_exchange_n(&counter, 1, __ATOMIC_SEQ_CST);
+        stop_steps();
+        if (counts.locks != 2)
+            FAILED("of 2 locked instructions %lu were seen", counts.locks);
+        OK(rg_recv(&pid, sizeof pid, 1, 1, RG_WORLD, NULL));
+        stepped(send_burst, 1, "rg_send");
+        CHECK(kill(pid, SIGUSR1) == 0);
+        /* To oneself. */
+        send_burst(0);
+        receive_burst(0);
+        start_steps();
+        send_burst(0);
+        receive_burst(0);
+        stop_steps();
+        held("a message to oneself", 2 * BURST);
+        OK(rg_send(NULL, 0, 1, 4, RG_WORLD));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"ping-8", ping_8_path, false},       {"ping-48", ping_48_path, false},
+        {"ping-1024", ping_1024_path, false}, {"ping-8192", ping_8192_path, false},
+        {"started", started_path, false},     {"sendrecv", sendrecv_path, false},
+        {"barrier", barrier_path, false},     {"allreduce", allreduce_path, false},
+        {"loan", loan_path, false},           {"self", self_message_path, false},
+        {"incomplete", incomplete_path, false}, {"locks", locks, false},
+        {"broken", broken, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

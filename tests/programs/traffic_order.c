@@ -1,0 +1,186 @@
+/*
+ * Order and fairness: messages of one task never overtake each other, whatever their sizes and
+ * layouts, and a receive from anybody does not forget one of many senders.
+ */
+#include "check.h"
+
+enum { TURNS = 12, CYCLES = 25, FLOOD_TAG = 1, STOP_TAG = 2, LAST_TAG = 3 };
+
+/* One turn: small after large, large after small, strided after contiguous, at every path's edge. */
+static const size_t lengths[TURNS] = {8, 300000, 0, 49, 8193, 48, 1 << 20, 8192, 8191, 262144, 262145, 1};
+
+static void send_turn(int turn, int number, rg_request *request)
+{
+    size_t len = lengths[turn];
+    static unsigned char block[2 << 20];
+    OK(rg_wait(request, NULL)); /* of the turn before: the block is ours again */
+    if (turn % 3 == 2 && len % 2 == 0 && len > 0) {
+        /* Every second piece of four bytes, so that it leaves in pieces. */
+        unsigned char *dense = need(len);
+        size_t piece = len % 4 == 0 ? 4 : 2;
+        paint(dense, len, (uint64_t)number);
+        for (size_t at = 0; at < len; at += piece)
+            memcpy(block + 2 * at, dense + at, piece);
+        free(dense);
+        rg_view view = {block, piece, len / piece, 2 * (ptrdiff_t)piece};
+        OK(rg_isendv(&view, 1, 0, 5, RG_WORLD, request));
+        return;
+    }
+    paint(block, len, (uint64_t)number);
+    if (turn % 4 == 1)
+        OK(rg_issend(block, len, 0, 5, RG_WORLD, request));
+    else
+        OK(rg_isend(block, len, 0, 5, RG_WORLD, request));
+}
+
+/* Receives are made before, after, and from anybody: each task's messages come in its order. */
+static void overtaking(void)
+{
+    enum { ALL = TURNS * CYCLES, WINDOW = 5 };
+    if (me != 0) {
+        rg_request request = RG_REQUEST_NULL;
+        for (int i = 0; i < ALL; i++)
+            send_turn(i % TURNS, i, &request);
+        OK(rg_wait(&request, NULL));
+        return;
+    }
+    int *next = calloc((size_t)size, sizeof *next), open = 0, left = ALL * (size - 1), posted = 0;
+    rg_request requests[WINDOW];
+    unsigned char *buffers[WINDOW];
+    for (int i = 0; i < WINDOW; i++)
+        buffers[i] = need(1 << 20);
+    for (int taken = 0; taken < left; taken++) {
+        /* A few ahead, then none for a while, and so on. */
+        while (open < WINDOW && posted < left && (taken / 40 % 2 == 0 || open == 0)) {
+            int slot = posted++ % WINDOW;
+            open++;
+            OK(rg_irecv(buffers[slot], 1 << 20, RG_ANY, 5, RG_WORLD, &requests[slot]));
+        }
+        rg_status status;
+        int slot = taken % WINDOW;
+        OK(rg_wait(&requests[slot], &status));
+        open--;
+        int number = next[status.source]++;
+        size_t len = lengths[number % TURNS];
+        if (status.length != len || unpainted(buffers[slot], len, (uint64_t)number) != len)
+            FAILED("not message %d of task %d: length %zu", number, status.source, status.length);
+    }
+    for (int task = 1; task < size; task++)
+        CHECK(next[task] == ALL);
+    for (int i = 0; i < WINDOW; i++)
+        free(buffers[i]);
+    free(next);
+}
+
+/* All others send without end; every one of them is heard again and again. */
+static void fairness(void)
+{
+    static unsigned char block[4096];
+    int round = 0, found = 0;
+    if (me != 0) {
+        for (; !found; round++) {
+            memcpy(block, &round, sizeof round);
+            OK(rg_send(block, sizeof block, 0, FLOOD_TAG, RG_WORLD));
+            OK(rg_iprobe(0, STOP_TAG, RG_WORLD, &found, NULL));
+        }
+        OK(rg_recv(NULL, 0, 0, STOP_TAG, RG_WORLD, NULL));
+        OK(rg_send(&round, sizeof round, 0, LAST_TAG, RG_WORLD));
+        return;
+    }
+    enum { OFTEN = 100 };
+    int *heard = calloc((size_t)size, sizeof *heard), satisfied = 1, last = 0;
+    rg_status status;
+    long received = 0;
+    for (; satisfied < size; received++) {
+        OK(rg_recv(block, sizeof block, RG_ANY, FLOOD_TAG, RG_WORLD, &status));
+        memcpy(&round, block, sizeof round);
+        CHECK(round == heard[status.source]);
+        satisfied += ++heard[status.source] == OFTEN;
+        if (received > 2000000)
+            FAILED("after %ld messages only %d of %d senders were heard %d times", received,
+                   satisfied - 1, size - 1, OFTEN);
+    }
+    for (int task = 1; task < size; task++)
+        OK(rg_send(NULL, 0, task, STOP_TAG, RG_WORLD));
+    while (last < size - 1) {
+        OK(rg_recv(block, sizeof block, RG_ANY, RG_ANY, RG_WORLD, &status));
+        memcpy(&round, block, sizeof round);
+        CHECK(round == heard[status.source]);
+        heard[status.source]++;
+        last += status.tag == LAST_TAG;
+    }
+    free(heard);
+}
+
+/* One task's messages fill the buffer of a task that waits for another's: that one still comes. */
+static void flooded(void)
+{
+    enum { COUNT = 200 };
+    static unsigned char block[4096];
+    CHECK(size == 3);
+    if (me == 1) {
+        for (int i = 0; i < COUNT; i++)
+            OK(rg_send(block, sizeof block, 0, 1, RG_WORLD));
+    } else if (me == 2) {
+        double until = rg_time() + 0.3; /* late, after task 1 has filled what there is */
+        while (rg_time() < until)
+            ;
+        OK(rg_send(block, 1, 0, 2, RG_WORLD));
+    } else {
+        rg_status status;
+        OK(rg_recv(block, sizeof block, 2, 2, RG_WORLD, &status));
+        CHECK(status.source == 2 && status.length == 1);
+        for (int i = 0; i < COUNT; i++)
+            OK(rg_recv(block, sizeof block, 1, 1, RG_WORLD, NULL));
+    }
+}
+
+/* Strides as odd as they come: overlapping reads, backwards, no blocks, blocks of one byte. */
+static void odd_strides(void)
+{
+    enum { ROOM = 1 << 16 };
+    unsigned char *memory = need(ROOM), *inbox = need(ROOM), *expected = need(ROOM);
+    uint64_t state = 4711;
+    for (int round = 0; round < 1500; round++) {
+        rg_view view;
+        view.block = next_random(&state) % 41;
+        view.count = next_random(&state) % 701;
+        view.stride = (ptrdiff_t)(next_random(&state) % 161) - 80;
+        if (round % 10 == 0)
+            view.stride = 0;
+        view.base = memory + ROOM / 2;
+        if (view.count > 300 && (view.stride > 80 || view.stride < -80))
+            view.count = 300;
+        ptrdiff_t reach = (ptrdiff_t)view.count * view.stride;
+        if (reach > ROOM / 2 - 64 || reach < -ROOM / 2)
+            view.count = 100;
+        size_t len = view.block * view.count;
+        paint(memory, ROOM, (uint64_t)round);
+        for (size_t k = 0; k < view.count; k++)
+            memcpy(expected + k * view.block, (unsigned char *)view.base + (ptrdiff_t)k * view.stride,
+                   view.block);
+        if (me == 0) {
+            OK(rg_sendv(&view, 1, size - 1, 1, RG_WORLD));
+        }
+        if (me == size - 1) {
+            rg_status status;
+            OK(rg_recv(inbox, ROOM, 0, 1, RG_WORLD, &status));
+            CHECK(status.length == len && memcmp(inbox, expected, len) == 0);
+        }
+    }
+    free(memory);
+    free(inbox);
+    free(expected);
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"overtaking", overtaking, false},
+        {"fairness", fairness, false},
+        {"flooded", flooded, false},
+        {"odd-strides", odd_strides, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,238 @@
+/*
+ * Very many and very large: matching must not slow down with the number of receives and messages
+ * that wait, and a message of 1 GiB is one like any other.
+ *
+ * Times are compared within one run: the median of a few attempts with 1 000 and with 100 000, in
+ * turns, per match.
+ */
+#include "check.h"
+
+enum { FEW = 1000, MANY = 100000, ATTEMPTS = 5, GO = 0x7ffffff0, DONE = 0x7ffffff1, MOST_SLOWDOWN = 4 };
+
+static rg_request requests[MANY];
+static uint32_t values[MANY];
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void tell(int tag) { OK(rg_send(NULL, 0, 1 - me, tag, RG_WORLD)); }
+static void hear(int tag) { OK(rg_recv(NULL, 0, 1 - me, tag, RG_WORLD, NULL)); }
+
+/* Receives of n tags are posted; the messages come in the opposite order. Seconds. */
+static double match_posted(int n)
+{
+    if (me == 0) {
+        for (int i = 0; i < n; i++)
+            OK(rg_irecv(&values[i], sizeof *values, 1, i, RG_WORLD, &requests[i]));
+        tell(GO);
+        double start = rg_time();
+        OK(rg_waitall(n, requests, NULL));
+        double took = rg_time() - start;
+        for (int i = 0; i < n; i++)
+            CHECK(values[i] == (uint32_t)i * 3 + 1);
+        tell(DONE);
+        return took;
+    }
+    hear(GO);
+    for (int i = n - 1; i >= 0; i--) {
+        uint32_t value = (uint32_t)i * 3 + 1;
+        OK(rg_send(&value, sizeof value, 0, i, RG_WORLD));
+    }
+    hear(DONE);
+    return 0;
+}
+
+/* n messages wait; they are received in the opposite order. */
+static double match_unexpected(int n)
+{
+    if (me == 1) {
+        for (int i = 0; i < n; i++) {
+            uint32_t value = (uint32_t)i * 3 + 1;
+            OK(rg_send(&value, sizeof value, 0, i, RG_WORLD));
+        }
+        tell(GO);
+        hear(DONE);
+        return 0;
+    }
+    hear(GO);
+    double start = rg_time();
+    for (int i = n - 1; i >= 0; i--)
+        OK(rg_recv(&values[i], sizeof *values, 1, i, RG_WORLD, NULL));
+    double took = rg_time() - start;
+    for (int i = 0; i < n; i++)
+        CHECK(values[i] == (uint32_t)i * 3 + 1);
+    tell(DONE);
+    return took;
+}
+
+/* While n messages wait, n questions are asked and answered. */
+static double ask(int n, bool any)
+{
+    enum { QUESTIONS = 2000 };
+    if (me == 1) {
+        for (int i = 0; i < n; i++)
+            OK(rg_send(&i, sizeof i, 0, 1, RG_WORLD));
+        tell(GO);
+        for (int i = 0; i < QUESTIONS; i++) {
+            hear(3);
+            tell(2);
+        }
+        hear(DONE);
+        return 0;
+    }
+    hear(GO);
+    double start = rg_time();
+    for (int i = 0; i < QUESTIONS; i++) {
+        rg_request answer;
+        OK(rg_irecv(NULL, 0, any ? RG_ANY : 1, 2, RG_WORLD, &answer));
+        tell(3);
+        OK(rg_wait(&answer, NULL));
+    }
+    double took = (rg_time() - start) / QUESTIONS * n;
+    for (int i = 0; i < n; i++) {
+        OK(rg_recv(&values[0], sizeof *values, 1, 1, RG_WORLD, NULL));
+        CHECK(values[0] == (uint32_t)i);
+    }
+    tell(DONE);
+    return took;
+}
+
+static double ask_one(int n) { return ask(n, false); }
+static double ask_any(int n) { return ask(n, true); }
+
+static void compare(double (*match)(int))
+{
+    double few[ATTEMPTS], many[ATTEMPTS];
+    check_patience(35);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        double sum = 0;
+        for (int again = 0; again < 5; again++)
+            sum += match(FEW);
+        few[i] = sum / 5 / FEW;
+        many[i] = match(MANY) / MANY;
+    }
+    qsort(few, ATTEMPTS, sizeof *few, by_size);
+    qsort(many, ATTEMPTS, sizeof *many, by_size);
+    double slow = many[ATTEMPTS / 2], quick = few[ATTEMPTS / 2];
+    if (me == 0)
+        printf("each %.0f ns with %d, %.0f ns with %d\n", quick * 1e9, FEW, slow * 1e9, MANY);
+    CHECK(slow <= MOST_SLOWDOWN * quick);
+}
+
+static void posted(void) { compare(match_posted); }
+static void unexpected(void) { compare(match_unexpected); }
+static void asked(void) { compare(ask_one); }
+static void asked_any(void) { compare(ask_any); }
+
+/* 100 000 synchronous sends under way at once, matched in the opposite order. */
+static void started(void)
+{
+    enum { N = 20000 };
+    check_patience(35);
+    if (me == 0) {
+        for (int i = 0; i < N; i++) {
+            values[i] = (uint32_t)i;
+            OK(rg_issend(&values[i], sizeof *values, 1, i, RG_WORLD, &requests[i]));
+        }
+        tell(GO);
+        OK(rg_waitall(N, requests, NULL));
+    } else {
+        hear(GO);
+        for (int i = N - 1; i >= 0; i--) {
+            uint32_t value;
+            OK(rg_recv(&value, sizeof value, 0, i, RG_WORLD, NULL));
+            CHECK(value == (uint32_t)i);
+        }
+    }
+}
+
+static size_t free_memory(void)
+{
+    char line[200];
+    unsigned long long kib = 0;
+    FILE *info = fopen("/proc/meminfo", "r");
+    CHECK(info != NULL);
+    while (fgets(line, sizeof line, info) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+        ;
+    fclose(info);
+    return (size_t)kib << 10;
+}
+
+/* Words that tell where they stand: painting byte by byte would take longer than the message. */
+static void fill_words(uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        words[i] = i * 0x9e3779b97f4a7c15u;
+}
+static void check_words(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (words[i] != i * 0x9e3779b97f4a7c15u)
+            FAILED("wrong from byte %zu on", i * 8);
+}
+
+static void huge(void)
+{
+    const size_t len = (size_t)1 << 30;
+    int skip = me == 0 && free_memory() < (size_t)4 << 30;
+    OK(rg_broadcast(&skip, sizeof skip, 0, RG_WORLD));
+    if (skip) {
+        if (me == 0)
+            printf("SKIPPED: a message of 1 GiB, because less than 4 GiB of memory are free\n");
+        return;
+    }
+    check_patience(60);
+    rg_status status;
+    uint64_t *bytes = need(len);
+    if (me == size - 1) {
+        fill_words(bytes, len / 8);
+        OK(rg_send(bytes, len, 0, 1, RG_WORLD));
+    }
+    if (size > 1 && me == 0) {
+        OK(rg_recv(bytes, len, 1, 1, RG_WORLD, &status));
+        CHECK(status.length == len);
+        check_words(bytes, len / 8);
+    }
+    free(bytes);
+}
+
+/* To oneself there must be a receive: the buffer does not hold so much. */
+static void huge_to_oneself(void)
+{
+    const size_t len = (size_t)1 << 30;
+    if (free_memory() < (size_t)4 << 30) {
+        printf("SKIPPED: a message of 1 GiB to oneself, because less than 4 GiB of memory are free\n");
+        return;
+    }
+    check_patience(60);
+    rg_status status;
+    rg_request request;
+    uint64_t *bytes = need(len), *copy = need(len);
+    fill_words(bytes, len / 8);
+    OK(rg_irecv(copy, len, me, 1, RG_WORLD, &request));
+    OK(rg_send(bytes, len, me, 1, RG_WORLD));
+    OK(rg_wait(&request, &status));
+    CHECK(status.length == len && status.source == me);
+    check_words(copy, len / 8);
+    FAILS(rg_send(bytes, len, me, 1, RG_WORLD), RG_ERR_CYCLE, "circle");
+    free(bytes);
+    free(copy);
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"posted", posted, false},
+        {"unexpected", unexpected, false},
+        {"asked", asked, false},
+        {"asked-any", asked_any, false},
+        {"started", started, false},
+        {"huge", huge, false},
+        {"huge-to-oneself", huge_to_oneself, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

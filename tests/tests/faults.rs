@@ -1,0 +1,244 @@
+//! What surrounds a job goes wrong (`programs/faults.c`): errors with sentences, and nothing worse.
+
+use std::path::{Path, PathBuf};
+
+use regatta_tests::{Ended, Job, command};
+
+/// No task was ended by a fault of its own.
+fn no_crash(ended: Ended) -> Ended {
+    for signal in [4, 6, 7, 8, 11] {
+        let words = format!("signal {signal}");
+        assert!(!ended.text.contains(&words), "{}", ended.story());
+    }
+    ended.sound()
+}
+
+/// One task of four writes nonsense and dies. How many of the others read it as such.
+fn scribbled(part: &str, seed: u32, on_failure: &str) -> usize {
+    let ended = Job::new(4, "faults", &["scribbler", part, &seed.to_string()])
+        .option(&format!("--on-failure={on_failure}"))
+        .option("--grace=1")
+        .run();
+    let ended = no_crash(ended).ended_with(128 + 9);
+    let got = |code: &str| {
+        let said = ended.text.lines().filter(|line| line.starts_with("got "));
+        said.filter(|line| line.split(' ').nth(2) == Some(code))
+            .count()
+    };
+    let survivors = ended.text.matches("got ").count();
+    // What cannot be told from a slow neighbour ends with the job at the latest.
+    let all = on_failure == "continue";
+    assert!(!all || survivors >= 3, "{}", ended.story());
+    got("-13")
+}
+
+fn scribbled_and_noticed(part: &str) {
+    let noticed: usize = (1..=3).map(|seed| scribbled(part, seed, "continue")).sum();
+    assert!(noticed > 0, "nobody has noticed anything");
+}
+
+#[test]
+fn scribbles_over_rings() {
+    scribbled_and_noticed("rings");
+}
+
+#[test]
+fn scribbles_over_pipes() {
+    scribbled_and_noticed("pipes");
+}
+
+#[test]
+fn scribbles_over_the_hall() {
+    scribbled_and_noticed("hall");
+}
+
+#[test]
+fn scribbles_over_the_table_of_tasks() {
+    for seed in 1..=3 {
+        scribbled("table", seed, "stop");
+    }
+}
+
+#[test]
+fn scribbles_over_everything() {
+    for seed in 1..=3 {
+        scribbled("everything", seed, "stop");
+    }
+}
+
+#[test]
+fn a_sender_that_leaves_before_its_message_is_through() {
+    Job::new(2, "faults", &["leaves-early"]).run().passed();
+}
+
+// ---- memory ----
+
+#[test]
+fn a_full_dev_shm_is_nobodys_business() {
+    let mount = "mount -t tmpfs -o size=4k none /dev/shm && \
+                 { cat /dev/zero >/dev/shm/full 2>/dev/null || :; }";
+    let allowed = std::process::Command::new("unshare")
+        .args(["-rm", "sh", "-c", mount])
+        .status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        println!("not checked: mounts of one's own are not allowed here");
+        return;
+    }
+    Job::new(3, "faults", &["work"])
+        .after(mount)
+        .around(&["unshare", "-rm"])
+        .run()
+        .passed();
+}
+
+/// A control group of the memory controller, gone when dropped.
+struct Limited(PathBuf);
+
+impl Limited {
+    fn new(bytes: usize) -> Option<Limited> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let new = own.lines().find_map(|line| line.strip_prefix("0::/"));
+        let old = own.lines().find_map(|line| line.split_once(":memory:/"));
+        let candidates = [
+            new.map(|path| (Path::new("/sys/fs/cgroup").join(path), "memory.max")),
+            old.map(|(_, path)| {
+                let root = Path::new("/sys/fs/cgroup/memory");
+                (root.join(path), "memory.limit_in_bytes")
+            }),
+        ];
+        candidates
+            .into_iter()
+            .flatten()
+            .find_map(|(parent, limit)| {
+                let path = parent.join(format!("regatta-test-{}", std::process::id()));
+                std::fs::create_dir(&path).ok()?;
+                let group = Limited(path);
+                // Where there is no controller this would make a file of that name.
+                let known = group.0.join(limit).exists();
+                known.then_some(())?;
+                std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+                Some(group)
+            })
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_memory_limit_of_the_control_group() {
+    let Some(group) = Limited::new(48 << 20) else {
+        println!("not checked: no writable memory control group");
+        return;
+    };
+    let enter = format!("echo $$ >'{}/cgroup.procs'", group.0.display());
+    Job::new(3, "faults", &["hoard"])
+        .after(&enter)
+        .run()
+        .passed()
+        .said("the memory limit of this control group leaves");
+}
+
+/// Under a limit on the job and its launcher: all work is done, or somebody says what was missing.
+fn under(limit: &str, words: &str) {
+    let ended = Job::new(3, "faults", &["starting", "may fail"])
+        .after(limit)
+        .run();
+    let ended = no_crash(ended);
+    let done = ended.text.matches("done ").count() == 3;
+    assert!(
+        done || ended.text.contains(words),
+        "{limit}: {}",
+        ended.story()
+    );
+    assert!(done || !words.is_empty(), "{limit}: {}", ended.story());
+}
+
+#[test]
+fn limits_on_address_space() {
+    under("ulimit -v 1000000", "");
+    for kib in [200_000, 100_000, 60_000, 40_000] {
+        under(&format!("ulimit -v {kib}"), "memory");
+    }
+}
+
+#[test]
+fn limits_on_file_size() {
+    for blocks in [100, 400, 3000, 6000] {
+        under(&format!("ulimit -f {blocks}"), "file size limit");
+    }
+}
+
+#[test]
+fn limits_on_open_files() {
+    under("ulimit -n 64", "");
+    for files in [20, 12, 8, 5] {
+        under(&format!("ulimit -n {files}"), "files");
+    }
+}
+
+#[test]
+fn no_locked_memory() {
+    under("ulimit -l 0", "");
+}
+
+// ---- the single copy ----
+
+/// What the receiver says of each message whose sender is away.
+fn away(arguments: &[&str]) -> Vec<String> {
+    let arguments = [&["away"], arguments].concat();
+    let ended = Job::new(2, "faults", &arguments).run().passed();
+    let rounds = ended.text.lines().filter(|line| line.starts_with("round "));
+    let rounds: Vec<String> = rounds.map(str::to_owned).collect();
+    assert_eq!(rounds.len(), 4, "{}", ended.story());
+    rounds
+}
+
+fn all_end_with(rounds: &[String], end: &str) -> bool {
+    rounds.iter().all(|round| round.ends_with(end))
+}
+
+#[test]
+fn a_single_copy_that_is_refused() {
+    for errno in ["EPERM", "ENOSYS"] {
+        let rounds = away(&["early", errno]);
+        assert!(all_end_with(&rounds, "allowed 0 pulled 0"), "{rounds:?}");
+        let work = [
+            "inside",
+            errno,
+            &command().display().to_string(),
+            "run",
+            "-n",
+            "4",
+        ];
+        let program = regatta_tests::program("faults").display().to_string();
+        let work = [&work[..], &[&program, "work"]].concat();
+        Job::alone("faults", &work).run().passed();
+    }
+}
+
+#[test]
+fn a_single_copy_that_is_refused_after_all() {
+    let free = away(&["never"]);
+    if all_end_with(&free, "allowed 0 pulled 0") {
+        println!("not checked: the single copy is refused here from the start");
+        return;
+    }
+    assert!(all_end_with(&free, "allowed 1 pulled 1"), "{free:?}");
+    for errno in ["EPERM", "ENOSYS"] {
+        let rounds = away(&["late", errno]);
+        assert!(all_end_with(&rounds, "allowed 1 pulled 0"), "{rounds:?}");
+    }
+}
+
+#[test]
+fn the_doctor_sees_a_refused_single_copy() {
+    let doctor = command().display().to_string();
+    Job::alone("faults", &["inside", "EPERM", &doctor, "doctor"])
+        .run()
+        .sound()
+        .said("refused between tasks");
+}
