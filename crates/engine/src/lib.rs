@@ -17,7 +17,8 @@
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `meeting` | small blocking collectives through shared memory |
-//! | `schedule`, `collective` | all other collectives, blocking or not |
+//! | `schedule`, `collective` | all other collectives, blocking or not
+//! | `tree` | who tells whom, within a host and between hosts |
 #![forbid(unsafe_code)]
 
 mod arrival;
@@ -36,6 +37,7 @@ mod request;
 mod schedule;
 mod send;
 mod transport;
+mod tree;
 mod withdraw;
 
 pub use collective::{Parts, Reduction};

@@ -85,6 +85,15 @@ pub trait Transport {
     /// Changes whenever the presence of any peer does.
     fn losses(&self) -> u32;
 
+    /// How many hosts the tasks run on.
+    fn hosts(&self) -> u32 {
+        1
+    }
+    /// The number of a peer's host. Peers of one host share memory.
+    fn host(&self, _peer: Peer) -> u32 {
+        0
+    }
+
     /// Longest payload of a frame.
     fn eager_limit(&self) -> usize;
     /// Send a frame whole, or say `false`: no room now.

@@ -70,6 +70,8 @@ struct Shared {
     taken: Vec<Vec<Taken>>,
     /// Peers whose next frame is damage.
     damaged: Vec<(Peer, Peer)>,
+    /// Peers are dealt to so many hosts.
+    hosts: u32,
 }
 
 /// All queues.
@@ -88,7 +90,13 @@ impl Net {
             next_loan: 1,
             taken: vec![Vec::new(); peers as usize],
             damaged: Vec::new(),
+            hosts: 1,
         })))
+    }
+
+    /// Deal the peers to `hosts` hosts. Everything else stays as it is.
+    pub fn spread(&self, hosts: u32) {
+        self.0.borrow_mut().hosts = hosts;
     }
 
     pub fn end(&self, me: Peer) -> End {
@@ -191,6 +199,12 @@ impl Transport for End {
     }
     fn losses(&self) -> u32 {
         self.net.0.borrow().losses
+    }
+    fn hosts(&self) -> u32 {
+        self.net.0.borrow().hosts
+    }
+    fn host(&self, peer: Peer) -> u32 {
+        peer % self.hosts()
     }
     fn eager_limit(&self) -> usize {
         self.net.0.borrow().sizes.eager
