@@ -40,12 +40,12 @@ fn invitations_that_make_no_sense() {
         "",
         "x",
         "1",
-        "1:2",
-        "1:0:0",
-        "1:3:5:2",
-        "1:3:0:2:7",
-        "1:-1:0:1",
-        "1:99:0:2",
+        "2:2",
+        "2:0:0",
+        "2:3:5:2",
+        "2:3:0:2:7:7",
+        "2:-1:0:1",
+        "2:99:0:2",
     ] {
         Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
             .env("REGATTA_JOB", text)
@@ -58,7 +58,7 @@ fn invitations_that_make_no_sense() {
 fn descriptors_that_are_no_job() {
     for file in ["/dev/null", "/dev/zero", "/proc/self/exe", "/"] {
         Job::alone("life", &["refused", LAUNCHER, ""])
-            .env("REGATTA_JOB", "1:7:0:2")
+            .env("REGATTA_JOB", "2:7:0:2")
             .after(&format!("exec 7<{file}"))
             .run()
             .passed();
@@ -67,8 +67,8 @@ fn descriptors_that_are_no_job() {
 
 #[test]
 fn a_launcher_of_another_version() {
-    Job::alone("life", &["refused", VERSION, "version 2 "])
-        .env("REGATTA_JOB", "2:3:0:2")
+    Job::alone("life", &["refused", VERSION, "version 9 "])
+        .env("REGATTA_JOB", "9:3:0:2")
         .run()
         .passed();
 }

@@ -12,6 +12,7 @@ use crate::group::GroupId;
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
+use crate::tree::{self, Hosts, Tree};
 
 /// Where each member's part lies in a buffer: length and offset by rank.
 #[derive(Clone, Debug)]
@@ -84,9 +85,13 @@ impl<T: Transport> Engine<T> {
         Ok((rank, size))
     }
 
-    /// Dissemination: in round `k` tell the member `2^k` on and hear from the one `2^k` back.
+    /// Dissemination: in round `k` tell the member `2^k` on and hear from the one `2^k` back; across hosts their
+    /// leaders do.
     pub fn start_barrier(&mut self, group: GroupId) -> Result<Handle> {
         let (rank, size) = self.shape(group)?;
+        if let Some(hosts) = self.hosts(group, 0)? {
+            return self.start_schedule(group, tree::barrier(&hosts, rank));
+        }
         let mut steps = Steps::default();
         let mut distance = 1;
         while distance < size {
@@ -105,18 +110,8 @@ impl<T: Transport> Engine<T> {
     /// passes one on while it receives the next.
     pub fn start_broadcast(&mut self, group: GroupId, root: u32, buffer: Views) -> Result<Handle> {
         const SEGMENT: usize = 128 << 10;
-        let (rank, size) = self.check_root(group, root)?;
-        let place = (rank + size - root) % size;
-        let real = |place: u32| (place + root) % size;
-        let mut children = vec![];
-        let mut bit = 1;
-        while bit < size && place & bit == 0 {
-            if place + bit < size {
-                children.push(real(place + bit));
-            }
-            bit *= 2;
-        }
-        let parent = (place != 0).then(|| real(place & (place - 1)));
+        let (_, size) = self.check_root(group, root)?;
+        let Tree { parent, children } = self.tree(group, root)?;
         let mut steps = Steps::default();
         // All members cut alike, so by length alone; only those that relay have to wait between
         // segments. Strided memory has no parts: its bytes go through memory that has.
@@ -159,8 +154,8 @@ impl<T: Transport> Engine<T> {
         self.start_schedule(group, steps)
     }
 
-    /// A binomial tree to rank 0 that keeps the operands in rank order; where the root is another
-    /// rank and the operator not commutative, rank 0 passes the result on.
+    /// Up a tree. An operator that is not commutative gets its operands in rank order: by the tree of one host, to rank
+    /// 0, which passes the result on where the root is another.
     pub fn start_reduce(
         &mut self,
         group: GroupId,
@@ -171,45 +166,18 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Handle> {
         let (rank, size) = self.check_root(group, root)?;
         let mut steps = Steps::default();
-        self.reduce_steps(&mut steps, (rank, size), root, input, output, what);
-        self.start_schedule(group, steps)
-    }
-
-    fn reduce_steps(
-        &self,
-        steps: &mut Steps,
-        (rank, size): (u32, u32),
-        root: u32,
-        input: Views,
-        output: Views,
-        what: Reduction,
-    ) {
         let turn = if what.operator.commutative() { root } else { 0 };
-        let place = (rank + size - turn) % size;
-        let real = |place: u32| (place + turn) % size;
-        let bytes = what.bytes();
-        // The partial result of the subtree; at the end of the tree it is the whole one.
         let mine = if rank == root && turn == root {
             output.clone()
         } else {
-            steps.scratch(bytes)
+            steps.scratch(what.bytes())
+        };
+        let tree = match what.operator.commutative() {
+            true => self.tree(group, turn)?,
+            false => Tree::flat(rank, size, 0),
         };
         steps.push(Step::Copy(input, mine.clone()));
-        let mut bit = 1;
-        while bit < size && place & bit == 0 {
-            if place + bit < size {
-                // The child's operands are of higher places: it is `inout`, we come from before.
-                let theirs = steps.scratch(bytes);
-                steps.push(Step::Receive(real(place + bit), theirs.clone()));
-                steps.push(Step::Wait);
-                steps.push(what.combine(mine.clone(), theirs.clone()));
-                steps.push(Step::Copy(theirs, mine.clone()));
-            }
-            bit *= 2;
-        }
-        if place != 0 {
-            steps.push(Step::Send(real(place & (place - 1)), mine.clone()));
-        }
+        combine_up(&mut steps, &tree, &mine, what);
         if turn != root {
             if rank == turn {
                 steps.push(Step::Send(root, mine));
@@ -217,6 +185,7 @@ impl<T: Transport> Engine<T> {
                 steps.push(Step::Receive(turn, output));
             }
         }
+        self.start_schedule(group, steps)
     }
 
     /// Two tasks: exchange and combine; larger and commutative: a ring of partial sums, then a
@@ -249,10 +218,15 @@ impl<T: Transport> Engine<T> {
             });
         } else if what.bytes() >= RING_FROM && what.operator.commutative() && size > 1 {
             ring_allreduce(&mut steps, (rank, size), input, output, what);
+        } else if what.operator.commutative()
+            && let Some(hosts) = self.hosts(group, 0)?
+        {
+            leaders_allreduce(&mut steps, &hosts, rank, input, &output, what);
         } else {
-            self.reduce_steps(&mut steps, (rank, size), 0, input, output.clone(), what);
-            steps.push(Step::Wait);
-            tree_broadcast(&mut steps, (rank, size), output);
+            let tree = Tree::flat(rank, size, 0);
+            steps.push(Step::Copy(input, output.clone()));
+            combine_up(&mut steps, &tree, &output, what);
+            tell_down(&mut steps, &tree, &output);
         }
         self.start_schedule(group, steps)
     }
@@ -387,18 +361,79 @@ impl<T: Transport> Engine<T> {
     }
 }
 
-fn tree_broadcast(steps: &mut Steps, (rank, size): (u32, u32), buffer: Views) {
-    if rank != 0 {
-        steps.push(Step::Receive(rank & (rank - 1), buffer.clone()));
+/// From the children, in the order of their ranks, into `mine`; then to the parent.
+fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Reduction) {
+    let bytes = what.bytes();
+    for &child in &tree.children {
+        // The child's operands are of higher places: it is `inout`, we come from before.
+        let theirs = steps.scratch(bytes);
+        steps.push(Step::Receive(child, theirs.clone()));
+        steps.push(Step::Wait);
+        steps.push(what.combine(mine.clone(), theirs.clone()));
+        steps.push(Step::Copy(theirs, mine.clone()));
+    }
+    if let Some(parent) = tree.parent {
+        steps.push(Step::Send(parent, mine.clone()));
+    }
+}
+
+/// From the parent into `buffer`, and on to the children.
+fn tell_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
+    steps.push(Step::Wait);
+    if let Some(parent) = tree.parent {
+        steps.push(Step::Receive(parent, buffer.clone()));
         steps.push(Step::Wait);
     }
-    let mut bit = 1;
-    while bit < size && rank & bit == 0 {
-        if rank + bit < size {
-            steps.push(Step::Send(rank + bit, buffer.clone()));
+    let children = tree.children.iter().rev();
+    steps.extend(children.map(|&child| Step::Send(child, buffer.clone())));
+}
+
+/// Up to each host's leader; the leaders exchange with each other, in rounds with one at twice the distance each time;
+/// down from each leader. Between two hosts that is one message each way, at the same time.
+fn leaders_allreduce(
+    steps: &mut Steps,
+    hosts: &Hosts,
+    rank: u32,
+    input: Views,
+    output: &Views,
+    what: Reduction,
+) {
+    let within = hosts.within(rank);
+    let (size, place) = (hosts.leaders.len(), hosts.number());
+    steps.push(Step::Copy(input, output.clone()));
+    combine_up(steps, &within, output, what);
+    if within.parent.is_none() {
+        // Of the leaders beyond a power of two each gives its part to one below, and gets the result from it.
+        let paired = 1 << size.ilog2();
+        let extra = size - paired;
+        let bytes = what.bytes();
+        let hear = |steps: &mut Steps, from: usize| {
+            let theirs = steps.scratch(bytes);
+            steps.push(Step::Receive(hosts.leaders[from], theirs.clone()));
+            steps.push(Step::Wait);
+            steps.push(what.combine(theirs, output.clone()));
+        };
+        let tell = |to: usize| Step::Send(hosts.leaders[to], output.clone());
+        if place >= paired {
+            steps.push(tell(place - paired));
+            steps.push(Step::Wait);
+            steps.push(Step::Receive(hosts.leaders[place - paired], output.clone()));
+        } else {
+            if place < extra {
+                hear(steps, place + paired);
+            }
+            let mut bit = 1;
+            while bit < paired {
+                steps.push(tell(place ^ bit));
+                hear(steps, place ^ bit);
+                bit *= 2;
+            }
+            if place < extra {
+                steps.push(tell(place + paired));
+            }
         }
-        bit *= 2;
     }
+    tell_down(steps, &within, output);
 }
 
 /// Bytes that are received while the ones before are combined.

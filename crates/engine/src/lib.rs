@@ -19,7 +19,8 @@
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `shrink` | the survivors of a group agree on who they are |
 //! | `meeting` | small blocking collectives through shared memory |
-//! | `schedule`, `collective` | all other collectives, blocking or not |
+//! | `schedule`, `collective` | all other collectives, blocking or not
+//! | `tree` | who tells whom, within a host and between hosts |
 #![forbid(unsafe_code)]
 
 mod arrival;
@@ -40,6 +41,7 @@ mod send;
 mod sent;
 mod shrink;
 mod transport;
+mod tree;
 mod withdraw;
 
 pub use collective::{Parts, Reduction};

@@ -90,6 +90,15 @@ pub trait Transport {
     /// it is told that this task neither sends nor receives any more.
     fn close(&mut self, peer: Peer);
 
+    /// How many hosts the tasks run on.
+    fn hosts(&self) -> u32 {
+        1
+    }
+    /// The number of a peer's host. Peers of one host share memory.
+    fn host(&self, _peer: Peer) -> u32 {
+        0
+    }
+
     /// Longest payload of a frame.
     fn eager_limit(&self) -> usize;
     /// Send a frame whole, or say `false`: no room now.

@@ -416,9 +416,10 @@ proptest! {
 
     #[test]
     fn all_collectives_bring_what_a_serial_program_would(
-        (tasks, peers, operations) in case(), turns in turns(),
+        (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
     ) {
         let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        crew.net.spread(hosts);
         for (at, starts) in turns {
             crew.turn(at % peers.len(), starts);
         }
@@ -429,10 +430,11 @@ proptest! {
 
     #[test]
     fn a_death_ends_every_collective_that_needs_it(
-        (tasks, peers, operations) in case(), turns in turns(),
+        (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
         victim in any::<usize>(), when in 0usize..120,
     ) {
         let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        crew.net.spread(hosts);
         for (n, (at, starts)) in turns.into_iter().enumerate() {
             if n == when {
                 crew.lose(victim % peers.len(), Presence::Dead);
@@ -447,10 +449,11 @@ proptest! {
 
     #[test]
     fn a_member_that_leaves_too_early_leaves_nobody_waiting(
-        (tasks, peers, operations) in case(), turns in turns(),
+        (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(),
         victim in any::<usize>(), when in 0usize..120,
     ) {
         let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        crew.net.spread(hosts);
         for (n, (at, starts)) in turns.into_iter().enumerate() {
             if n == when {
                 crew.lose(victim % peers.len(), Presence::Left);
@@ -465,9 +468,10 @@ proptest! {
 
     #[test]
     fn a_member_may_leave_once_its_own_part_is_over(
-        (tasks, peers, operations) in case(), turns in turns(), first in any::<usize>(),
+        (tasks, peers, operations) in case(), hosts in 1u32..5, turns in turns(), first in any::<usize>(),
     ) {
         let mut crew = Crew::new(tasks, &peers, Sizes::TINY, &operations);
+        crew.net.spread(hosts);
         // One member hurries: whatever the others do, it leaves when all of its own is complete.
         let first = first % peers.len();
         for (at, starts) in turns {

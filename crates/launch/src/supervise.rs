@@ -199,6 +199,7 @@ impl<'p> Supervisor<'p> {
             fd,
             rank,
             size: self.plan.tasks,
+            listener: None,
         };
         let input = (rank > 0).then(|| self.nothing.as_fd());
         let place = Place {

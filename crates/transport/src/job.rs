@@ -19,7 +19,7 @@ use crate::halls::{Halls, SIZES};
 use crate::meeting;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// More tasks than this on one host are refused.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -89,7 +89,7 @@ impl Geometry {
 
 /// The job's words, at the front of the segment.
 #[repr(C, align(64))]
-struct Header {
+pub(crate) struct Header {
     magic: AtomicU64,
     version: AtomicU32,
     tasks: AtomicU32,
@@ -99,6 +99,12 @@ struct Header {
     bay: AtomicU32,
     pipe: AtomicU32,
     pipes: AtomicU32,
+    /// Which of the job's hosts this is, and how many tasks run on it.
+    pub(crate) here: AtomicU32,
+    pub(crate) tasks_here: AtomicU32,
+    /// What the job's tasks prove to each other between hosts; see `place`.
+    pub(crate) trusted: AtomicU32,
+    pub(crate) key: [AtomicU64; 4],
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,
     /// Heads of the stacks of halls that have been left; see `halls`.
@@ -109,6 +115,16 @@ struct Header {
 
 #[repr(C, align(64))]
 pub(crate) struct Line<T>(pub(crate) T);
+
+/// Where a task is; written before any task of the job starts.
+#[repr(C)]
+pub(crate) struct PlaceWords {
+    pub(crate) host: AtomicU32,
+    /// 0: it has no address.
+    pub(crate) port: AtomicU32,
+    /// As IPv6; IPv4 mapped into it.
+    pub(crate) address: [AtomicU64; 2],
+}
 
 /// What a blocked sender shows.
 #[repr(C)]
@@ -130,6 +146,7 @@ pub(crate) struct Slot {
     value: AtomicU32,
     /// An address whose first byte others may try to read: the probe of the single copy.
     probe: AtomicU64,
+    pub(crate) place: PlaceWords,
     /// Whom the task is blocked sending to; zero: not blocked.
     blocked_on: Line<Blocked>,
     pub(crate) bell: Bell,
@@ -220,6 +237,8 @@ pub struct Invitation {
     pub rank: u32,
     /// Tasks in the job.
     pub size: u32,
+    /// Number of the inherited listening socket, in a job of several hosts.
+    pub listener: Option<i32>,
 }
 
 impl Invitation {
@@ -228,7 +247,11 @@ impl Invitation {
 
     /// Read what [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Result<Invitation, JobError> {
-        let bad = || JobError::Invitation(format!("{text:?} is not of the form v:fd:rank:size"));
+        let bad = || {
+            JobError::Invitation(format!(
+                "{text:?} is not of the form v:fd:rank:size or v:fd:rank:size:listener"
+            ))
+        };
         let mut parts = text.split(':');
         let mut number = || -> Result<u32, JobError> {
             parts
@@ -245,11 +268,24 @@ impl Invitation {
             fd: number()?.try_into().map_err(|_| bad())?,
             rank: number()?,
             size: number()?,
+            listener: None,
+        };
+        let listener = match parts.next() {
+            Some(part) => Some(
+                part.parse::<u32>()
+                    .ok()
+                    .and_then(|n| n.try_into().ok())
+                    .ok_or_else(bad)?,
+            ),
+            None => None,
         };
         if parts.next().is_some() || invitation.rank >= invitation.size {
             return Err(bad());
         }
-        Ok(invitation)
+        Ok(Invitation {
+            listener,
+            ..invitation
+        })
     }
 }
 
@@ -260,8 +296,10 @@ impl fmt::Display for Invitation {
             fd,
             rank,
             size,
+            listener,
         } = self;
-        write!(f, "{version}:{fd}:{rank}:{size}")
+        write!(f, "{version}:{fd}:{rank}:{size}")?;
+        listener.map_or(Ok(()), |listener| write!(f, ":{listener}"))
     }
 }
 
@@ -282,9 +320,14 @@ unsafe impl Send for Job {}
 unsafe impl Sync for Job {}
 
 impl Job {
-    /// Make the segment for `tasks` tasks.
+    /// Make the segment for `tasks` tasks, all on this host.
     pub fn create(tasks: u32) -> Result<Job, JobError> {
-        if tasks == 0 || tasks > MOST_TASKS {
+        Job::create_part(tasks, tasks)
+    }
+
+    /// Make this host's segment of a job of `tasks` tasks, of which `here` run on this host.
+    pub(crate) fn create_part(tasks: u32, here: u32) -> Result<Job, JobError> {
+        if tasks == 0 || tasks > MOST_TASKS || here > tasks {
             return Err(JobError::Tasks(tasks));
         }
         let geometry = Geometry::for_tasks(tasks);
@@ -305,8 +348,9 @@ impl Job {
         set(&header.cores, cores);
         set(
             &header.fenced,
-            (tasks > cores || !Fencing::available()) as u32,
+            (here > cores || !Fencing::available()) as u32,
         );
+        set(&header.tasks_here, here);
         set(&header.lines, geometry.lines);
         set(&header.bay, geometry.bay);
         set(&header.pipe, geometry.pipe);
@@ -526,7 +570,7 @@ impl Job {
         })
     }
 
-    fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         // SAFETY: inside the segment, aligned (see the assertions below), atomics only.
         unsafe { self.header.as_ref() }
     }
@@ -559,26 +603,36 @@ mod tests {
             fd: 17,
             rank: 3,
             size: 4,
+            listener: None,
         };
         assert_eq!(
             Invitation::parse(&invitation.to_string()).unwrap(),
             invitation
         );
+        let listening = Invitation {
+            listener: Some(9),
+            ..invitation
+        };
+        assert_eq!(
+            Invitation::parse(&listening.to_string()).unwrap(),
+            listening
+        );
         for bad in [
             "",
-            "1",
-            "1:2:3",
-            "1:x:0:1",
-            "1:3:4:4",
-            "1:3:0:1:9",
-            "1:-3:0:1",
+            "2",
+            "2:2:3",
+            "2:x:0:1",
+            "2:3:4:4",
+            "2:3:0:1:9:9",
+            "2:3:0:1:x",
+            "2:-3:0:1",
         ] {
             let error = Invitation::parse(bad).unwrap_err().to_string();
             assert!(error.contains("REGATTA_JOB"), "{error}");
         }
         let error = Invitation::parse("99:3:0:1").unwrap_err().to_string();
         assert!(
-            error.contains("version 99") && error.contains("version 1"),
+            error.contains("version 99") && error.contains("version 2"),
             "{error}"
         );
     }
@@ -592,6 +646,7 @@ mod tests {
             fd: 0,
             rank,
             size: 2,
+            listener: None,
         };
         assert_eq!(job.state(1), TaskState::Expected);
         let task = Job::join(fd(), invitation(1)).unwrap();
@@ -620,6 +675,7 @@ mod tests {
             fd: 0,
             rank: 0,
             size: 1,
+            listener: None,
         };
         assert!(matches!(
             Job::join(fd, invitation),

@@ -96,7 +96,7 @@ impl Shm {
             pull: vec![Pull::Unknown; tasks],
             pipes: 0,
             loans: Loans::default(),
-            crowded: job.tasks() > job.cores(),
+            crowded: job.tasks_here() > job.cores(),
             losses: NonNull::from(job.losses_word()),
             _probe: probe,
             job,

@@ -20,6 +20,7 @@ fn shm() -> World<Shm> {
             fd: 0,
             rank,
             size: 2,
+            listener: None,
         };
         Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
     };

@@ -77,6 +77,8 @@ struct Shared {
     fuses: HashMap<Peer, usize>,
     /// Peers whose frames the other one does not want to see.
     closed: Vec<(Peer, Peer)>,
+    /// Peers are dealt to so many hosts.
+    hosts: u32,
 }
 
 impl Shared {
@@ -116,7 +118,13 @@ impl Net {
             damaged: Vec::new(),
             fuses: HashMap::new(),
             closed: Vec::new(),
+            hosts: 1,
         })))
+    }
+
+    /// Deal the peers to `hosts` hosts. Everything else stays as it is.
+    pub fn spread(&self, hosts: u32) {
+        self.0.borrow_mut().hosts = hosts;
     }
 
     pub fn end(&self, me: Peer) -> End {
@@ -241,6 +249,12 @@ impl Transport for End {
         let mut net = self.net.0.borrow_mut();
         net.closed.push((peer, self.me));
         net.damaged.push((self.me, peer));
+    }
+    fn hosts(&self) -> u32 {
+        self.net.0.borrow().hosts
+    }
+    fn host(&self, peer: Peer) -> u32 {
+        peer % self.hosts()
     }
     fn eager_limit(&self) -> usize {
         self.net.0.borrow().sizes.eager

@@ -1,0 +1,131 @@
+//! Where the tasks of a job are, when it runs on several hosts.
+//!
+//! Each host has a segment of its own, with the table of *all* tasks of the job in it: ranks are the same
+//! everywhere, and a host's launcher writes into its table what it hears of tasks on other hosts (who has left, who
+//! has died). Rings and halls are only used between tasks of one host; to the others lead connections to the
+//! addresses that stand in the table before any task starts. The job's key proves to both ends of a connection that
+//! the other belongs to the job; it lives in the segment, which only the job's own processes can open.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::Ordering;
+
+use crate::job::{Job, JobError};
+
+/// What the tasks of one job know and nobody else does.
+pub type Key = [u8; 32];
+
+/// What a host's launcher knows about the job before its tasks start.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// This host's number.
+    pub here: u32,
+    /// The host of each rank.
+    pub host_of: Vec<u32>,
+    /// What tasks prove to each other.
+    pub key: Key,
+    /// The network is trusted: prove, but do not encrypt.
+    pub trusted: bool,
+}
+
+impl Job {
+    /// Make this host's segment of a job that runs on several hosts. Addresses follow with
+    /// [`Job::set_address`], before the tasks start.
+    pub fn create_across(places: &Places) -> Result<Job, JobError> {
+        let tasks = u32::try_from(places.host_of.len()).unwrap_or(u32::MAX);
+        let here = places.host_of.iter().filter(|&&host| host == places.here);
+        let job = Job::create_part(tasks, here.count() as u32)?;
+        let header = job.header();
+        header.here.store(places.here, Ordering::Relaxed);
+        header
+            .trusted
+            .store(places.trusted as u32, Ordering::Relaxed);
+        for (word, bytes) in header.key.iter().zip(places.key.chunks_exact(8)) {
+            let bytes: [u8; 8] = bytes.try_into().unwrap_or_default();
+            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        }
+        for (rank, &host) in places.host_of.iter().enumerate() {
+            let place = &job.slot(rank as u32).place;
+            place.host.store(host, Ordering::Release);
+        }
+        Ok(job)
+    }
+
+    /// Where a task listens.
+    pub fn set_address(&self, rank: u32, address: SocketAddr) {
+        let place = &self.slot(rank).place;
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let bits = ip.to_bits();
+        place.address[0].store((bits >> 64) as u64, Ordering::Relaxed);
+        place.address[1].store(bits as u64, Ordering::Relaxed);
+        place.port.store(address.port() as u32, Ordering::Release);
+    }
+
+    /// Where a task listens; `None` if it does not, or its table holds nonsense.
+    pub fn address(&self, rank: u32) -> Option<SocketAddr> {
+        let place = &self.slot(rank).place;
+        let port = u16::try_from(place.port.load(Ordering::Acquire)).ok()?;
+        let half = |n: usize| place.address[n].load(Ordering::Relaxed) as u128;
+        let ip = Ipv6Addr::from_bits(half(0) << 64 | half(1)).to_canonical();
+        (port != 0).then_some(SocketAddr::new(ip, port))
+    }
+
+    /// The number of a task's host.
+    pub fn host_of(&self, rank: u32) -> u32 {
+        self.slot(rank).place.host.load(Ordering::Relaxed)
+    }
+
+    /// Does a task run on this host, so that there is memory to share with it?
+    pub fn is_here(&self, rank: u32) -> bool {
+        self.host_of(rank) == self.header().here.load(Ordering::Relaxed)
+    }
+
+    /// How many tasks run on this host.
+    pub fn tasks_here(&self) -> u32 {
+        self.header().tasks_here.load(Ordering::Relaxed)
+    }
+
+    /// The job's key, and whether its network is trusted.
+    pub fn key(&self) -> (Key, bool) {
+        let header = self.header();
+        let mut key = Key::default();
+        for (word, bytes) in header.key.iter().zip(key.chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        (key, header.trusted.load(Ordering::Relaxed) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_were_written() {
+        let places = Places {
+            here: 1,
+            host_of: vec![0, 1, 1],
+            key: std::array::from_fn(|n| n as u8),
+            trusted: true,
+        };
+        let job = Job::create_across(&places).unwrap();
+        assert_eq!((job.tasks(), job.tasks_here()), (3, 2));
+        assert!(!job.is_here(0) && job.is_here(1) && job.is_here(2));
+        assert_eq!(job.key(), (places.key, true));
+        assert_eq!(job.address(0), None);
+        for text in ["10.0.0.7:4000", "[fe80::1]:65535"] {
+            let address = text.parse().unwrap();
+            job.set_address(0, address);
+            assert_eq!(job.address(0), Some(address));
+        }
+    }
+
+    #[test]
+    fn on_one_host_everybody_is_here() {
+        let job = Job::create(3).unwrap();
+        assert!((0..3).all(|rank| job.is_here(rank)));
+        assert_eq!(job.tasks_here(), 3);
+    }
+}
