@@ -1,0 +1,275 @@
+//! Who answers: foca's SWIM, with its timers and its verdicts in our hands.
+//!
+//! Foca probes, asks others to probe, suspects, objects and spreads the news. Three things are done here instead of there:
+//!
+//! - Time that this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
+//!   daemon that was stopped finishes its probes as if nothing had been, and does not blame others for its own absence.
+//! - A suspicion that has run out becomes a verdict only while `may_condemn` holds; until then it is held back, and after
+//!   that the suspect has the whole time again.
+//! - A verdict carries its cause, in the number that foca keeps for it (a dead host's incarnation means nothing).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use foca::{Foca, Member, Notification, State, Timer};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use crate::codec::Codec;
+use crate::datagram::HEAD;
+use crate::facts::{Book, encode};
+use crate::host::{Facts, HostId};
+use crate::settings::Settings;
+
+/// The incarnation of a host that said goodbye.
+pub(crate) const LEFT: u16 = u16::MAX;
+/// The incarnation of one whose daemon is gone while its host answers.
+pub(crate) const GONE: u16 = u16::MAX - 1;
+
+/// What foca reports.
+pub(crate) enum Note {
+    Up(HostId),
+    Down(HostId),
+    Replaced { old: HostId, new: HostId },
+    Renewed(HostId),
+}
+
+/// Where foca puts what it wants.
+#[derive(Default)]
+pub(crate) struct Sink {
+    pub sends: Vec<(HostId, Vec<u8>)>,
+    pub notes: Vec<Note>,
+    timers: Vec<(Duration, Timer<HostId>)>,
+}
+
+impl foca::Runtime<HostId> for Sink {
+    fn notify(&mut self, notification: Notification<'_, HostId>) {
+        self.notes.push(match notification {
+            Notification::MemberUp(host) => Note::Up(*host),
+            Notification::MemberDown(host) => Note::Down(*host),
+            Notification::Rename(old, new) => Note::Replaced { old: *old, new: *new },
+            Notification::Rejoin(new) => Note::Renewed(*new),
+            Notification::Active | Notification::Idle | Notification::Defunct => return,
+        });
+    }
+
+    fn send_to(&mut self, to: HostId, data: &[u8]) {
+        self.sends.push((to, data.to_vec()));
+    }
+
+    fn submit_after(&mut self, event: Timer<HostId>, after: Duration) {
+        self.timers.push((after, event));
+    }
+}
+
+/// A timer, in this process's own time; equal ones in the order they were set.
+struct Pending {
+    due: Duration,
+    order: u64,
+    what: Option<Timer<HostId>>,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Pending) -> bool {
+        (self.due, self.order) == (other.due, other.order)
+    }
+}
+
+impl Eq for Pending {}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}
+
+pub(crate) struct Detector {
+    foca: Foca<HostId, Codec, SmallRng, Book>,
+    pub sink: Sink,
+    settings: Settings,
+    timers: BinaryHeap<Reverse<Pending>>,
+    order: u64,
+    /// Time that this process did not run.
+    stopped: Duration,
+    held: Vec<Timer<HostId>>,
+    sized_for: usize,
+    /// A leaver listens to nothing any more, lest it objects to its own death.
+    pub leaving: bool,
+}
+
+impl Detector {
+    pub fn new(own: HostId, settings: &Settings, seed: u64, now: Duration, book: Book) -> Detector {
+        let config = settings.foca(1, settings.datagram - HEAD);
+        let foca = Foca::with_custom_broadcast(own, config, SmallRng::seed_from_u64(seed), Codec, book);
+        let mut detector = Detector {
+            foca,
+            sink: Sink::default(),
+            settings: settings.clone(),
+            timers: BinaryHeap::new(),
+            order: 0,
+            stopped: Duration::ZERO,
+            held: Vec::new(),
+            sized_for: 1,
+            leaving: false,
+        };
+        // Daemons that start together must not all tick together.
+        let first = settings.period().mul_f64((seed % 97) as f64 / 97.0);
+        detector.set(now + first, None);
+        detector
+    }
+
+    pub fn own(&self) -> HostId {
+        *self.foca.identity()
+    }
+
+    /// When the next timer is due, in the caller's time.
+    pub fn deadline(&self) -> Duration {
+        self.timers.peek().map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
+    }
+
+    /// Fires what is due; true if that was a tick too.
+    pub fn fire(&mut self, now: Duration, may_condemn: bool) -> bool {
+        let late = now.saturating_sub(self.deadline());
+        if late > self.settings.stall() {
+            self.stopped += late;
+        }
+        let mut ticked = false;
+        while let Some(Reverse(next)) = self.timers.peek()
+            && next.due + self.stopped <= now
+        {
+            let Some(Reverse(next)) = self.timers.pop() else { break };
+            match next.what {
+                None => ticked = true,
+                Some(_) if self.leaving => {}
+                Some(Timer::ChangeSuspectToDown { member_id, incarnation, .. }) if !self.is_still_suspect(&member_id, incarnation) => {}
+                Some(verdict @ Timer::ChangeSuspectToDown { .. }) if !may_condemn => {
+                    if !self.held.contains(&verdict) {
+                        self.held.push(verdict);
+                    }
+                }
+                Some(timer) => {
+                    // Foca reports timers that are out of order and recovers from them by itself.
+                    let _ = self.foca.handle_timer(timer, &mut self.sink);
+                    self.arm(now);
+                }
+            }
+        }
+        if ticked {
+            self.set(now - self.stopped + self.settings.period(), None);
+            if may_condemn {
+                self.release(now);
+            }
+        }
+        ticked
+    }
+
+    /// Feeds a datagram; what is not for us, or malformed, changes nothing.
+    pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
+        if !self.leaving && !bytes.is_empty() {
+            let _ = self.foca.handle_data(bytes, &mut self.sink);
+            self.arm(now);
+        }
+    }
+
+    /// Calls at another daemon, which answers with some of the hosts it knows.
+    pub fn announce(&mut self, now: Duration, to: HostId) {
+        let _ = self.foca.announce(to, &mut self.sink);
+        self.arm(now);
+    }
+
+    /// Makes known that `host` is dead, and why. Of ourselves: goes on under the next session.
+    pub fn condemn(&mut self, now: Duration, host: HostId, cause: u16) {
+        self.learn(now, [Member::new(host, cause, State::Down)], true);
+    }
+
+    /// Learns that these are hosts, unless it knows better.
+    pub fn introduce(&mut self, now: Duration, hosts: impl IntoIterator<Item = HostId>, tell: bool) {
+        self.learn(now, hosts.into_iter().map(Member::alive), tell);
+    }
+
+    /// Somebody suspects us: objects, to `by` first.
+    pub fn object(&mut self, now: Duration, by: HostId, incarnation: u16) {
+        self.learn(now, [Member::new(self.own(), incarnation, State::Suspect)], true);
+        self.announce(now, by);
+    }
+
+    /// Goes on under another name.
+    pub fn rename(&mut self, now: Duration, own: HostId) {
+        if self.foca.change_identity(own, &mut self.sink).is_ok() {
+            self.sink.notes.push(Note::Renewed(own));
+        }
+        self.arm(now);
+    }
+
+    pub fn tell_facts(&mut self, host: &HostId, facts: &Facts) {
+        let _ = self.foca.add_broadcast(&encode(host, facts));
+    }
+
+    /// All that are alive or suspected.
+    pub fn active(&self) -> impl Iterator<Item = &Member<HostId>> {
+        self.foca.iter_members()
+    }
+
+    pub fn is_alone(&self) -> bool {
+        self.foca.num_members() == 0
+    }
+
+    /// What is known of the daemon at the address of `host`, whichever run of it.
+    pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
+        self.foca.iter_membership_state().find(|member| member.id().same_place(host))
+    }
+
+    /// Whether this host itself would declare `host` dead when its time is up.
+    pub fn accuses(&self, host: &HostId) -> bool {
+        let names = |timer: &Timer<HostId>| matches!(timer, Timer::ChangeSuspectToDown { member_id, .. } if member_id == host);
+        self.held.iter().any(names) || self.timers.iter().any(|Reverse(next)| next.what.as_ref().is_some_and(names))
+    }
+
+    /// Adapts how long news is passed on to the number of hosts.
+    pub fn size_for(&mut self, hosts: usize) {
+        if hosts.abs_diff(self.sized_for) * 8 > self.sized_for {
+            let config = self.settings.foca(hosts, self.settings.datagram - HEAD);
+            if self.foca.set_config(config).is_ok() {
+                self.sized_for = hosts;
+            }
+        }
+    }
+
+    /// Foca (2.0.0) does not condemn a suspect that has objected in time, but sends it word that it is dead all the same, whereupon
+    /// it would give up its name. So such timers do not reach foca.
+    fn is_still_suspect(&self, host: &HostId, incarnation: u16) -> bool {
+        let is = |member: &Member<HostId>| member.id() == host && member.incarnation() == incarnation && member.state() == State::Suspect;
+        self.known_at(host).is_some_and(is)
+    }
+
+    /// Suspects whose verdict was held back get their whole time again.
+    fn release(&mut self, now: Duration) {
+        let due = now - self.stopped + self.settings.suspicion();
+        for verdict in std::mem::take(&mut self.held) {
+            self.set(due, Some(verdict));
+        }
+    }
+
+    fn learn(&mut self, now: Duration, news: impl IntoIterator<Item = Member<HostId>>, tell: bool) {
+        let _ = self.foca.apply_many(news.into_iter(), tell, &mut self.sink);
+        self.arm(now);
+    }
+
+    fn arm(&mut self, now: Duration) {
+        for (after, timer) in std::mem::take(&mut self.sink.timers) {
+            self.set(now.saturating_sub(self.stopped) + after, Some(timer));
+        }
+    }
+
+    fn set(&mut self, due: Duration, what: Option<Timer<HostId>>) {
+        self.order += 1;
+        self.timers.push(Reverse(Pending { due, order: self.order, what }));
+    }
+}
