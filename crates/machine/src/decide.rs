@@ -32,7 +32,7 @@ impl Membership {
             } else if self.ticks.is_multiple_of(2) {
                 self.ask_voters();
             }
-        } else if leader == Some(own) && self.now >= self.voting.not_before && self.has_voters() {
+        } else if leader == Some(own) && self.now >= self.voting.not_before && !self.detector.is_cut_off() && self.has_voters() {
             let change = self.wanted();
             if !change.is_empty() || self.voting.unclear || self.acceptor.in_doubt() {
                 self.propose(change);

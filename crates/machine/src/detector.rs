@@ -27,6 +27,14 @@ pub(crate) const LEFT: u16 = u16::MAX;
 /// The incarnation of one whose daemon is gone while its host answers.
 pub(crate) const GONE: u16 = u16::MAX - 1;
 
+/// Where in foca's bytes the kind of message stands, and kinds that matter outside of foca.
+pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
+const ACK: u8 = 1;
+const FORWARDED_ACK: u8 = 5;
+
+/// In machines of up to so many hosts, counting suspects is soon done.
+const FEW: usize = 4;
+
 /// What foca reports.
 pub(crate) enum Note {
     Up(HostId),
@@ -99,6 +107,9 @@ pub(crate) struct Detector {
     /// Time that this process did not run.
     stopped: Duration,
     held: Vec<Timer<HostId>>,
+    /// For each of the last periods, the newest lowest, whether anybody has answered us.
+    answers: u8,
+    answered: bool,
     sized_for: usize,
     /// A leaver listens to nothing any more, lest it objects to its own death.
     pub leaving: bool,
@@ -116,6 +127,8 @@ impl Detector {
             order: 0,
             stopped: Duration::ZERO,
             held: Vec::new(),
+            answers: u8::MAX,
+            answered: false,
             sized_for: 1,
             leaving: false,
         };
@@ -134,12 +147,17 @@ impl Detector {
         self.timers.peek().map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
     }
 
-    /// Fires what is due; true if that was a tick too.
-    pub fn fire(&mut self, now: Duration, may_condemn: bool) -> bool {
+    /// Notices that this process did not run until now. To be called before anything else is done with an input, since what the
+    /// input leads to belongs to the time after.
+    pub fn notice_stop(&mut self, now: Duration) {
         let late = now.saturating_sub(self.deadline());
         if late > self.settings.stall() {
             self.stopped += late;
         }
+    }
+
+    /// Fires what is due; true if that was a tick too.
+    pub fn fire(&mut self, now: Duration, may_condemn: bool) -> bool {
         let mut ticked = false;
         while let Some(Reverse(next)) = self.timers.peek()
             && next.due + self.stopped <= now
@@ -162,6 +180,7 @@ impl Detector {
             }
         }
         if ticked {
+            self.answers = self.answers << 1 | u8::from(std::mem::take(&mut self.answered));
             self.set(now - self.stopped + self.settings.period(), None);
             if may_condemn {
                 self.release(now);
@@ -173,6 +192,7 @@ impl Detector {
     /// Feeds a datagram; what is not for us, or malformed, changes nothing.
     pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
         if !self.leaving && !bytes.is_empty() {
+            self.answered |= matches!(bytes.get(KIND), Some(&(ACK | FORWARDED_ACK)));
             let _ = self.foca.handle_data(bytes, &mut self.sink);
             self.arm(now);
         }
@@ -194,10 +214,15 @@ impl Detector {
         self.learn(now, hosts.into_iter().map(Member::alive), tell);
     }
 
-    /// Somebody suspects us: objects, to `by` first.
-    pub fn object(&mut self, now: Duration, by: HostId, incarnation: u16) {
+    /// After a change of name foca probes nobody until somebody writes to it, and those it knows may all be dead. To be told
+    /// nothing makes it look.
+    pub fn wake(&mut self, now: Duration) {
+        self.learn(now, [], false);
+    }
+
+    /// Somebody suspects us: what we send from now on says that we are alive.
+    pub fn object(&mut self, now: Duration, incarnation: u16) {
         self.learn(now, [Member::new(self.own(), incarnation, State::Suspect)], true);
-        self.announce(now, by);
     }
 
     /// Goes on under another name.
@@ -215,6 +240,12 @@ impl Detector {
     /// All that are alive or suspected.
     pub fn active(&self) -> impl Iterator<Item = &Member<HostId>> {
         self.foca.iter_members()
+    }
+
+    /// Whether hardly any of the last six probes, each of a host picked at random, was answered: then most of the hosts are
+    /// out of reach. A host cut off from thousands would take minutes to suspect one after the other until it had counted half.
+    pub fn is_cut_off(&self) -> bool {
+        self.foca.num_members() >= FEW && (self.answers & 0x3f).count_ones() <= 1
     }
 
     pub fn is_alone(&self) -> bool {

@@ -18,7 +18,7 @@ pub enum Input<'a> {
     Timer,
     /// Begin a machine, of this host alone.
     Found,
-    /// Join the machine that the daemon at this address belongs to. Repeated until it answers.
+    /// Join the machine that the daemon at this address belongs to. Several can be named; they are called until one answers.
     Join {
         /// Where that daemon listens.
         address: SocketAddr,

@@ -38,7 +38,7 @@ pub struct Membership {
     pub(crate) standing: Standing,
     /// Since when too few answer.
     pub(crate) short_since: Option<Duration>,
-    pub(crate) contact: Option<SocketAddr>,
+    pub(crate) contacts: Vec<SocketAddr>,
     pub(crate) leaving: Option<Duration>,
     pub(crate) departed: bool,
     /// The name under which this host has voted so far.
@@ -82,7 +82,7 @@ impl Membership {
             voting: Voting::default(),
             standing: Standing::Outside,
             short_since: None,
-            contact: None,
+            contacts: Vec::new(),
             leaving: None,
             departed: false,
             voted_as: own,
@@ -107,18 +107,21 @@ impl Membership {
     /// Takes an input in. `now` counts from a start of the caller's choice and never goes back.
     pub fn handle(&mut self, now: Duration, input: Input<'_>) {
         self.now = now;
+        self.detector.notice_stop(now);
         match input {
             Input::Datagram { from, bytes } => self.take_datagram(from, bytes),
             Input::Timer => {
-                let may_condemn = self.roll.contains(&self.own()) && self.view.is_majority(&self.roll);
+                let may_condemn = self.is_in_majority();
                 if self.detector.fire(now, may_condemn) {
                     self.tick();
                 }
             }
             Input::Found => self.found(),
             Input::Join { address } => {
-                self.contact = Some(address);
-                self.describe_itself();
+                if self.contacts.is_empty() {
+                    self.describe_itself();
+                }
+                self.contacts.push(address);
                 self.call(address);
             }
             Input::Leave => self.leave(),
@@ -164,6 +167,11 @@ impl Membership {
         if *host == self.own() { Some(self.facts.clone()) } else { self.book.lock().get(host).cloned() }
     }
 
+    /// Whether this host counts and sees enough of the others. Who does not declares nobody dead and calls for no votes.
+    pub(crate) fn is_in_majority(&self) -> bool {
+        self.roll.contains(&self.own()) && self.view.is_majority(&self.roll) && !self.detector.is_cut_off()
+    }
+
     fn take_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let Ok((head, body)) = datagram::decode(bytes) else { return };
         if head.machine != self.settings.machine {
@@ -175,10 +183,7 @@ impl Membership {
         match body {
             Body::Swim(bytes) => self.detector.datagram(self.now, bytes),
             Body::Bye(host) => self.take_goodbye(host),
-            Body::Accused { by, host, incarnation } if host == self.own() && self.leaving.is_none() => {
-                self.detector.object(self.now, by, incarnation);
-            }
-            Body::Accused { .. } => {}
+            Body::Accused { by, host, incarnation } => self.object(by, host, incarnation),
             Body::Taken(host) if host.succeeds(&self.own()) => {
                 let own = self.own().next(&host);
                 self.rename(own);
@@ -190,6 +195,20 @@ impl Membership {
             Body::Ask(by) => self.send(by, &Body::Facts(self.own(), self.facts.clone())),
             Body::Facts(host, facts) => _ = self.book.lock().put(host, facts),
             Body::Vote { by, epoch, vote } => self.take_vote(by, epoch, vote),
+        }
+    }
+
+    /// Two that know each other by used-up names only would never hear of each other again: foca drops what is addressed to
+    /// an old name, except for a call. So whoever is suspected under an old name of his calls back under the new one.
+    fn object(&mut self, by: HostId, host: HostId, incarnation: u16) {
+        if self.leaving.is_some() {
+            return;
+        }
+        if host == self.own() {
+            self.detector.object(self.now, incarnation);
+        }
+        if host.same_place(&self.own()) {
+            self.detector.announce(self.now, by);
         }
     }
 
@@ -209,6 +228,7 @@ impl Membership {
     fn leave(&mut self) {
         if self.leaving.is_none() {
             self.leaving = Some(self.now);
+            self.standing = Standing::Outside;
             self.detector.leaving = true;
             self.voting.proposal = None;
             self.say_goodbye();

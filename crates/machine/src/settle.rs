@@ -1,13 +1,12 @@
 //! What foca wanted and reported, turned into datagrams and events.
 
 use crate::datagram::Body;
-use crate::detector::{GONE, LEFT, Note};
+use crate::detector::{GONE, KIND, LEFT, Note};
 use crate::event::{Cause, Event};
 use crate::host::HostId;
 use crate::membership::Membership;
 
-/// Where in foca's bytes the kind of message stands, and the kind that tells somebody that he is dead.
-const KIND: usize = 2 * HostId::BYTES + 2;
+/// The kind of foca's message that tells somebody that he is dead.
 const TOLD_DEAD: u8 = 10;
 
 impl Membership {

@@ -21,6 +21,7 @@ impl Membership {
             self.look_whether_departed();
             return;
         }
+        self.detector.wake(self.now);
         self.look_for_suspects();
         self.remind_suspects();
         self.judge_standing();
@@ -65,9 +66,9 @@ impl Membership {
     /// a suspicion does before it counts.
     pub(crate) fn judge_standing(&mut self) {
         let (seen, known) = (self.view.count(&self.roll).0, self.roll.len());
-        let standing = if !self.roll.contains(&self.own()) {
+        let standing = if self.leaving.is_some() || !self.roll.contains(&self.own()) {
             Standing::Outside
-        } else if self.view.is_majority(&self.roll) {
+        } else if self.is_in_majority() {
             self.short_since = None;
             Standing::Majority
         } else {
@@ -113,14 +114,15 @@ impl Membership {
         }
     }
 
-    /// A host that sees nobody calls at those it knew, and at the one it was told to join.
+    /// A host that sees nobody calls at those it knew, and at those it was told to join.
     fn look_for_company(&mut self) {
         let outside = self.roll.epoch() == 0;
         if !(self.detector.is_alone() || outside) || !self.ticks.is_multiple_of(4) {
             return;
         }
-        if let Some(address) = self.contact {
-            self.call(address);
+        if !self.contacts.is_empty() {
+            let which = self.rng.random_range(0..self.contacts.len());
+            self.call(self.contacts[which]);
         }
         let own = self.own();
         let known: Vec<HostId> = self.roll.hosts().filter(|host| !host.same_place(&own)).copied().collect();

@@ -84,7 +84,7 @@ fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
     while world.now < until {
         world.run(seconds(0.1).min(until - world.now));
         let both_ways = (0..4).all(|a| (0..4).all(|b| world.network.cut[a][b] == (a != b)));
-        if both_ways && world.now - world.since_cut > seconds(3.0) && world.hosts.iter().all(|host| !host.is_stopped()) {
+        if both_ways && world.now - world.unsettled_since > seconds(3.5) && world.hosts.iter().all(|host| !host.is_stopped()) {
             let majorities = world.majorities();
             prop_assert!(majorities.len() <= 1, "at {:?} groups {majorities:?} go on", world.now);
         }

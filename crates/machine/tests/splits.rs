@@ -139,3 +139,16 @@ fn a_split_of_the_remaining_half_still_finds_one_majority() {
     world.run(seconds(10.0));
     world.is_whole().unwrap();
 }
+
+#[test]
+fn one_host_cut_off_from_many_soon_knows_it() {
+    let mut world = World::assembled(10, 400);
+    let hosts: Vec<usize> = (0..400).collect();
+    world.run(seconds(1.0));
+    world.split(&[&hosts[..399], &hosts[399..]], true);
+    world.run(seconds(3.0));
+    assert_eq!(world.standing(399), Standing::Minority);
+    assert!((0..399).all(|host| world.standing(host) == Standing::Majority));
+    let blamed = world.log.iter().filter(|(_, host, event)| *host == 399 && matches!(event, Event::Dead(..))).count();
+    assert_eq!(blamed, 0);
+}

@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 use regatta_machine::{Event, Facts, HostId, Input, Membership, Output, Roll, Settings, Standing};
 
 pub mod check;
+pub mod rates;
 
 /// What happens next.
 enum What {
@@ -88,7 +89,8 @@ pub struct World {
     /// All events of all hosts since it was last emptied: when, whose, what.
     pub log: Vec<(Duration, usize, Event)>,
     pub longest: usize,
-    pub since_cut: Duration,
+    /// When the network was last cut or healed, or a stopped process went on.
+    pub unsettled_since: Duration,
     queue: BinaryHeap<Reverse<Next>>,
     order: u64,
     rng: SmallRng,
@@ -118,7 +120,7 @@ impl World {
             hosts: Vec::new(),
             log: Vec::new(),
             longest: 0,
-            since_cut: Duration::ZERO,
+            unsettled_since: Duration::ZERO,
             queue: BinaryHeap::new(),
             order: 0,
             rng: SmallRng::seed_from_u64(seed),
@@ -178,7 +180,7 @@ impl World {
         self.hosts.len() - 1
     }
 
-    /// Starts the daemon of a host that has none: it founds the machine if it is the first, and joins a random living host otherwise.
+    /// Starts the daemon of a host that has none: it founds the machine if it is the first, and joins living hosts otherwise.
     pub fn start(&mut self, host: usize) {
         let others: Vec<usize> = self.living().into_iter().filter(|other| *other != host).collect();
         self.hosts[host].runs += 1;
@@ -190,11 +192,17 @@ impl World {
         self.hosts[host].departed = false;
         self.hosts[host].stopped_until = None;
         self.hosts[host].wake_at = Duration::MAX;
-        match others.is_empty() {
-            true => self.input(host, Input::Found),
-            false => {
-                let address = address(others[self.rng.random_range(0..others.len())]);
-                self.input(host, Input::Join { address });
+        if others.is_empty() {
+            self.input(host, Input::Found);
+        }
+        for _ in 0..others.len().min(3) {
+            let address = address(others[self.rng.random_range(0..others.len())]);
+            self.input(host, Input::Join { address });
+        }
+        if !others.is_empty() && self.hosts.len() < 20 {
+            // A few hosts name each other, so that one left over finds the others whoever has died meanwhile.
+            for other in (0..self.hosts.len()).filter(|other| *other != host) {
+                self.input(host, Input::Join { address: address(other) });
             }
         }
     }
@@ -229,13 +237,13 @@ impl World {
                 *cut = if both_ways { from != to } else { from < to };
             }
         }
-        self.since_cut = self.now;
+        self.unsettled_since = self.now;
     }
 
     pub fn heal(&mut self) {
         self.network.cut = Default::default();
         self.hosts.iter_mut().for_each(|host| host.group = 0);
-        self.since_cut = self.now;
+        self.unsettled_since = self.now;
     }
 
     /// Hosts whose daemon runs and does not mean to leave.
@@ -326,6 +334,7 @@ impl World {
     /// Timers and datagrams are all due at once, in either order.
     fn resume(&mut self, host: usize) {
         self.hosts[host].stopped_until = None;
+        self.unsettled_since = self.now;
         let waiting = std::mem::take(&mut self.hosts[host].waiting);
         if self.rng.random_bool(0.5) {
             self.input(host, Input::Timer);
