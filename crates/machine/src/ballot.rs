@@ -24,7 +24,10 @@ impl Ballot {
     }
 
     pub fn decode(from: &mut Reader<'_>) -> Result<Ballot, Short> {
-        Ok(Ballot { round: from.u32()?, by: HostId::decode(from)? })
+        Ok(Ballot {
+            round: from.u32()?,
+            by: HostId::decode(from)?,
+        })
     }
 }
 
@@ -60,7 +63,9 @@ impl Acceptor {
 
     /// The answer to a step of a proposer, if it calls for one.
     pub fn answer(&mut self, vote: &Vote) -> Option<Vote> {
-        let (Vote::Prepare(ballot) | Vote::Accept(ballot, _)) = vote else { return None };
+        let (Vote::Prepare(ballot) | Vote::Accept(ballot, _)) = vote else {
+            return None;
+        };
         if let Some(promised) = self.promised.filter(|promised| promised > ballot) {
             return Some(Vote::Refused(promised));
         }
@@ -86,7 +91,13 @@ pub(crate) struct Proposal {
 impl Proposal {
     /// Proposes `change`; at once if round 0 is ours, after asking for promises otherwise.
     pub fn new(ballot: Ballot, change: Change) -> Proposal {
-        Proposal { ballot, change, found: None, accepting: ballot.round == 0, votes: HashSet::new() }
+        Proposal {
+            ballot,
+            change,
+            found: None,
+            accepting: ballot.round == 0,
+            votes: HashSet::new(),
+        }
     }
 
     /// What to ask those who have not voted yet.

@@ -36,7 +36,9 @@ pub(crate) struct Loading {
 impl Membership {
     /// Somebody is ahead of us. He is asked once, not at each of his datagrams.
     pub(crate) fn ask_what_is_new(&mut self, from: SocketAddr) {
-        let recently = self.asked.is_some_and(|at| self.now.saturating_sub(at) < self.settings.period());
+        let recently = self
+            .asked
+            .is_some_and(|at| self.now.saturating_sub(at) < self.settings.period());
         if !recently && self.loading.is_none() {
             self.asked = Some(self.now);
             self.ask(from, 0);
@@ -64,13 +66,20 @@ impl Membership {
 
     fn tell_changes(&mut self, by: HostId, epoch: u32, missing: usize) {
         let mut room = self.settings.datagram - HEAD - 6;
-        let size = |change: &Change| 2 + HostId::BYTES * (change.removed.len() + change.added.len());
+        let size =
+            |change: &Change| 2 + HostId::BYTES * (change.removed.len() + change.added.len());
         let fits = |change: &&Change| {
             let left = room.checked_sub(size(change));
             room = left.unwrap_or(0);
             left.is_some()
         };
-        let changes = self.history.iter().skip(self.history.len() - missing).take_while(fits).cloned().collect();
+        let changes = self
+            .history
+            .iter()
+            .skip(self.history.len() - missing)
+            .take_while(fits)
+            .cloned()
+            .collect();
         self.send(by, &Body::Changes { epoch, changes });
     }
 
@@ -79,14 +88,30 @@ impl Membership {
         let mut room = self.settings.datagram - PAGE_HEAD;
         let mut hosts = Vec::new();
         for (host, at) in &self.roll.entries()[first..] {
-            let facts = if *host == self.own() { Some(self.facts.clone()) } else { self.book.lock().get(host).cloned() };
-            let size = HostId::BYTES + 5 + facts.as_ref().map_or(0, |facts| 4 + facts.name.len() + facts.architecture.len());
-            let Some(left) = room.checked_sub(size).filter(|_| hosts.len() < 255) else { break };
+            let facts = if *host == self.own() {
+                Some(self.facts.clone())
+            } else {
+                self.book.lock().get(host).cloned()
+            };
+            let size = HostId::BYTES
+                + 5
+                + facts
+                    .as_ref()
+                    .map_or(0, |facts| 4 + facts.name.len() + facts.architecture.len());
+            let Some(left) = room.checked_sub(size).filter(|_| hosts.len() < 255) else {
+                break;
+            };
             room = left;
             hosts.push((*host, *at, facts));
         }
         let (count, total) = (hosts.len(), self.roll.len() as u32);
-        let page = Page { epoch: self.roll.epoch(), next: self.roll.arrivals(), total, first: first as u32, hosts };
+        let page = Page {
+            epoch: self.roll.epoch(),
+            next: self.roll.arrivals(),
+            total,
+            first: first as u32,
+            hosts,
+        };
         self.send(by, &Body::Page(page));
         count.max(1)
     }
@@ -100,22 +125,56 @@ impl Membership {
     }
 
     pub(crate) fn take_page(&mut self, from: SocketAddr, page: Page) {
-        let current = self.loading.as_ref().map_or(self.roll.epoch(), |loading| loading.epoch);
+        let current = self
+            .loading
+            .as_ref()
+            .map_or(self.roll.epoch(), |loading| loading.epoch);
         if page.epoch > current {
             let (epoch, next, total) = (page.epoch, page.next, page.total);
             let (hosts, ahead) = (Vec::new(), BTreeMap::new());
-            self.loading = Some(Loading { from, epoch, next, total, hosts, ahead, since_asked: 0, in_vain: 0 });
+            self.loading = Some(Loading {
+                from,
+                epoch,
+                next,
+                total,
+                hosts,
+                ahead,
+                since_asked: 0,
+                in_vain: 0,
+            });
         }
-        let Some(loading) = self.loading.as_mut().filter(|loading| loading.epoch == page.epoch) else { return };
+        let Some(loading) = self
+            .loading
+            .as_mut()
+            .filter(|loading| loading.epoch == page.epoch)
+        else {
+            return;
+        };
         loading.since_asked += 1;
-        let described: Vec<(HostId, Facts)> =
-            page.hosts.iter().filter_map(|(host, _, facts)| Some((*host, facts.clone()?))).collect();
-        loading.ahead.insert(page.first, page.hosts.into_iter().map(|(host, at, _)| (host, at)).collect());
-        while let Some(hosts) = loading.ahead.remove(&(loading.hosts.len() as u32)).filter(|hosts| !hosts.is_empty()) {
+        let described: Vec<(HostId, Facts)> = page
+            .hosts
+            .iter()
+            .filter_map(|(host, _, facts)| Some((*host, facts.clone()?)))
+            .collect();
+        loading.ahead.insert(
+            page.first,
+            page.hosts
+                .into_iter()
+                .map(|(host, at, _)| (host, at))
+                .collect(),
+        );
+        while let Some(hosts) = loading
+            .ahead
+            .remove(&(loading.hosts.len() as u32))
+            .filter(|hosts| !hosts.is_empty())
+        {
             loading.hosts.extend(hosts);
             loading.in_vain = 0;
         }
-        let (complete, ask) = (loading.hosts.len() as u32 >= loading.total, loading.since_asked >= WINDOW);
+        let (complete, ask) = (
+            loading.hosts.len() as u32 >= loading.total,
+            loading.since_asked >= WINDOW,
+        );
         for (host, facts) in described {
             self.book.lock().put(host, facts);
         }
@@ -137,7 +196,11 @@ impl Membership {
     /// Also once a period, should pages have been lost. Whoever sent them may have died, or gone on to another roll: then
     /// this one is dropped, and the next datagram of anybody leads to a new question.
     pub(crate) fn ask_for_missing_pages(&mut self) {
-        if self.loading.as_ref().is_some_and(|loading| loading.epoch <= self.roll.epoch() || loading.in_vain >= VAIN) {
+        if self
+            .loading
+            .as_ref()
+            .is_some_and(|loading| loading.epoch <= self.roll.epoch() || loading.in_vain >= VAIN)
+        {
             self.loading = None;
         }
         if let Some(loading) = &mut self.loading {

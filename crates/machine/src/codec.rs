@@ -62,10 +62,22 @@ fn encode_message(message: &Message<HostId>, to: &mut Vec<u8>) {
     let (kind, number, host) = match message {
         Message::Ping(number) => (0, *number, None),
         Message::Ack(number) => (1, *number, None),
-        Message::PingReq { target, probe_number } => (2, *probe_number, Some(target)),
-        Message::IndirectPing { origin, probe_number } => (3, *probe_number, Some(origin)),
-        Message::IndirectAck { target, probe_number } => (4, *probe_number, Some(target)),
-        Message::ForwardedAck { origin, probe_number } => (5, *probe_number, Some(origin)),
+        Message::PingReq {
+            target,
+            probe_number,
+        } => (2, *probe_number, Some(target)),
+        Message::IndirectPing {
+            origin,
+            probe_number,
+        } => (3, *probe_number, Some(origin)),
+        Message::IndirectAck {
+            target,
+            probe_number,
+        } => (4, *probe_number, Some(target)),
+        Message::ForwardedAck {
+            origin,
+            probe_number,
+        } => (5, *probe_number, Some(origin)),
         Message::Announce => (6, 0, None),
         Message::Feed => (7, 0, None),
         Message::Gossip => (8, 0, None),
@@ -83,10 +95,22 @@ fn decode_message(from: &mut Reader<'_>) -> Result<Message<HostId>, Short> {
     Ok(match kind {
         0 => Message::Ping(probe_number),
         1 => Message::Ack(probe_number),
-        2 => Message::PingReq { target: HostId::decode(from)?, probe_number },
-        3 => Message::IndirectPing { origin: HostId::decode(from)?, probe_number },
-        4 => Message::IndirectAck { target: HostId::decode(from)?, probe_number },
-        5 => Message::ForwardedAck { origin: HostId::decode(from)?, probe_number },
+        2 => Message::PingReq {
+            target: HostId::decode(from)?,
+            probe_number,
+        },
+        3 => Message::IndirectPing {
+            origin: HostId::decode(from)?,
+            probe_number,
+        },
+        4 => Message::IndirectAck {
+            target: HostId::decode(from)?,
+            probe_number,
+        },
+        5 => Message::ForwardedAck {
+            origin: HostId::decode(from)?,
+            probe_number,
+        },
         6 => Message::Announce,
         7 => Message::Feed,
         8 => Message::Gossip,
@@ -105,7 +129,10 @@ fn put(mut buf: impl BufMut, bytes: &[u8]) -> Result<(), Short> {
 }
 
 /// Foca hands in slices, whose first chunk is all of them.
-fn take<T>(mut buf: impl Buf, read: impl FnOnce(&mut Reader<'_>) -> Result<T, Short>) -> Result<T, Short> {
+fn take<T>(
+    mut buf: impl Buf,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Short>,
+) -> Result<T, Short> {
     let mut reader = Reader(buf.chunk());
     let value = read(&mut reader)?;
     let used = buf.chunk().len() - reader.0.len();

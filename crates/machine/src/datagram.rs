@@ -28,7 +28,13 @@ pub(crate) enum Body<'a> {
     /// The sender leaves. Its daemon stays for a moment, to vote.
     Bye(HostId),
     /// You are suspected at this incarnation: object, to the sender.
-    Accused { by: HostId, host: HostId, incarnation: u16 },
+    Accused {
+        by: HostId,
+        host: HostId,
+        incarnation: u16,
+    },
+    /// Whom the sender suspects, at which incarnations.
+    Suspects(Vec<(HostId, u16)>),
     /// You call yourself by a name that is used up; this is the latest at your address.
     Taken(HostId),
     /// The sender is at `epoch`: tell it what came after; or the pages from `page` on, if that is too much to tell.
@@ -74,12 +80,23 @@ fn encode_body(body: &Body<'_>, to: &mut Vec<u8>) {
             to.extend_from_slice(bytes);
         }
         Body::Bye(host) => host.encode(kind(to, 1)),
-        Body::Accused { by, host, incarnation } => {
+        Body::Accused {
+            by,
+            host,
+            incarnation,
+        } => {
             by.encode(kind(to, 2));
             host.encode(to);
             to.extend_from_slice(&incarnation.to_le_bytes());
         }
         Body::Taken(host) => host.encode(kind(to, 9)),
+        Body::Suspects(suspects) => {
+            kind(to, 10).push(suspects.len() as u8);
+            for (host, incarnation) in suspects {
+                host.encode(to);
+                to.extend_from_slice(&incarnation.to_le_bytes());
+            }
+        }
         Body::Behind { by, epoch, page } => {
             by.encode(kind(to, 3));
             to.extend_from_slice(&epoch.to_le_bytes());
@@ -147,7 +164,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
     if from.array()? != [MARK, VERSION] {
         return Err(Short);
     }
-    let head = Head { machine: from.u32()?, epoch: from.u32()? };
+    let head = Head {
+        machine: from.u32()?,
+        epoch: from.u32()?,
+    };
     let body = match from.u8()? {
         0 => Body::Swim(from.0),
         1 => Body::Bye(HostId::decode(&mut from)?),
@@ -156,17 +176,32 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
             host: HostId::decode(&mut from)?,
             incarnation: from.u16()?,
         },
-        3 => Body::Behind { by: HostId::decode(&mut from)?, epoch: from.u32()?, page: from.u32()? },
+        3 => Body::Behind {
+            by: HostId::decode(&mut from)?,
+            epoch: from.u32()?,
+            page: from.u32()?,
+        },
         4 => {
             let (epoch, count) = (from.u32()?, from.u8()?);
-            let changes = (0..count).map(|_| Change::decode(&mut from)).collect::<Result<_, _>>()?;
+            let changes = (0..count)
+                .map(|_| Change::decode(&mut from))
+                .collect::<Result<_, _>>()?;
             Body::Changes { epoch, changes }
         }
         5 => Body::Page(decode_page(&mut from)?),
         6 => Body::Ask(HostId::decode(&mut from)?),
         7 => Body::Facts(HostId::decode(&mut from)?, Facts::decode(&mut from)?),
-        8 => Body::Vote { by: HostId::decode(&mut from)?, epoch: from.u32()?, vote: decode_vote(&mut from)? },
+        8 => Body::Vote {
+            by: HostId::decode(&mut from)?,
+            epoch: from.u32()?,
+            vote: decode_vote(&mut from)?,
+        },
         9 => Body::Taken(HostId::decode(&mut from)?),
+        10 => {
+            let count = from.u8()?;
+            let suspect = |_| Ok((HostId::decode(&mut from)?, from.u16()?));
+            Body::Suspects((0..count).map(suspect).collect::<Result<_, _>>()?)
+        }
         _ => return Err(Short),
     };
     Ok((head, body))
@@ -175,13 +210,25 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
 fn decode_page(from: &mut Reader<'_>) -> Result<Page, Short> {
     let [epoch, next, total, first] = [from.u32()?, from.u32()?, from.u32()?, from.u32()?];
     let count = from.u8()?;
-    let hosts = (0..count).map(|_| decode_entry(from)).collect::<Result<_, _>>()?;
-    Ok(Page { epoch, next, total, first, hosts })
+    let hosts = (0..count)
+        .map(|_| decode_entry(from))
+        .collect::<Result<_, _>>()?;
+    Ok(Page {
+        epoch,
+        next,
+        total,
+        first,
+        hosts,
+    })
 }
 
 fn decode_entry(from: &mut Reader<'_>) -> Result<(HostId, u32, Option<Facts>), Short> {
     let (host, at) = (HostId::decode(from)?, from.u32()?);
-    let facts = if from.u8()? == 0 { None } else { Some(Facts::decode(from)?) };
+    let facts = if from.u8()? == 0 {
+        None
+    } else {
+        Some(Facts::decode(from)?)
+    };
     Ok((host, at, facts))
 }
 
@@ -189,7 +236,10 @@ fn decode_vote(from: &mut Reader<'_>) -> Result<Vote, Short> {
     Ok(match from.u8()? {
         0 => Vote::Prepare(Ballot::decode(from)?),
         1 => Vote::Promise(Ballot::decode(from)?, None),
-        2 => Vote::Promise(Ballot::decode(from)?, Some((Ballot::decode(from)?, Change::decode(from)?))),
+        2 => Vote::Promise(
+            Ballot::decode(from)?,
+            Some((Ballot::decode(from)?, Change::decode(from)?)),
+        ),
         3 => Vote::Accept(Ballot::decode(from)?, Change::decode(from)?),
         4 => Vote::Accepted(Ballot::decode(from)?),
         5 => Vote::Refused(Ballot::decode(from)?),

@@ -32,7 +32,11 @@ impl Membership {
             } else if self.ticks.is_multiple_of(2) {
                 self.ask_voters();
             }
-        } else if leader == Some(own) && self.now >= self.voting.not_before && !self.detector.is_cut_off() && self.has_voters() {
+        } else if leader == Some(own)
+            && self.now >= self.voting.not_before
+            && !self.detector.is_cut_off()
+            && self.has_voters()
+        {
             let change = self.wanted();
             if !change.is_empty() || self.voting.unclear || self.acceptor.in_doubt() {
                 self.propose(change);
@@ -58,17 +62,33 @@ impl Membership {
     /// Those that answer and those that are leaving can vote.
     fn has_voters(&self) -> bool {
         let (count, oldest) = self.view.count(&self.roll);
-        let leaving = self.view.leaving.keys().filter(|host| self.view.away.contains(host)).count();
-        let oldest_leaves = self.roll.oldest().is_some_and(|host| self.view.leaving.contains_key(host));
-        self.view.is_enough(&self.roll, count + leaving, oldest || oldest_leaves)
+        let leaving = self
+            .view
+            .leaving
+            .keys()
+            .filter(|host| self.view.away.contains(host))
+            .count();
+        let oldest_leaves = self
+            .roll
+            .oldest()
+            .is_some_and(|host| self.view.leaving.contains_key(host));
+        self.view
+            .is_enough(&self.roll, count + leaving, oldest || oldest_leaves)
     }
 
     /// The dead out, the new in.
     fn wanted(&self) -> Change {
         let removed: Vec<HostId> = self.view.away.iter().take(Change::MOST).copied().collect();
         let room = Change::MOST - removed.len();
-        let answering = self.view.fresh.iter().filter(|host| !self.view.suspects.contains_key(host));
-        Change { removed, added: answering.take(room).copied().collect() }
+        let answering = self
+            .view
+            .fresh
+            .iter()
+            .filter(|host| !self.view.suspects.contains_key(host));
+        Change {
+            removed,
+            added: answering.take(room).copied().collect(),
+        }
     }
 
     fn propose(&mut self, change: Change) {
@@ -76,7 +96,10 @@ impl Membership {
         if self.voting.round == 0 && self.roll.oldest() != Some(&own) {
             self.voting.round = 1;
         }
-        let ballot = Ballot { round: self.voting.round, by: own };
+        let ballot = Ballot {
+            round: self.voting.round,
+            by: own,
+        };
         self.voting.round += 1;
         self.voting.unclear = false;
         self.voting.begun = self.now;
@@ -86,11 +109,18 @@ impl Membership {
     }
 
     fn ask_voters(&mut self) {
-        let Some(proposal) = &self.voting.proposal else { return };
+        let Some(proposal) = &self.voting.proposal else {
+            return;
+        };
         let (own, question) = (self.own(), proposal.question());
-        let votes = |host: &HostId| !self.view.away.contains(host) || self.view.leaving.contains_key(host);
-        let to: Vec<HostId> =
-            self.roll.hosts().filter(|host| **host != own && votes(host) && !proposal.has_voted(host)).copied().collect();
+        let votes =
+            |host: &HostId| !self.view.away.contains(host) || self.view.leaving.contains_key(host);
+        let to: Vec<HostId> = self
+            .roll
+            .hosts()
+            .filter(|host| **host != own && votes(host) && !proposal.has_voted(host))
+            .copied()
+            .collect();
         for host in to {
             self.send_vote(host, question.clone());
         }
@@ -100,7 +130,10 @@ impl Membership {
     }
 
     pub(crate) fn take_vote(&mut self, by: HostId, epoch: u32, vote: Vote) {
-        if epoch != self.roll.epoch() + 1 || !self.roll.contains(&self.own()) || !self.roll.contains(&by) {
+        if epoch != self.roll.epoch() + 1
+            || !self.roll.contains(&self.own())
+            || !self.roll.contains(&by)
+        {
             return;
         }
         match vote {
@@ -120,7 +153,11 @@ impl Membership {
     fn take_answer(&mut self, by: HostId, answer: Vote) {
         match answer {
             Vote::Refused(higher) => self.give_up(Some(higher)),
-            answer => self.voting.proposal.iter_mut().for_each(|proposal| proposal.count(by, answer.clone())),
+            answer => self
+                .voting
+                .proposal
+                .iter_mut()
+                .for_each(|proposal| proposal.count(by, answer.clone())),
         }
     }
 
@@ -130,7 +167,8 @@ impl Membership {
             let round = higher.map_or(0, |higher| higher.round + 1);
             self.voting.round = self.voting.round.max(round);
             self.voting.unclear = true;
-            self.voting.not_before = self.now + self.settings.period() * self.rng.random_range(1..=4);
+            self.voting.not_before =
+                self.now + self.settings.period() * self.rng.random_range(1..=4);
         }
     }
 
@@ -142,7 +180,9 @@ impl Membership {
                 let oldest = roll.oldest().is_some_and(|host| votes.contains(host));
                 view.is_enough(roll, votes.len(), oldest)
             };
-            let Some(proposal) = &mut self.voting.proposal else { return };
+            let Some(proposal) = &mut self.voting.proposal else {
+                return;
+            };
             let asked = proposal.question();
             if proposal.is_decided(is_quorum) {
                 let change = proposal.change().clone();
@@ -157,11 +197,22 @@ impl Membership {
     }
 
     fn decided(&mut self, change: &Change) {
-        let leavers: Vec<HostId> = change.removed.iter().filter(|host| self.view.leaving.contains_key(host)).copied().collect();
+        let leavers: Vec<HostId> = change
+            .removed
+            .iter()
+            .filter(|host| self.view.leaving.contains_key(host))
+            .copied()
+            .collect();
         let epoch = self.roll.epoch();
         self.advance(change);
         for host in leavers {
-            self.send(host, &Body::Changes { epoch, changes: vec![change.clone()] });
+            self.send(
+                host,
+                &Body::Changes {
+                    epoch,
+                    changes: vec![change.clone()],
+                },
+            );
         }
     }
 
@@ -176,8 +227,15 @@ impl Membership {
         self.view.follow(change, &own);
         self.acceptor = Acceptor::default();
         let not_before = self.now + self.settings.pace(self.roll.len());
-        self.voting = Voting { not_before, ..Voting::default() };
-        self.detector.introduce(self.now, change.added.iter().filter(|host| **host != own).copied(), true);
+        self.voting = Voting {
+            not_before,
+            ..Voting::default()
+        };
+        self.detector.introduce(
+            self.now,
+            change.added.iter().filter(|host| **host != own).copied(),
+            true,
+        );
         if self.leaving.is_some() {
             return;
         }
@@ -204,10 +262,15 @@ impl Membership {
         self.voting = Voting::default();
         let active: Vec<HostId> = self.detector.active().map(|member| *member.id()).collect();
         self.view.compare(&self.roll, active.iter(), &own);
-        let unknown: Vec<HostId> = self.view.away.iter().filter(|host| !host.same_place(&own)).copied().collect();
+        let unknown: Vec<HostId> = self
+            .view
+            .away
+            .iter()
+            .filter(|host| !host.same_place(&own))
+            .copied()
+            .collect();
         self.detector.introduce(self.now, unknown, false);
         self.settle();
         self.judge_standing();
     }
 }
-

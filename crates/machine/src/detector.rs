@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use foca::{Foca, Member, Notification, State, Timer};
+use foca::{Foca, Member, State, Timer};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
@@ -20,7 +20,9 @@ use crate::codec::Codec;
 use crate::datagram::HEAD;
 use crate::facts::{Book, encode};
 use crate::host::{Facts, HostId};
+use crate::pending::Pending;
 use crate::settings::Settings;
+use crate::sink::{Note, Sink};
 
 /// The incarnation of a host that said goodbye.
 pub(crate) const LEFT: u16 = u16::MAX;
@@ -35,67 +37,14 @@ const FORWARDED_ACK: u8 = 5;
 /// In machines of up to so many hosts, counting suspects is soon done.
 const FEW: usize = 4;
 
-/// What foca reports.
-pub(crate) enum Note {
-    Up(HostId),
-    Down(HostId),
-    Replaced { old: HostId, new: HostId },
-    Renewed(HostId),
-}
-
-/// Where foca puts what it wants.
-#[derive(Default)]
-pub(crate) struct Sink {
-    pub sends: Vec<(HostId, Vec<u8>)>,
-    pub notes: Vec<Note>,
-    timers: Vec<(Duration, Timer<HostId>)>,
-}
-
-impl foca::Runtime<HostId> for Sink {
-    fn notify(&mut self, notification: Notification<'_, HostId>) {
-        self.notes.push(match notification {
-            Notification::MemberUp(host) => Note::Up(*host),
-            Notification::MemberDown(host) => Note::Down(*host),
-            Notification::Rename(old, new) => Note::Replaced { old: *old, new: *new },
-            Notification::Rejoin(new) => Note::Renewed(*new),
-            Notification::Active | Notification::Idle | Notification::Defunct => return,
-        });
-    }
-
-    fn send_to(&mut self, to: HostId, data: &[u8]) {
-        self.sends.push((to, data.to_vec()));
-    }
-
-    fn submit_after(&mut self, event: Timer<HostId>, after: Duration) {
-        self.timers.push((after, event));
-    }
-}
-
-/// A timer, in this process's own time; equal ones in the order they were set.
-struct Pending {
-    due: Duration,
-    order: u64,
-    what: Option<Timer<HostId>>,
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Pending) -> bool {
-        (self.due, self.order) == (other.due, other.order)
-    }
-}
-
-impl Eq for Pending {}
-
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Pending {
-    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
-        (self.due, self.order).cmp(&(other.due, other.order))
-    }
+/// What the rest of this host makes of the suspects, when a suspicion has run out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdicts {
+    /// Too few answer: hold it back.
+    Hold,
+    /// So many are suspected that this looks like a split. Wait a little, to see on which side we are.
+    PutOff,
+    Pass,
 }
 
 pub(crate) struct Detector {
@@ -118,7 +67,8 @@ pub(crate) struct Detector {
 impl Detector {
     pub fn new(own: HostId, settings: &Settings, seed: u64, now: Duration, book: Book) -> Detector {
         let config = settings.foca(1, settings.datagram - HEAD);
-        let foca = Foca::with_custom_broadcast(own, config, SmallRng::seed_from_u64(seed), Codec, book);
+        let foca =
+            Foca::with_custom_broadcast(own, config, SmallRng::seed_from_u64(seed), Codec, book);
         let mut detector = Detector {
             foca,
             sink: Sink::default(),
@@ -144,7 +94,9 @@ impl Detector {
 
     /// When the next timer is due, in the caller's time.
     pub fn deadline(&self) -> Duration {
-        self.timers.peek().map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
+        self.timers
+            .peek()
+            .map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
     }
 
     /// Notices that this process did not run until now. To be called before anything else is done with an input, since what the
@@ -157,20 +109,32 @@ impl Detector {
     }
 
     /// Fires what is due; true if that was a tick too.
-    pub fn fire(&mut self, now: Duration, may_condemn: bool) -> bool {
+    pub fn fire(&mut self, now: Duration, verdicts: Verdicts) -> bool {
         let mut ticked = false;
         while let Some(Reverse(next)) = self.timers.peek()
             && next.due + self.stopped <= now
         {
-            let Some(Reverse(next)) = self.timers.pop() else { break };
+            let Some(Reverse(next)) = self.timers.pop() else {
+                break;
+            };
             match next.what {
                 None => ticked = true,
                 Some(_) if self.leaving => {}
-                Some(Timer::ChangeSuspectToDown { member_id, incarnation, .. }) if !self.is_still_suspect(&member_id, incarnation) => {}
-                Some(verdict @ Timer::ChangeSuspectToDown { .. }) if !may_condemn => {
+                Some(Timer::ChangeSuspectToDown {
+                    member_id,
+                    incarnation,
+                    ..
+                }) if !self.is_still_suspect(&member_id, incarnation) => {}
+                Some(verdict @ Timer::ChangeSuspectToDown { .. }) if verdicts == Verdicts::Hold => {
                     if !self.held.contains(&verdict) {
                         self.held.push(verdict);
                     }
+                }
+                Some(verdict @ Timer::ChangeSuspectToDown { .. })
+                    if verdicts == Verdicts::PutOff && !next.put_off =>
+                {
+                    let due = next.due + self.settings.suspicion() / 2;
+                    self.push(due, Some(verdict), true);
                 }
                 Some(timer) => {
                     // Foca reports timers that are out of order and recovers from them by itself.
@@ -182,7 +146,7 @@ impl Detector {
         if ticked {
             self.answers = self.answers << 1 | u8::from(std::mem::take(&mut self.answered));
             self.set(now - self.stopped + self.settings.period(), None);
-            if may_condemn {
+            if verdicts != Verdicts::Hold {
                 self.release(now);
             }
         }
@@ -210,7 +174,12 @@ impl Detector {
     }
 
     /// Learns that these are hosts, unless it knows better.
-    pub fn introduce(&mut self, now: Duration, hosts: impl IntoIterator<Item = HostId>, tell: bool) {
+    pub fn introduce(
+        &mut self,
+        now: Duration,
+        hosts: impl IntoIterator<Item = HostId>,
+        tell: bool,
+    ) {
         self.learn(now, hosts.into_iter().map(Member::alive), tell);
     }
 
@@ -222,7 +191,11 @@ impl Detector {
 
     /// Somebody suspects us: what we send from now on says that we are alive.
     pub fn object(&mut self, now: Duration, incarnation: u16) {
-        self.learn(now, [Member::new(self.own(), incarnation, State::Suspect)], true);
+        self.learn(
+            now,
+            [Member::new(self.own(), incarnation, State::Suspect)],
+            true,
+        );
     }
 
     /// Goes on under another name.
@@ -235,6 +208,17 @@ impl Detector {
 
     pub fn tell_facts(&mut self, host: &HostId, facts: &Facts) {
         let _ = self.foca.add_broadcast(&encode(host, facts));
+    }
+
+    /// Takes over the suspicions of another.
+    pub fn suspect(&mut self, now: Duration, hosts: impl IntoIterator<Item = (HostId, u16)>) {
+        self.learn(
+            now,
+            hosts
+                .into_iter()
+                .map(|(host, at)| Member::new(host, at, State::Suspect)),
+            true,
+        );
     }
 
     /// All that are alive or suspected.
@@ -254,13 +238,19 @@ impl Detector {
 
     /// What is known of the daemon at the address of `host`, whichever run of it.
     pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
-        self.foca.iter_membership_state().find(|member| member.id().same_place(host))
+        self.foca
+            .iter_membership_state()
+            .find(|member| member.id().same_place(host))
     }
 
     /// Whether this host itself would declare `host` dead when its time is up.
     pub fn accuses(&self, host: &HostId) -> bool {
         let names = |timer: &Timer<HostId>| matches!(timer, Timer::ChangeSuspectToDown { member_id, .. } if member_id == host);
-        self.held.iter().any(names) || self.timers.iter().any(|Reverse(next)| next.what.as_ref().is_some_and(names))
+        self.held.iter().any(names)
+            || self
+                .timers
+                .iter()
+                .any(|Reverse(next)| next.what.as_ref().is_some_and(names))
     }
 
     /// Adapts how long news is passed on to the number of hosts.
@@ -276,7 +266,11 @@ impl Detector {
     /// Foca (2.0.0) does not condemn a suspect that has objected in time, but sends it word that it is dead all the same, whereupon
     /// it would give up its name. So such timers do not reach foca.
     fn is_still_suspect(&self, host: &HostId, incarnation: u16) -> bool {
-        let is = |member: &Member<HostId>| member.id() == host && member.incarnation() == incarnation && member.state() == State::Suspect;
+        let is = |member: &Member<HostId>| {
+            member.id() == host
+                && member.incarnation() == incarnation
+                && member.state() == State::Suspect
+        };
         self.known_at(host).is_some_and(is)
     }
 
@@ -300,7 +294,16 @@ impl Detector {
     }
 
     fn set(&mut self, due: Duration, what: Option<Timer<HostId>>) {
+        self.push(due, what, false);
+    }
+
+    fn push(&mut self, due: Duration, what: Option<Timer<HostId>>, put_off: bool) {
         self.order += 1;
-        self.timers.push(Reverse(Pending { due, order: self.order, what }));
+        self.timers.push(Reverse(Pending {
+            due,
+            order: self.order,
+            what,
+            put_off,
+        }));
     }
 }

@@ -30,7 +30,12 @@ impl HostId {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        HostId { ip: ip.octets(), port: address.port(), nonce, session }
+        HostId {
+            ip: ip.octets(),
+            port: address.port(),
+            nonce,
+            session,
+        }
     }
 
     /// Where its daemon listens.
@@ -57,7 +62,10 @@ impl HostId {
 
     /// The name under which a living daemon goes on after `taken` was used up: the session after it.
     pub(crate) fn next(&self, taken: &HostId) -> HostId {
-        HostId { session: self.session.max(taken.session).saturating_add(1), ..*self }
+        HostId {
+            session: self.session.max(taken.session).saturating_add(1),
+            ..*self
+        }
     }
 
     fn place(&self) -> ([u8; 16], u16) {
@@ -76,7 +84,12 @@ impl HostId {
     }
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<HostId, Short> {
-        Ok(HostId { ip: from.array()?, port: from.u16()?, nonce: from.u16()?, session: from.u32()? })
+        Ok(HostId {
+            ip: from.array()?,
+            port: from.u16()?,
+            nonce: from.u16()?,
+            session: from.u32()?,
+        })
     }
 }
 
@@ -135,6 +148,10 @@ impl Facts {
             }
             String::from_utf8(from.slice(length)?.to_vec()).map_err(|_| Short)
         };
-        Ok(Facts { name: text()?, architecture: text()?, cores })
+        Ok(Facts {
+            name: text()?,
+            architecture: text()?,
+            cores,
+        })
     }
 }

@@ -11,13 +11,16 @@ use rand::rngs::SmallRng;
 use crate::ballot::{Acceptor, Proposal};
 use crate::catchup::Loading;
 use crate::datagram::{self, Body, Head};
-use crate::detector::{Detector, GONE, LEFT};
+use crate::detector::{Detector, GONE, LEFT, Verdicts};
 use crate::event::{Event, Input, Output, Standing};
 use crate::facts::Book;
 use crate::host::{Facts, HostId};
 use crate::roll::{Change, Roll};
 use crate::settings::Settings;
 use crate::view::View;
+
+/// From so many suspects on, it may be more than single deaths.
+pub(crate) const MANY: usize = 8;
 
 /// One host's part in keeping a machine together. See the crate's documentation for the contract.
 pub struct Membership {
@@ -64,8 +67,14 @@ pub(crate) struct Voting {
 
 impl Membership {
     /// A host that belongs to no machine yet. `seed` drives its random choices; different hosts should have different ones.
-    pub fn new(own: HostId, facts: Facts, settings: Settings, seed: u64, now: Duration) -> Membership {
-        let book = Book::default();
+    pub fn new(
+        own: HostId,
+        facts: Facts,
+        settings: Settings,
+        seed: u64,
+        now: Duration,
+    ) -> Membership {
+        let (book, settings) = (Book::default(), settings.sane());
         Membership {
             detector: Detector::new(own, &settings, seed, now, book.clone()),
             rng: SmallRng::seed_from_u64(!seed),
@@ -93,7 +102,14 @@ impl Membership {
     }
 
     /// One of hosts that all begin with the same roll, so that none has to join.
-    pub fn assembled(own: HostId, facts: Facts, settings: Settings, seed: u64, now: Duration, roll: Arc<Roll>) -> Membership {
+    pub fn assembled(
+        own: HostId,
+        facts: Facts,
+        settings: Settings,
+        seed: u64,
+        now: Duration,
+        roll: Arc<Roll>,
+    ) -> Membership {
         let mut membership = Membership::new(own, facts, settings, seed, now);
         membership.roll = roll.clone();
         let others = roll.hosts().filter(|host| **host != own).copied();
@@ -111,8 +127,8 @@ impl Membership {
         match input {
             Input::Datagram { from, bytes } => self.take_datagram(from, bytes),
             Input::Timer => {
-                let may_condemn = self.is_in_majority();
-                if self.detector.fire(now, may_condemn) {
+                let verdicts = self.verdicts();
+                if self.detector.fire(now, verdicts) {
                     self.tick();
                 }
             }
@@ -125,7 +141,9 @@ impl Membership {
                 self.call(address);
             }
             Input::Leave => self.leave(),
-            Input::DaemonGone { host } if host != self.own() => self.detector.condemn(now, host, GONE),
+            Input::DaemonGone { host } if host != self.own() => {
+                self.detector.condemn(now, host, GONE)
+            }
             Input::DaemonGone { .. } => {}
             Input::GoOn => self.go_on(),
         }
@@ -159,21 +177,41 @@ impl Membership {
 
     /// All hosts that are not dead, this one not among them, and whether each is suspected.
     pub fn hosts(&self) -> impl Iterator<Item = (HostId, bool)> {
-        self.detector.active().map(|member| (*member.id(), member.state() == foca::State::Suspect))
+        self.detector
+            .active()
+            .map(|member| (*member.id(), member.state() == foca::State::Suspect))
     }
 
     /// What is known of a host.
     pub fn facts(&self, host: &HostId) -> Option<Facts> {
-        if *host == self.own() { Some(self.facts.clone()) } else { self.book.lock().get(host).cloned() }
+        if *host == self.own() {
+            Some(self.facts.clone())
+        } else {
+            self.book.lock().get(host).cloned()
+        }
     }
 
     /// Whether this host counts and sees enough of the others. Who does not declares nobody dead and calls for no votes.
     pub(crate) fn is_in_majority(&self) -> bool {
-        self.roll.contains(&self.own()) && self.view.is_majority(&self.roll) && !self.detector.is_cut_off()
+        self.roll.contains(&self.own())
+            && self.view.is_majority(&self.roll)
+            && !self.detector.is_cut_off()
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        if !self.is_in_majority() {
+            Verdicts::Hold
+        } else if self.view.suspects.len() > MANY.max(self.roll.len() / 8) {
+            Verdicts::PutOff
+        } else {
+            Verdicts::Pass
+        }
     }
 
     fn take_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
-        let Ok((head, body)) = datagram::decode(bytes) else { return };
+        let Ok((head, body)) = datagram::decode(bytes) else {
+            return;
+        };
         if head.machine != self.settings.machine {
             return;
         }
@@ -183,7 +221,12 @@ impl Membership {
         match body {
             Body::Swim(bytes) => self.detector.datagram(self.now, bytes),
             Body::Bye(host) => self.take_goodbye(host),
-            Body::Accused { by, host, incarnation } => self.object(by, host, incarnation),
+            Body::Accused {
+                by,
+                host,
+                incarnation,
+            } => self.object(by, host, incarnation),
+            Body::Suspects(suspects) => self.take_suspects(suspects),
             Body::Taken(host) if host.succeeds(&self.own()) => {
                 let own = self.own().next(&host);
                 self.rename(own);
@@ -210,6 +253,11 @@ impl Membership {
         if host.same_place(&self.own()) {
             self.detector.announce(self.now, by);
         }
+    }
+
+    fn take_suspects(&mut self, mut suspects: Vec<(HostId, u16)>) {
+        suspects.retain(|(host, _)| self.view.is_active(&self.roll, host));
+        self.detector.suspect(self.now, suspects);
     }
 
     fn found(&mut self) {
@@ -259,8 +307,14 @@ impl Membership {
     }
 
     pub(crate) fn send_to(&mut self, to: SocketAddr, body: &Body<'_>) {
-        let head = Head { machine: self.settings.machine, epoch: self.roll.epoch() };
-        self.output.push_back(Output::Send { to, bytes: datagram::encode(head, body) });
+        let head = Head {
+            machine: self.settings.machine,
+            epoch: self.roll.epoch(),
+        };
+        self.output.push_back(Output::Send {
+            to,
+            bytes: datagram::encode(head, body),
+        });
     }
 
     pub(crate) fn tell(&mut self, event: Event) {

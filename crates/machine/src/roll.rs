@@ -42,7 +42,10 @@ impl Change {
 
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&[self.removed.len() as u8, self.added.len() as u8]);
-        self.removed.iter().chain(&self.added).for_each(|host| host.encode(to));
+        self.removed
+            .iter()
+            .chain(&self.added)
+            .for_each(|host| host.encode(to));
     }
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Change, Short> {
@@ -50,8 +53,15 @@ impl Change {
         if removed + added > Change::MOST {
             return Err(Short);
         }
-        let mut hosts = |count| (0..count).map(|_| HostId::decode(from)).collect::<Result<Vec<_>, _>>();
-        Ok(Change { removed: hosts(removed)?, added: hosts(added)? })
+        let mut hosts = |count| {
+            (0..count)
+                .map(|_| HostId::decode(from))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Change {
+            removed: hosts(removed)?,
+            added: hosts(added)?,
+        })
     }
 }
 
@@ -66,7 +76,12 @@ impl Roll {
     pub(crate) fn adopted(epoch: u32, next: u32, mut hosts: Vec<(HostId, u32)>) -> Roll {
         hosts.sort_unstable();
         hosts.dedup_by_key(|(host, _)| *host);
-        let mut roll = Roll { epoch, hosts, next, oldest: Vec::new() };
+        let mut roll = Roll {
+            epoch,
+            hosts,
+            next,
+            oldest: Vec::new(),
+        };
         roll.find_oldest();
         roll
     }
@@ -112,7 +127,13 @@ impl Roll {
     /// The longest-serving host for which `here` holds.
     pub(crate) fn eldest(&self, here: impl Fn(&HostId) -> bool) -> Option<HostId> {
         let found = self.oldest.iter().find(|host| here(host)).copied();
-        found.or_else(|| self.hosts.iter().filter(|(host, _)| here(host)).min_by_key(|(_, at)| *at).map(|(host, _)| *host))
+        found.or_else(|| {
+            self.hosts
+                .iter()
+                .filter(|(host, _)| here(host))
+                .min_by_key(|(_, at)| *at)
+                .map(|(host, _)| *host)
+        })
     }
 
     /// Whether `count` of these hosts are enough to go on: more than half, or just half with the oldest among them.
@@ -144,7 +165,8 @@ impl Roll {
     }
 
     fn find_oldest(&mut self) {
-        let mut order: Vec<(u32, HostId)> = self.hosts.iter().map(|(host, at)| (*at, *host)).collect();
+        let mut order: Vec<(u32, HostId)> =
+            self.hosts.iter().map(|(host, at)| (*at, *host)).collect();
         if order.len() > ELDERS {
             order.select_nth_unstable(ELDERS);
             order.truncate(ELDERS);

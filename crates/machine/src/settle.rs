@@ -1,10 +1,11 @@
 //! What foca wanted and reported, turned into datagrams and events.
 
 use crate::datagram::Body;
-use crate::detector::{GONE, KIND, LEFT, Note};
+use crate::detector::{GONE, KIND, LEFT};
 use crate::event::{Cause, Event};
 use crate::host::HostId;
 use crate::membership::Membership;
+use crate::sink::Note;
 
 /// The kind of foca's message that tells somebody that he is dead.
 const TOLD_DEAD: u8 = 10;
@@ -38,7 +39,10 @@ impl Membership {
         match note {
             Note::Up(host) => self.host_up(host),
             Note::Down(host) => {
-                let cause = self.detector.known_at(&host).map_or(0, foca::Member::incarnation);
+                let cause = self
+                    .detector
+                    .known_at(&host)
+                    .map_or(0, foca::Member::incarnation);
                 self.host_down(host, cause);
             }
             Note::Replaced { old, new } => {
@@ -58,7 +62,8 @@ impl Membership {
 
     fn host_up(&mut self, host: HostId) {
         self.view.come(&self.roll, host);
-        self.undescribed.push_back((host, self.now + self.settings.silence));
+        self.undescribed
+            .push_back((host, self.now + self.settings.silence));
         self.tell(Event::HostUp(host));
     }
 
@@ -92,7 +97,12 @@ impl Membership {
 
     /// A daemon that starts after its host's clock was set back has an older name than its own past. It is told which.
     fn tell_name_is_taken(&mut self, to: HostId) {
-        if let Some(known) = self.detector.known_at(&to).map(|member| *member.id()).filter(|known| known.succeeds(&to)) {
+        if let Some(known) = self
+            .detector
+            .known_at(&to)
+            .map(|member| *member.id())
+            .filter(|known| known.succeeds(&to))
+        {
             self.send(to, &Body::Taken(known));
         }
     }

@@ -6,10 +6,10 @@ use foca::State;
 use rand::RngExt;
 
 use crate::datagram::Body;
-use crate::detector::LEFT;
 use crate::event::{Event, Standing};
 use crate::host::HostId;
-use crate::membership::Membership;
+use crate::membership::{MANY, Membership};
+use crate::roll::Change;
 
 /// All hosts together remind a suspect about so many times in a period.
 const REMINDERS: f64 = 8.0;
@@ -24,6 +24,7 @@ impl Membership {
         self.detector.wake(self.now);
         self.look_for_suspects();
         self.remind_suspects();
+        self.compare_suspects();
         self.judge_standing();
         self.call_for_votes();
         self.ask_for_missing_pages();
@@ -31,15 +32,28 @@ impl Membership {
         self.look_for_company();
         self.detector.size_for(self.roll.len());
         let (now, patience) = (self.now, self.settings.silence * 2);
-        self.view.leaving.retain(|_, since| now.saturating_sub(*since) < patience);
+        self.view
+            .leaving
+            .retain(|_, since| now.saturating_sub(*since) < patience);
     }
 
     /// Foca does not report suspicions; they are read off its list.
     fn look_for_suspects(&mut self) {
-        let suspected = self.detector.active().filter(|member| member.state() == State::Suspect);
-        let suspects: BTreeMap<HostId, u16> = suspected.map(|member| (*member.id(), member.incarnation())).collect();
+        let suspected = self
+            .detector
+            .active()
+            .filter(|member| member.state() == State::Suspect);
+        let suspects: BTreeMap<HostId, u16> = suspected
+            .map(|member| (*member.id(), member.incarnation()))
+            .collect();
         let before = std::mem::replace(&mut self.view.suspects, suspects);
-        let risen: Vec<HostId> = self.view.suspects.keys().filter(|host| !before.contains_key(host)).copied().collect();
+        let risen: Vec<HostId> = self
+            .view
+            .suspects
+            .keys()
+            .filter(|host| !before.contains_key(host))
+            .copied()
+            .collect();
         for host in risen {
             self.tell(Event::Suspected(host));
         }
@@ -54,11 +68,50 @@ impl Membership {
     /// of the others a few, so that a suspect among ten thousand hosts is not flooded.
     fn remind_suspects(&mut self) {
         let share = (REMINDERS / self.roll.len().max(1) as f64).min(1.0);
-        let suspects: Vec<(HostId, u16)> = self.view.suspects.iter().map(|(host, at)| (*host, *at)).collect();
+        let suspects: Vec<(HostId, u16)> = self
+            .view
+            .suspects
+            .iter()
+            .map(|(host, at)| (*host, *at))
+            .collect();
         for (host, incarnation) in suspects {
             if self.rng.random_bool(share) || self.detector.accuses(&host) {
-                self.send(host, &Body::Accused { by: self.own(), host, incarnation });
+                self.send(
+                    host,
+                    &Body::Accused {
+                        by: self.own(),
+                        host,
+                        incarnation,
+                    },
+                );
             }
+        }
+    }
+
+    /// In a split of many, so much news comes up at once, and so much of it goes to the other side, that some is lost for good.
+    /// So hosts that suspect many tell each other whom.
+    fn compare_suspects(&mut self) {
+        let count = self.view.suspects.len();
+        if count <= MANY {
+            return;
+        }
+        let skip = self.rng.random_range(0..count);
+        let some = self
+            .view
+            .suspects
+            .iter()
+            .cycle()
+            .skip(skip)
+            .take(count.min(Change::MOST));
+        let some: Vec<(HostId, u16)> = some.map(|(host, at)| (*host, *at)).collect();
+        let answering: Vec<HostId> = self
+            .hosts()
+            .filter(|(_, suspected)| !suspected)
+            .map(|(host, _)| host)
+            .collect();
+        for _ in 0..3.min(answering.len()) {
+            let to = answering[self.rng.random_range(0..answering.len())];
+            self.send(to, &Body::Suspects(some.clone()));
         }
     }
 
@@ -74,7 +127,11 @@ impl Membership {
         } else {
             let since = *self.short_since.get_or_insert(self.now);
             let lasting = self.now.saturating_sub(since) >= self.settings.suspicion();
-            if lasting { Standing::Minority } else { self.standing }
+            if lasting {
+                Standing::Minority
+            } else {
+                self.standing
+            }
         };
         if standing != self.standing {
             match standing {
@@ -89,7 +146,9 @@ impl Membership {
     /// The others hear it from some of us soon enough; the one who leads hears it first.
     pub(crate) fn say_goodbye(&mut self) {
         let own = self.own();
-        let leader = self.roll.eldest(|host| *host != own && self.view.answers(&self.roll, host));
+        let leader = self
+            .roll
+            .eldest(|host| *host != own && self.view.answers(&self.roll, host));
         let others: Vec<HostId> = self.detector.active().map(|member| *member.id()).collect();
         let mut to: Vec<HostId> = leader.into_iter().collect();
         for _ in 0..3.min(others.len()) {
@@ -106,7 +165,10 @@ impl Membership {
         if self.departed {
             return;
         }
-        if alone || !self.roll.contains(&self.own()) || self.now.saturating_sub(since) >= self.settings.silence {
+        if alone
+            || !self.roll.contains(&self.own())
+            || self.now.saturating_sub(since) >= self.settings.silence
+        {
             self.departed = true;
             self.tell(Event::Departed);
         } else {
@@ -125,7 +187,12 @@ impl Membership {
             self.call(self.contacts[which]);
         }
         let own = self.own();
-        let known: Vec<HostId> = self.roll.hosts().filter(|host| !host.same_place(&own)).copied().collect();
+        let known: Vec<HostId> = self
+            .roll
+            .hosts()
+            .filter(|host| !host.same_place(&own))
+            .copied()
+            .collect();
         for _ in 0..3.min(known.len()) {
             let host = known[self.rng.random_range(0..known.len())];
             self.detector.announce(self.now, host);
@@ -140,7 +207,8 @@ impl Membership {
             self.undescribed.pop_front();
             let known = self.book.lock().get(&host).is_some();
             if !known && self.view.is_active(&self.roll, &host) {
-                self.undescribed.push_back((host, self.now + self.settings.silence));
+                self.undescribed
+                    .push_back((host, self.now + self.settings.silence));
                 self.send(host, &Body::Ask(self.own()));
                 break;
             }
@@ -151,10 +219,18 @@ impl Membership {
     pub(crate) fn go_on(&mut self) {
         let own = self.own();
         let mut hosts = vec![own];
-        hosts.extend(self.hosts().filter(|(_, suspected)| !suspected).map(|(host, _)| host));
-        let silent: Vec<HostId> = self.hosts().filter(|(_, suspected)| *suspected).map(|(host, _)| host).collect();
+        hosts.extend(
+            self.hosts()
+                .filter(|(_, suspected)| !suspected)
+                .map(|(host, _)| host),
+        );
+        let silent: Vec<HostId> = self
+            .hosts()
+            .filter(|(_, suspected)| *suspected)
+            .map(|(host, _)| host)
+            .collect();
         for host in silent {
-            self.detector.condemn(self.now, host, LEFT - 2);
+            self.detector.condemn(self.now, host, 0);
         }
         hosts.sort_unstable();
         let order: Vec<(HostId, u32)> = hosts.into_iter().zip(0..).collect();

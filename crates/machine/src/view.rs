@@ -24,7 +24,11 @@ pub(crate) struct View {
 
 impl View {
     pub fn is_active(&self, roll: &Roll, host: &HostId) -> bool {
-        if roll.contains(host) { !self.away.contains(host) } else { self.fresh.contains(host) }
+        if roll.contains(host) {
+            !self.away.contains(host)
+        } else {
+            self.fresh.contains(host)
+        }
     }
 
     /// Active and not suspected.
@@ -33,17 +37,29 @@ impl View {
     }
 
     pub fn come(&mut self, roll: &Roll, host: HostId) {
-        if roll.contains(&host) { self.away.remove(&host) } else { self.fresh.insert(host) };
+        if roll.contains(&host) {
+            self.away.remove(&host)
+        } else {
+            self.fresh.insert(host)
+        };
     }
 
     pub fn gone(&mut self, roll: &Roll, host: HostId) {
         self.suspects.remove(&host);
-        if roll.contains(&host) { self.away.insert(host) } else { self.fresh.remove(&host) };
+        if roll.contains(&host) {
+            self.away.insert(host)
+        } else {
+            self.fresh.remove(&host)
+        };
     }
 
     /// How many of the roll answer, and whether its oldest does.
     pub fn count(&self, roll: &Roll) -> (usize, bool) {
-        let suspects = self.suspects.keys().filter(|host| roll.contains(host) && !self.away.contains(host)).count();
+        let suspects = self
+            .suspects
+            .keys()
+            .filter(|host| roll.contains(host) && !self.away.contains(host))
+            .count();
         let oldest = roll.oldest().is_some_and(|host| self.answers(roll, host));
         (roll.len() - self.away.len() - suspects, oldest)
     }
@@ -51,7 +67,8 @@ impl View {
     /// Whether so many of the roll may go on. Beside a quorum, that is all whose death is not certain: nobody else is left to disagree.
     pub fn is_enough(&self, roll: &Roll, count: usize, with_oldest: bool) -> bool {
         let rest = roll.len() - self.certain.len();
-        roll.is_quorum(count, with_oldest) || (count == rest && count > 0 && !self.certain.is_empty())
+        roll.is_quorum(count, with_oldest)
+            || (count == rest && count > 0 && !self.certain.is_empty())
     }
 
     pub fn is_majority(&self, roll: &Roll) -> bool {
@@ -81,7 +98,12 @@ impl View {
     }
 
     /// Starts anew for a whole new roll.
-    pub fn compare<'a>(&mut self, roll: &Roll, active: impl Iterator<Item = &'a HostId>, own: &HostId) {
+    pub fn compare<'a>(
+        &mut self,
+        roll: &Roll,
+        active: impl Iterator<Item = &'a HostId>,
+        own: &HostId,
+    ) {
         self.away = roll.hosts().filter(|host| *host != own).copied().collect();
         self.fresh.clear();
         for host in active {

@@ -18,7 +18,12 @@ enum Mishap {
     /// Which group each host is in, and whether the cut is both ways.
     Split(u64, usize, bool),
     Heal,
-    Weather { loss: u8, duplicates: u8, delay: u64, lateness: u64 },
+    Weather {
+        loss: u8,
+        duplicates: u8,
+        delay: u64,
+        lateness: u64,
+    },
 }
 
 fn mishap() -> impl Strategy<Value = Mishap> {
@@ -28,16 +33,27 @@ fn mishap() -> impl Strategy<Value = Mishap> {
         any::<usize>().prop_map(Mishap::Restart),
         any::<usize>().prop_map(Mishap::Leave),
         (any::<usize>(), 1..4000u64).prop_map(|(host, time)| Mishap::Stop(host, time)),
-        (any::<u64>(), 2..4usize, any::<bool>()).prop_map(|(seed, parts, both)| Mishap::Split(seed, parts, both)),
+        (any::<u64>(), 2..4usize, any::<bool>())
+            .prop_map(|(seed, parts, both)| Mishap::Split(seed, parts, both)),
         Just(Mishap::Heal),
-        (0..30u8, 0..10u8, 1..50u64, 0..100u64)
-            .prop_map(|(loss, duplicates, delay, lateness)| Mishap::Weather { loss, duplicates, delay, lateness }),
+        (0..30u8, 0..10u8, 1..50u64, 0..100u64).prop_map(|(loss, duplicates, delay, lateness)| {
+            Mishap::Weather {
+                loss,
+                duplicates,
+                delay,
+                lateness,
+            }
+        }),
     ]
 }
 
 /// Mishaps, each with the milliseconds until the next.
 fn history() -> impl Strategy<Value = (u64, usize, Vec<(Mishap, u64)>)> {
-    (any::<u64>(), 2..9usize, prop::collection::vec((mishap(), 0..4000u64), 1..12))
+    (
+        any::<u64>(),
+        2..9usize,
+        prop::collection::vec((mishap(), 0..4000u64), 1..12),
+    )
 }
 
 fn happen(world: &mut World, mishap: &Mishap) {
@@ -69,7 +85,12 @@ fn happen(world: &mut World, mishap: &Mishap) {
             world.split(&groups, *both);
         }
         Mishap::Heal => world.heal(),
-        Mishap::Weather { loss, duplicates, delay, lateness } => {
+        Mishap::Weather {
+            loss,
+            duplicates,
+            delay,
+            lateness,
+        } => {
             world.network.loss = f64::from(*loss) / 100.0;
             world.network.duplicates = f64::from(*duplicates) / 100.0;
             world.network.delay.1 = Duration::from_millis(*delay);
@@ -84,9 +105,16 @@ fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
     while world.now < until {
         world.run(seconds(0.1).min(until - world.now));
         let both_ways = (0..4).all(|a| (0..4).all(|b| world.network.cut[a][b] == (a != b)));
-        if both_ways && world.now - world.unsettled_since > seconds(3.5) && world.hosts.iter().all(|host| !host.is_stopped()) {
+        if both_ways
+            && world.now - world.unsettled_since > seconds(3.5)
+            && world.hosts.iter().all(|host| !host.is_stopped())
+        {
             let majorities = world.majorities();
-            prop_assert!(majorities.len() <= 1, "at {:?} groups {majorities:?} go on", world.now);
+            prop_assert!(
+                majorities.len() <= 1,
+                "at {:?} groups {majorities:?} go on",
+                world.now
+            );
         }
     }
     Ok(())
@@ -104,7 +132,11 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
     world.run(seconds(10.0));
     prop_assert_eq!(world.agrees(), Ok(()));
     // Nobody holds another roll of the same epoch.
-    for (a, b) in world.living().into_iter().flat_map(|a| world.living().into_iter().map(move |b| (a, b))) {
+    for (a, b) in world
+        .living()
+        .into_iter()
+        .flat_map(|a| world.living().into_iter().map(move |b| (a, b)))
+    {
         let (a, b) = (world.daemon(a).roll(), world.daemon(b).roll());
         prop_assert!(a.epoch() != b.epoch() || a == b);
     }
@@ -113,7 +145,10 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
 
 /// A short run by default; `PROPTEST_CASES` asks for a long one.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150)
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(150)
 }
 
 proptest! {

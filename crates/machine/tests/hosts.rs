@@ -19,7 +19,10 @@ fn hosts_join_one_after_the_other_and_all_know_all() {
         world.is_whole().unwrap();
         for host in 0..count {
             for other in 0..count {
-                let facts = world.daemon(host).facts(&world.name(other)).expect("described");
+                let facts = world
+                    .daemon(host)
+                    .facts(&world.name(other))
+                    .expect("described");
                 assert_eq!(facts.name, format!("host{other}"));
             }
         }
@@ -37,12 +40,31 @@ fn a_silent_host_is_suspected_and_then_dead_within_the_time_set() {
             let at = world.now;
             world.run(seconds(2.5));
             world.is_whole().unwrap();
-            assert_eq!(world.count(|event| *event == Event::Dead(dead, Cause::Silent)), others);
-            let first = |wanted: &dyn Fn(&Event) -> bool| world.log.iter().find(|(_, _, event)| wanted(event)).map(|(at, ..)| *at);
-            let suspected = first(&|event| *event == Event::Suspected(dead)).expect("suspicion is shown");
+            assert_eq!(
+                world.count(|event| *event == Event::Dead(dead, Cause::Silent)),
+                others
+            );
+            let first = |wanted: &dyn Fn(&Event) -> bool| {
+                world
+                    .log
+                    .iter()
+                    .find(|(_, _, event)| wanted(event))
+                    .map(|(at, ..)| *at)
+            };
+            let suspected =
+                first(&|event| *event == Event::Suspected(dead)).expect("suspicion is shown");
             assert!(suspected < first(&|event| matches!(event, Event::Dead(..))).unwrap());
-            let last = world.log.iter().rfind(|(_, _, event)| matches!(event, Event::Dead(..))).unwrap().0;
-            assert!(last - at <= world.settings.silence + world.settings.period(), "{count} hosts: after {:?}", last - at);
+            let last = world
+                .log
+                .iter()
+                .rfind(|(_, _, event)| matches!(event, Event::Dead(..)))
+                .unwrap()
+                .0;
+            assert!(
+                last - at <= world.settings.silence + world.settings.period(),
+                "{count} hosts: after {:?}",
+                last - at
+            );
         }
     }
 }
@@ -56,10 +78,16 @@ fn a_leaving_host_is_gone_at_once_and_by_that_name() {
             world.log.clear();
             world.leave(leaver);
             world.run(seconds(1.0));
-            assert!(world.hosts[leaver].departed, "{count} hosts, {leaver} leaves");
+            assert!(
+                world.hosts[leaver].departed,
+                "{count} hosts, {leaver} leaves"
+            );
             world.is_whole().unwrap();
             assert_eq!(world.count(|event| *event == Event::Left(name)), count - 1);
-            assert_eq!(world.count(|event| matches!(event, Event::Dead(..) | Event::Minority { .. })), 0);
+            assert_eq!(
+                world.count(|event| matches!(event, Event::Dead(..) | Event::Minority { .. })),
+                0
+            );
         }
     }
 }
@@ -71,7 +99,10 @@ fn a_dead_daemon_on_a_living_host_is_told_apart() {
     world.crash(3);
     world.input(1, Input::DaemonGone { host: name });
     world.run(seconds(0.6));
-    assert_eq!(world.count(|event| *event == Event::Dead(name, Cause::DaemonGone)), 4);
+    assert_eq!(
+        world.count(|event| *event == Event::Dead(name, Cause::DaemonGone)),
+        4
+    );
     world.is_whole().unwrap();
 }
 
@@ -87,13 +118,24 @@ fn the_last_of_two_goes_on_when_the_others_daemon_is_gone_for_certain() {
 
 #[test]
 fn a_process_stopped_for_a_second_is_suspected_and_cleared() {
-    for (count, seed) in [2, 3, 8, 50].into_iter().flat_map(|count| (0..5).map(move |seed| (count, seed))) {
+    for (count, seed) in [2, 3, 8, 50]
+        .into_iter()
+        .flat_map(|count| (0..5).map(move |seed| (count, seed)))
+    {
         let mut world = World::joined(seed, count);
         world.log.clear();
         world.stop(0, seconds(1.0));
         world.run(seconds(4.0));
-        assert_eq!(world.count(|event| matches!(event, Event::Dead(..) | Event::Renewed { .. })), 0, "{count} hosts, {seed}: {:?}", world.log);
-        assert_eq!(world.count(|event| matches!(event, Event::Suspected(..))), world.count(|event| matches!(event, Event::Cleared(..))));
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Dead(..) | Event::Renewed { .. })),
+            0,
+            "{count} hosts, {seed}: {:?}",
+            world.log
+        );
+        assert_eq!(
+            world.count(|event| matches!(event, Event::Suspected(..))),
+            world.count(|event| matches!(event, Event::Cleared(..)))
+        );
         world.is_whole().unwrap();
     }
 }
@@ -106,7 +148,10 @@ fn a_process_stopped_for_long_comes_back_under_a_new_name_and_blames_nobody() {
     world.stop(2, seconds(20.0));
     world.run(seconds(25.0));
     assert_ne!(world.name(2), old);
-    assert_eq!(world.count(|event| matches!(event, Event::Dead(host, _) if *host != old)), 0);
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Dead(host, _) if *host != old)),
+        0
+    );
     world.is_whole().unwrap();
 }
 
@@ -120,7 +165,10 @@ fn a_daemon_started_again_is_another_host() {
             world.start(which);
             world.run(seconds(5.0));
             assert_ne!(world.name(which), old);
-            assert_eq!(world.count(|event| matches!(event, Event::Dead(host, _) if *host == old)), count - 1);
+            assert_eq!(
+                world.count(|event| matches!(event, Event::Dead(host, _) if *host == old)),
+                count - 1
+            );
             world.is_whole().unwrap();
         }
     }

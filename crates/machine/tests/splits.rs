@@ -19,9 +19,23 @@ fn the_larger_side_goes_on_and_the_smaller_says_why_it_stops() {
     for (count, at) in [(3, 1), (5, 2), (5, 3), (8, 3), (40, 15)] {
         let mut world = split(count, at, 1);
         world.run(seconds(5.0));
-        let (small, large) = if at < count - at { (0..at, at..count) } else { (at..count, 0..at) };
-        assert!(large.clone().all(|host| world.standing(host) == Standing::Majority), "{count}, {at}");
-        assert!(small.clone().all(|host| world.standing(host) == Standing::Minority), "{count}, {at}");
+        let (small, large) = if at < count - at {
+            (0..at, at..count)
+        } else {
+            (at..count, 0..at)
+        };
+        assert!(
+            large
+                .clone()
+                .all(|host| world.standing(host) == Standing::Majority),
+            "{count}, {at}"
+        );
+        assert!(
+            small
+                .clone()
+                .all(|host| world.standing(host) == Standing::Minority),
+            "{count}, {at}"
+        );
         let told = world.count(|event| matches!(event, Event::Minority { seen, known } if 2 * seen <= *known && *known == count));
         assert_eq!(told, small.len());
         world.heal();
@@ -46,13 +60,20 @@ fn of_two_equal_halves_the_one_with_the_oldest_host_goes_on() {
 fn the_minority_declares_nobody_dead() {
     let mut world = split(7, 2, 3);
     world.run(seconds(30.0));
-    let blamed = world.log.iter().filter(|(_, host, event)| *host < 2 && matches!(event, Event::Dead(..))).count();
+    let blamed = world
+        .log
+        .iter()
+        .filter(|(_, host, event)| *host < 2 && matches!(event, Event::Dead(..)))
+        .count();
     assert_eq!(blamed, 0);
     world.heal();
     world.run(seconds(10.0));
     world.is_whole().unwrap();
     // Only those who were cut off take new names.
-    assert_eq!(world.count(|event| matches!(event, Event::Renewed { .. })), 2);
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Renewed { .. })),
+        2
+    );
 }
 
 #[test]
@@ -103,7 +124,10 @@ fn a_host_that_hears_nothing_harms_nobody() {
     world.split(&[&[0, 1, 2, 3, 4], &[5]], false);
     world.run(seconds(20.0));
     assert_eq!(world.standing(5), Standing::Minority);
-    assert_eq!(world.count(|event| matches!(event, Event::Dead(host, _) if !host.same_place(&deaf))), 0);
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Dead(host, _) if !host.same_place(&deaf))),
+        0
+    );
     world.heal();
     world.run(seconds(10.0));
     world.is_whole().unwrap();
@@ -117,7 +141,10 @@ fn a_host_that_nobody_hears_harms_nobody() {
     world.split(&[&[5], &[0, 1, 2, 3, 4]], false);
     world.run(seconds(20.0));
     assert_ne!(world.standing(5), Standing::Majority);
-    assert_eq!(world.count(|event| matches!(event, Event::Dead(host, _) if !host.same_place(&mute))), 0);
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Dead(host, _) if !host.same_place(&mute))),
+        0
+    );
     world.heal();
     world.run(seconds(10.0));
     world.is_whole().unwrap();
@@ -149,6 +176,10 @@ fn one_host_cut_off_from_many_soon_knows_it() {
     world.run(seconds(3.0));
     assert_eq!(world.standing(399), Standing::Minority);
     assert!((0..399).all(|host| world.standing(host) == Standing::Majority));
-    let blamed = world.log.iter().filter(|(_, host, event)| *host == 399 && matches!(event, Event::Dead(..))).count();
+    let blamed = world
+        .log
+        .iter()
+        .filter(|(_, host, event)| *host == 399 && matches!(event, Event::Dead(..)))
+        .count();
     assert_eq!(blamed, 0);
 }

@@ -1,8 +1,8 @@
 //! A network of simulated hosts: one clock that jumps from event to event, and every mishap drawn from one seed.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,8 +16,14 @@ pub mod rates;
 
 /// What happens next.
 enum What {
-    Arrival { from: usize, to: usize, bytes: Rc<[u8]> },
-    Wake { host: usize },
+    Arrival {
+        from: usize,
+        to: usize,
+        bytes: Rc<[u8]>,
+    },
+    Wake {
+        host: usize,
+    },
 }
 
 struct Next {
@@ -58,7 +64,13 @@ pub struct Network {
 impl Default for Network {
     fn default() -> Network {
         let delay = (Duration::from_micros(50), Duration::from_millis(2));
-        Network { loss: 0.0, duplicates: 0.0, delay, lateness: Duration::from_millis(1), cut: Default::default() }
+        Network {
+            loss: 0.0,
+            duplicates: 0.0,
+            delay,
+            lateness: Duration::from_millis(1),
+            cut: Default::default(),
+        }
     }
 }
 
@@ -106,7 +118,9 @@ pub fn address(host: usize) -> SocketAddr {
 }
 
 fn host_at(address: SocketAddr) -> usize {
-    let SocketAddr::V4(address) = address else { panic!("only IPv4 here") };
+    let SocketAddr::V4(address) = address else {
+        panic!("only IPv4 here")
+    };
     let [_, a, b, c] = address.ip().octets();
     u32::from_be_bytes([0, a, b, c]) as usize
 }
@@ -142,19 +156,35 @@ impl World {
     /// A machine of so many hosts that are there at once.
     pub fn assembled(seed: u64, count: usize) -> World {
         let mut world = World::new(seed);
-        let names: Vec<HostId> = (0..count).map(|host| HostId::new(address(host), 1, 0)).collect();
+        let names: Vec<HostId> = (0..count)
+            .map(|host| HostId::new(address(host), 1, 0))
+            .collect();
         let roll = std::sync::Arc::new(Roll::founded(&names));
         let seeds: Vec<u64> = (0..count).map(|_| world.rng.random()).collect();
         let settings = world.settings.clone();
         let make = |host: usize| {
-            let facts = Facts { name: format!("host{host}"), cores: 4, architecture: "x86_64".into() };
-            Membership::assembled(names[host], facts, settings.clone(), seeds[host], Duration::ZERO, roll.clone())
+            let facts = Facts {
+                name: format!("host{host}"),
+                cores: 4,
+                architecture: "x86_64".into(),
+            };
+            Membership::assembled(
+                names[host],
+                facts,
+                settings.clone(),
+                seeds[host],
+                Duration::ZERO,
+                roll.clone(),
+            )
         };
         // Filling ten thousand lists of ten thousand takes a while.
         let half = count / 2;
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| (half..count).map(make).collect::<Vec<_>>());
-            ((0..half).map(make).collect::<Vec<_>>(), second.join().expect("no panic"))
+            (
+                (0..half).map(make).collect::<Vec<_>>(),
+                second.join().expect("no panic"),
+            )
         });
         for (host, daemon) in first.into_iter().chain(second).enumerate() {
             world.add();
@@ -182,12 +212,26 @@ impl World {
 
     /// Starts the daemon of a host that has none: it founds the machine if it is the first, and joins living hosts otherwise.
     pub fn start(&mut self, host: usize) {
-        let others: Vec<usize> = self.living().into_iter().filter(|other| *other != host).collect();
+        let others: Vec<usize> = self
+            .living()
+            .into_iter()
+            .filter(|other| *other != host)
+            .collect();
         self.hosts[host].runs += 1;
         let run = self.hosts[host].runs;
         let name = HostId::new(address(host), run, self.rng.random());
-        let facts = Facts { name: format!("host{host}"), cores: 4, architecture: "x86_64".into() };
-        let daemon = Membership::new(name, facts, self.settings.clone(), self.rng.random(), self.now);
+        let facts = Facts {
+            name: format!("host{host}"),
+            cores: 4,
+            architecture: "x86_64".into(),
+        };
+        let daemon = Membership::new(
+            name,
+            facts,
+            self.settings.clone(),
+            self.rng.random(),
+            self.now,
+        );
         self.hosts[host].daemon = Some(daemon);
         self.hosts[host].departed = false;
         self.hosts[host].stopped_until = None;
@@ -202,7 +246,12 @@ impl World {
         if !others.is_empty() && self.hosts.len() < 20 {
             // A few hosts name each other, so that one left over finds the others whoever has died meanwhile.
             for other in (0..self.hosts.len()).filter(|other| *other != host) {
-                self.input(host, Input::Join { address: address(other) });
+                self.input(
+                    host,
+                    Input::Join {
+                        address: address(other),
+                    },
+                );
             }
         }
     }
@@ -230,7 +279,9 @@ impl World {
     /// Puts hosts into groups, and cuts the groups off from each other, or only one way.
     pub fn split(&mut self, groups: &[&[usize]], both_ways: bool) {
         for (group, hosts) in groups.iter().enumerate() {
-            hosts.iter().for_each(|host| self.hosts[*host].group = group);
+            hosts
+                .iter()
+                .for_each(|host| self.hosts[*host].group = group);
         }
         for (from, row) in self.network.cut.iter_mut().enumerate() {
             for (to, cut) in row.iter_mut().enumerate() {
@@ -248,7 +299,9 @@ impl World {
 
     /// Hosts whose daemon runs and does not mean to leave.
     pub fn living(&self) -> Vec<usize> {
-        (0..self.hosts.len()).filter(|host| self.hosts[*host].daemon.is_some()).collect()
+        (0..self.hosts.len())
+            .filter(|host| self.hosts[*host].daemon.is_some())
+            .collect()
     }
 
     pub fn daemon(&self, host: usize) -> &Membership {
@@ -265,7 +318,11 @@ impl World {
 
     pub fn run(&mut self, time: Duration) {
         let until = self.now + time;
-        while self.queue.peek().is_some_and(|Reverse(next)| next.at <= until) {
+        while self
+            .queue
+            .peek()
+            .is_some_and(|Reverse(next)| next.at <= until)
+        {
             self.step();
         }
         self.now = until;
@@ -275,7 +332,11 @@ impl World {
     pub fn run_until(&mut self, most: Duration, holds: impl Fn(&World) -> bool) -> bool {
         let until = self.now + most;
         while !holds(self) {
-            if self.queue.peek().is_none_or(|Reverse(next)| next.at > until) {
+            if self
+                .queue
+                .peek()
+                .is_none_or(|Reverse(next)| next.at > until)
+            {
                 return false;
             }
             self.step();
@@ -292,7 +353,9 @@ impl World {
     }
 
     fn step(&mut self) {
-        let Some(Reverse(next)) = self.queue.pop() else { return };
+        let Some(Reverse(next)) = self.queue.pop() else {
+            return;
+        };
         self.now = next.at;
         match next.what {
             What::Arrival { from, to, bytes } => self.arrive(from, to, bytes),
@@ -312,7 +375,13 @@ impl World {
             }
             return;
         }
-        self.input(to, Input::Datagram { from: address(from), bytes: &bytes });
+        self.input(
+            to,
+            Input::Datagram {
+                from: address(from),
+                bytes: &bytes,
+            },
+        );
     }
 
     fn wake(&mut self, host: usize) {
@@ -322,7 +391,9 @@ impl World {
             }
             self.resume(host);
         }
-        let Some(deadline) = self.hosts[host].daemon.as_ref().map(Membership::deadline) else { return };
+        let Some(deadline) = self.hosts[host].daemon.as_ref().map(Membership::deadline) else {
+            return;
+        };
         self.hosts[host].wake_at = Duration::MAX;
         if self.now >= deadline {
             self.input(host, Input::Timer);
@@ -340,14 +411,19 @@ impl World {
             self.input(host, Input::Timer);
         }
         for (from, bytes) in waiting {
-            self.input(host, Input::Datagram { from: address(from), bytes: &bytes });
+            self.input(
+                host,
+                Input::Datagram {
+                    from: address(from),
+                    bytes: &bytes,
+                },
+            );
         }
     }
 
     /// Takes what a daemon wants done.
     fn after(&mut self, host: usize) {
-        loop {
-            let Some(output) = self.hosts[host].daemon.as_mut().and_then(Membership::poll) else { break };
+        while let Some(output) = self.hosts[host].daemon.as_mut().and_then(Membership::poll) {
             match output {
                 Output::Send { to, bytes } => self.send(host, host_at(to), bytes.into()),
                 Output::Event(event) => {
@@ -361,7 +437,9 @@ impl World {
         if self.hosts[host].departed {
             self.hosts[host].daemon = None;
         }
-        let Some(daemon) = &self.hosts[host].daemon else { return };
+        let Some(daemon) = &self.hosts[host].daemon else {
+            return;
+        };
         let deadline = daemon.deadline();
         if deadline < self.hosts[host].wake_at && self.hosts[host].stopped_until.is_none() {
             self.hosts[host].wake_at = deadline;
@@ -372,22 +450,44 @@ impl World {
 
     fn send(&mut self, from: usize, to: usize, bytes: Rc<[u8]>) {
         self.longest = self.longest.max(bytes.len());
-        assert!(bytes.len() <= self.settings.datagram, "a datagram of {} bytes", bytes.len());
+        assert!(
+            bytes.len() <= self.settings.datagram,
+            "a datagram of {} bytes",
+            bytes.len()
+        );
         self.hosts[from].bytes += bytes.len() as u64;
         self.hosts[from].datagrams += 1;
-        if to >= self.hosts.len() || (self.network.loss > 0.0 && self.rng.random_bool(self.network.loss)) {
+        if to >= self.hosts.len()
+            || (self.network.loss > 0.0 && self.rng.random_bool(self.network.loss))
+        {
             return;
         }
-        let copies = if self.network.duplicates > 0.0 && self.rng.random_bool(self.network.duplicates) { 2 } else { 1 };
+        let copies =
+            if self.network.duplicates > 0.0 && self.rng.random_bool(self.network.duplicates) {
+                2
+            } else {
+                1
+            };
         for _ in 0..copies {
             let (least, most) = self.network.delay;
             let delay = least + (most - least).mul_f64(self.rng.random::<f64>().powi(4));
-            self.push(self.now + delay, What::Arrival { from, to, bytes: bytes.clone() });
+            self.push(
+                self.now + delay,
+                What::Arrival {
+                    from,
+                    to,
+                    bytes: bytes.clone(),
+                },
+            );
         }
     }
 
     fn push(&mut self, at: Duration, what: What) {
         self.order += 1;
-        self.queue.push(Reverse(Next { at, order: self.order, what }));
+        self.queue.push(Reverse(Next {
+            at,
+            order: self.order,
+            what,
+        }));
     }
 }

@@ -33,7 +33,10 @@ pub fn churn(seed: u64, count: usize, per_minute: f64, time: Duration) -> Churn 
     let mut world = World::assembled(seed, count);
     let mut rng = SmallRng::seed_from_u64(seed ^ 1);
     world.run(seconds(1.0));
-    world.hosts.iter_mut().for_each(|host| (host.bytes, host.datagrams) = (0, 0));
+    world
+        .hosts
+        .iter_mut()
+        .for_each(|host| (host.bytes, host.datagrams) = (0, 0));
     let begun = world.now;
     let mut watch = Watch::default();
     let gap = seconds(60.0 / (count as f64 * per_minute));
@@ -50,10 +53,15 @@ pub fn churn(seed: u64, count: usize, per_minute: f64, time: Duration) -> Churn 
                     world.crash(host);
                     dead.push((world.now, host));
                 }
-            } else if let Some(at) = dead.iter().position(|(at, _)| world.now - *at > seconds(4.0)) {
+            } else if let Some(at) = dead
+                .iter()
+                .position(|(at, _)| world.now - *at > seconds(4.0))
+            {
                 let (_, host) = dead.swap_remove(at);
                 world.start(host);
-                watch.came.insert(world.name(host), (world.now, host, Vec::new(), Vec::new()));
+                watch
+                    .came
+                    .insert(world.name(host), (world.now, host, Vec::new(), Vec::new()));
             }
         }
     }
@@ -65,7 +73,8 @@ pub fn churn(seed: u64, count: usize, per_minute: f64, time: Duration) -> Churn 
     let epochs = world.daemon(0).roll().epoch();
     let bytes = per_host(world.hosts.iter().map(|host| host.bytes).sum()) * scale;
     let datagrams = per_host(world.hosts.iter().map(|host| host.datagrams).sum()) * scale;
-    let worst = world.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64 / elapsed * scale;
+    let worst =
+        world.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64 / elapsed * scale;
     watch.report(count, (bytes, datagrams, worst), epochs)
 }
 
@@ -79,7 +88,13 @@ struct Watch {
 
 impl Watch {
     fn read(&mut self, world: &mut World) {
-        let newcomers: HashMap<usize, HostId> = self.came.iter().map(|(name, (_, host, ..))| (*host, *name)).collect();
+        // Who comes later learns of an earlier arrival later; that is no delay.
+        let late = seconds(8.0);
+        let newcomers: HashMap<usize, HostId> = self
+            .came
+            .iter()
+            .map(|(name, (_, host, ..))| (*host, *name))
+            .collect();
         for (at, whose, event) in world.log.drain(..) {
             match event {
                 Event::Dead(host, _) => match self.died.get_mut(&host) {
@@ -87,10 +102,18 @@ impl Watch {
                     None => self.wrongly_dead += 1,
                 },
                 Event::HostUp(host) => {
-                    if let Some((since, _, known, _)) = self.came.get_mut(&host) {
+                    if let Some((since, _, known, _)) = self
+                        .came
+                        .get_mut(&host)
+                        .filter(|(since, ..)| at - *since < late)
+                    {
                         known.push(at - *since);
                     }
-                    if let Some((since, _, _, knows)) = newcomers.get(&whose).and_then(|name| self.came.get_mut(name)) {
+                    if let Some((since, _, _, knows)) = newcomers
+                        .get(&whose)
+                        .and_then(|name| self.came.get_mut(name))
+                        && at - *since < late
+                    {
                         knows.push(at - *since);
                     }
                 }
@@ -100,21 +123,41 @@ impl Watch {
         }
     }
 
-    fn report(self, count: usize, (bytes, datagrams, worst): (f64, f64, f64), epochs: u32) -> Churn {
+    fn report(
+        self,
+        count: usize,
+        (bytes, datagrams, worst): (f64, f64, f64),
+        epochs: u32,
+    ) -> Churn {
         let enough = count * 95 / 100;
         let share = |times: &Vec<Duration>, share: f64| {
             let mut times = times.clone();
             times.sort();
             times[((times.len() - 1) as f64 * share) as usize]
         };
-        let deaths: Vec<&Vec<Duration>> = self.died.values().map(|(_, known)| known).filter(|known| known.len() >= enough).collect();
+        let deaths: Vec<&Vec<Duration>> = self
+            .died
+            .values()
+            .map(|(_, known)| known)
+            .filter(|known| known.len() >= enough)
+            .collect();
         let sorted = |share_of: f64, of: &[&Vec<Duration>]| {
             let mut times: Vec<Duration> = of.iter().map(|known| share(known, share_of)).collect();
             times.sort();
             times
         };
-        let came: Vec<&Vec<Duration>> = self.came.values().map(|(_, _, known, _)| known).filter(|known| known.len() >= enough).collect();
-        let knows: Vec<&Vec<Duration>> = self.came.values().map(|(_, _, _, knows)| knows).filter(|known| known.len() >= enough).collect();
+        let came: Vec<&Vec<Duration>> = self
+            .came
+            .values()
+            .map(|(_, _, known, _)| known)
+            .filter(|known| known.len() >= enough)
+            .collect();
+        let knows: Vec<&Vec<Duration>> = self
+            .came
+            .values()
+            .map(|(_, _, _, knows)| knows)
+            .filter(|known| known.len() >= enough)
+            .collect();
         Churn {
             changes: deaths.len() + came.len(),
             first: sorted(0.0, &deaths),
@@ -161,7 +204,12 @@ pub fn blame(seed: u64, count: usize, loss: f64, time: Duration) -> Blame {
     }
     let bytes: u64 = world.hosts.iter().map(|host| host.bytes).sum();
     let bytes_per_second = bytes as f64 / time.as_secs_f64() / count as f64;
-    Blame { suspicions, verdicts, stops, bytes_per_second }
+    Blame {
+        suspicions,
+        verdicts,
+        stops,
+        bytes_per_second,
+    }
 }
 
 pub fn quantile(times: &[Duration], share: f64) -> f64 {
@@ -180,6 +228,11 @@ pub fn verdict(seed: u64, count: usize) -> Option<Duration> {
     world.log.clear();
     world.crash(count - 1);
     world.run(seconds(6.0));
-    let heard: Vec<Duration> = world.log.iter().filter(|(.., event)| matches!(event, Event::Dead(host, _) if *host == dead)).map(|(at, ..)| *at).collect();
+    let heard: Vec<Duration> = world
+        .log
+        .iter()
+        .filter(|(.., event)| matches!(event, Event::Dead(host, _) if *host == dead))
+        .map(|(at, ..)| *at)
+        .collect();
     (heard.len() == count - 1).then(|| heard.into_iter().max().unwrap_or(at) - at)
 }
