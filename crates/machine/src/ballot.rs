@@ -1,0 +1,147 @@
+//! How a quorum of one roll agrees on the next one: Paxos, one instance for each epoch.
+//!
+//! Any host may propose; in good weather only the one that leads does. A ballot of round 0 belongs to the oldest host of the roll alone,
+//! which therefore needs no first phase. What a host has promised is kept in memory only: a daemon that starts again is
+//! another host, which has promised nothing and counts for nothing until a later roll names it.
+
+use std::collections::HashSet;
+
+use crate::bytes::{Reader, Short};
+use crate::host::HostId;
+use crate::roll::Change;
+
+/// Ballots are ordered; a host that has promised one accepts no lower one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ballot {
+    pub round: u32,
+    pub by: HostId,
+}
+
+impl Ballot {
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.round.to_le_bytes());
+        self.by.encode(to);
+    }
+
+    pub fn decode(from: &mut Reader<'_>) -> Result<Ballot, Short> {
+        Ok(Ballot {
+            round: from.u32()?,
+            by: HostId::decode(from)?,
+        })
+    }
+}
+
+/// The steps of a vote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    /// Promise to accept nothing below this ballot, and tell what you have accepted.
+    Prepare(Ballot),
+    /// Promised; accepted so far.
+    Promise(Ballot, Option<(Ballot, Change)>),
+    /// Accept this change.
+    Accept(Ballot, Change),
+    /// Accepted.
+    Accepted(Ballot),
+    /// Not accepted: this higher ballot is promised.
+    Refused(Ballot),
+    /// To the one who leads: I have accepted a change and do not know what became of it.
+    Doubt,
+}
+
+/// What this host has promised and accepted in the epoch under way.
+#[derive(Default)]
+pub(crate) struct Acceptor {
+    promised: Option<Ballot>,
+    accepted: Option<(Ballot, Change)>,
+}
+
+impl Acceptor {
+    /// Whether this host has accepted what may have been decided without its knowledge.
+    pub fn in_doubt(&self) -> bool {
+        self.accepted.is_some()
+    }
+
+    /// The answer to a step of a proposer, if it calls for one.
+    pub fn answer(&mut self, vote: &Vote) -> Option<Vote> {
+        let (Vote::Prepare(ballot) | Vote::Accept(ballot, _)) = vote else {
+            return None;
+        };
+        if let Some(promised) = self.promised.filter(|promised| promised > ballot) {
+            return Some(Vote::Refused(promised));
+        }
+        self.promised = Some(*ballot);
+        if let Vote::Accept(_, change) = vote {
+            self.accepted = Some((*ballot, change.clone()));
+            return Some(Vote::Accepted(*ballot));
+        }
+        Some(Vote::Promise(*ballot, self.accepted.clone()))
+    }
+}
+
+/// A vote this host has called.
+pub(crate) struct Proposal {
+    ballot: Ballot,
+    change: Change,
+    /// The highest ballot that a promise told of; its change must be taken over.
+    found: Option<Ballot>,
+    accepting: bool,
+    votes: HashSet<HostId>,
+}
+
+impl Proposal {
+    /// Proposes `change`; at once if round 0 is ours, after asking for promises otherwise.
+    pub fn new(ballot: Ballot, change: Change) -> Proposal {
+        Proposal {
+            ballot,
+            change,
+            found: None,
+            accepting: ballot.round == 0,
+            votes: HashSet::new(),
+        }
+    }
+
+    /// What to ask those who have not voted yet.
+    pub fn question(&self) -> Vote {
+        match self.accepting {
+            true => Vote::Accept(self.ballot, self.change.clone()),
+            false => Vote::Prepare(self.ballot),
+        }
+    }
+
+    pub fn has_voted(&self, host: &HostId) -> bool {
+        self.votes.contains(host)
+    }
+
+    pub fn change(&self) -> &Change {
+        &self.change
+    }
+
+    /// Counts an answer to the question asked; others are late or foreign.
+    pub fn count(&mut self, by: HostId, vote: Vote) {
+        match vote {
+            Vote::Promise(ballot, accepted) if ballot == self.ballot && !self.accepting => {
+                if let Some((at, change)) = accepted.filter(|(at, _)| Some(*at) > self.found) {
+                    (self.found, self.change) = (Some(at), change);
+                }
+                self.votes.insert(by);
+            }
+            Vote::Accepted(ballot) if ballot == self.ballot && self.accepting => {
+                self.votes.insert(by);
+            }
+            _ => {}
+        }
+    }
+
+    /// Given whether those who voted are a quorum: true if that decides it. The first phase's quorum leads to the second.
+    pub fn is_decided(&mut self, is_quorum: impl Fn(&HashSet<HostId>) -> bool) -> bool {
+        if !is_quorum(&self.votes) {
+            return false;
+        }
+        if !self.accepting {
+            self.accepting = true;
+            self.votes.clear();
+            return false;
+        }
+        true
+    }
+}

@@ -1,0 +1,213 @@
+//! Catching up: a host that is behind asks whoever let it notice.
+//!
+//! A little behind, it gets the changes; far behind or new, the whole roll, page by page, with the facts of every host.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::datagram::{Body, HEAD, Page};
+use crate::host::{Facts, HostId};
+use crate::membership::Membership;
+use crate::roll::{Change, Roll};
+
+/// So many pages are sent at one question.
+const WINDOW: usize = 8;
+
+/// After so many questions without an answer somebody else is asked.
+const VAIN: u32 = 8;
+
+/// Head, kind and the fixed words of a page.
+const PAGE_HEAD: usize = HEAD + 1 + 17;
+
+/// A roll that is on its way.
+pub(crate) struct Loading {
+    from: SocketAddr,
+    epoch: u32,
+    next: u32,
+    total: u32,
+    hosts: Vec<(HostId, u32)>,
+    /// Pages that came before an earlier one.
+    ahead: BTreeMap<u32, Vec<(HostId, u32)>>,
+    since_asked: usize,
+    /// Questions in a row that brought nothing.
+    in_vain: u32,
+}
+
+impl Membership {
+    /// Somebody is ahead of us. He is asked once, not at each of his datagrams.
+    pub(crate) fn ask_what_is_new(&mut self, from: SocketAddr) {
+        let recently = self
+            .asked
+            .is_some_and(|at| self.now.saturating_sub(at) < self.settings.period());
+        if !recently && self.loading.is_none() {
+            self.asked = Some(self.now);
+            self.ask(from, 0);
+        }
+    }
+
+    fn ask(&mut self, from: SocketAddr, page: u32) {
+        let (by, epoch) = (self.own(), self.roll.epoch());
+        self.send_to(from, &Body::Behind { by, epoch, page });
+    }
+
+    pub(crate) fn tell_what_is_new(&mut self, by: HostId, epoch: u32, page: u32) {
+        let missing = self.roll.epoch().saturating_sub(epoch) as usize;
+        if page == 0 && (1..=self.history.len()).contains(&missing) {
+            self.tell_changes(by, epoch, missing);
+        } else if missing > 0 {
+            let mut first = page as usize;
+            for _ in 0..WINDOW {
+                if first < self.roll.len() {
+                    first += self.tell_page(by, first);
+                }
+            }
+        }
+    }
+
+    fn tell_changes(&mut self, by: HostId, epoch: u32, missing: usize) {
+        let mut room = self.settings.datagram - HEAD - 6;
+        let size =
+            |change: &Change| 2 + HostId::BYTES * (change.removed.len() + change.added.len());
+        let fits = |change: &&Change| {
+            let left = room.checked_sub(size(change));
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let changes = self
+            .history
+            .iter()
+            .skip(self.history.len() - missing)
+            .take_while(fits)
+            .cloned()
+            .collect();
+        self.send(by, &Body::Changes { epoch, changes });
+    }
+
+    /// Sends the page that begins with this host; tells how many it holds.
+    fn tell_page(&mut self, by: HostId, first: usize) -> usize {
+        let mut room = self.settings.datagram - PAGE_HEAD;
+        let mut hosts = Vec::new();
+        for (host, at) in &self.roll.entries()[first..] {
+            let facts = if *host == self.own() {
+                Some(self.facts.clone())
+            } else {
+                self.book.lock().get(host).cloned()
+            };
+            let size = HostId::BYTES
+                + 5
+                + facts
+                    .as_ref()
+                    .map_or(0, |facts| 4 + facts.name.len() + facts.architecture.len());
+            let Some(left) = room.checked_sub(size).filter(|_| hosts.len() < 255) else {
+                break;
+            };
+            room = left;
+            hosts.push((*host, *at, facts));
+        }
+        let (count, total) = (hosts.len(), self.roll.len() as u32);
+        let page = Page {
+            epoch: self.roll.epoch(),
+            next: self.roll.arrivals(),
+            total,
+            first: first as u32,
+            hosts,
+        };
+        self.send(by, &Body::Page(page));
+        count.max(1)
+    }
+
+    pub(crate) fn take_changes(&mut self, epoch: u32, changes: &[Change]) {
+        for (at, change) in (epoch..).zip(changes) {
+            if at == self.roll.epoch() && at > 0 {
+                self.advance(change);
+            }
+        }
+    }
+
+    pub(crate) fn take_page(&mut self, from: SocketAddr, page: Page) {
+        let current = self
+            .loading
+            .as_ref()
+            .map_or(self.roll.epoch(), |loading| loading.epoch);
+        if page.epoch > current {
+            let (epoch, next, total) = (page.epoch, page.next, page.total);
+            let (hosts, ahead) = (Vec::new(), BTreeMap::new());
+            self.loading = Some(Loading {
+                from,
+                epoch,
+                next,
+                total,
+                hosts,
+                ahead,
+                since_asked: 0,
+                in_vain: 0,
+            });
+        }
+        let Some(loading) = self
+            .loading
+            .as_mut()
+            .filter(|loading| loading.epoch == page.epoch)
+        else {
+            return;
+        };
+        loading.since_asked += 1;
+        let described: Vec<(HostId, Facts)> = page
+            .hosts
+            .iter()
+            .filter_map(|(host, _, facts)| Some((*host, facts.clone()?)))
+            .collect();
+        loading.ahead.insert(
+            page.first,
+            page.hosts
+                .into_iter()
+                .map(|(host, at, _)| (host, at))
+                .collect(),
+        );
+        while let Some(hosts) = loading
+            .ahead
+            .remove(&(loading.hosts.len() as u32))
+            .filter(|hosts| !hosts.is_empty())
+        {
+            loading.hosts.extend(hosts);
+            loading.in_vain = 0;
+        }
+        let (complete, ask) = (
+            loading.hosts.len() as u32 >= loading.total,
+            loading.since_asked >= WINDOW,
+        );
+        for (host, facts) in described {
+            self.book.lock().put(host, facts);
+        }
+        if complete {
+            self.finish_loading();
+        } else if ask {
+            self.ask_for_missing_pages();
+        }
+    }
+
+    fn finish_loading(&mut self) {
+        if let Some(loading) = self.loading.take()
+            && loading.epoch > self.roll.epoch()
+        {
+            self.adopt(Roll::adopted(loading.epoch, loading.next, loading.hosts));
+        }
+    }
+
+    /// Also once a period, should pages have been lost. Whoever sent them may have died, or gone on to another roll: then
+    /// this one is dropped, and the next datagram of anybody leads to a new question.
+    pub(crate) fn ask_for_missing_pages(&mut self) {
+        if self
+            .loading
+            .as_ref()
+            .is_some_and(|loading| loading.epoch <= self.roll.epoch() || loading.in_vain >= VAIN)
+        {
+            self.loading = None;
+        }
+        if let Some(loading) = &mut self.loading {
+            loading.since_asked = 0;
+            loading.in_vain += 1;
+            let (from, page) = (loading.from, loading.hosts.len() as u32);
+            self.ask(from, page);
+        }
+    }
+}

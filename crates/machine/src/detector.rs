@@ -1,0 +1,309 @@
+//! Who answers: foca's SWIM, with its timers and its verdicts in our hands.
+//!
+//! Foca probes, asks others to probe, suspects, objects and spreads the news. Three things are done here instead of there:
+//!
+//! - Time that this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
+//!   daemon that was stopped finishes its probes as if nothing had been, and does not blame others for its own absence.
+//! - A suspicion that has run out becomes a verdict only while `may_condemn` holds; until then it is held back, and after
+//!   that the suspect has the whole time again.
+//! - A verdict carries its cause, in the number that foca keeps for it (a dead host's incarnation means nothing).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use foca::{Foca, Member, State, Timer};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use crate::codec::Codec;
+use crate::datagram::HEAD;
+use crate::facts::{Book, encode};
+use crate::host::{Facts, HostId};
+use crate::pending::Pending;
+use crate::settings::Settings;
+use crate::sink::{Note, Sink};
+
+/// The incarnation of a host that said goodbye.
+pub(crate) const LEFT: u16 = u16::MAX;
+/// The incarnation of one whose daemon is gone while its host answers.
+pub(crate) const GONE: u16 = u16::MAX - 1;
+
+/// Where in foca's bytes the kind of message stands, and kinds that matter outside of foca.
+pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
+const ACK: u8 = 1;
+const FORWARDED_ACK: u8 = 5;
+
+/// In machines of up to so many hosts, counting suspects is soon done.
+const FEW: usize = 4;
+
+/// What the rest of this host makes of the suspects, when a suspicion has run out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdicts {
+    /// Too few answer: hold it back.
+    Hold,
+    /// So many are suspected that this looks like a split. Wait a little, to see on which side we are.
+    PutOff,
+    Pass,
+}
+
+pub(crate) struct Detector {
+    foca: Foca<HostId, Codec, SmallRng, Book>,
+    pub sink: Sink,
+    settings: Settings,
+    timers: BinaryHeap<Reverse<Pending>>,
+    order: u64,
+    /// Time that this process did not run.
+    stopped: Duration,
+    held: Vec<Timer<HostId>>,
+    /// For each of the last periods, the newest lowest, whether anybody has answered us.
+    answers: u8,
+    answered: bool,
+    sized_for: usize,
+    /// A leaver listens to nothing any more, lest it objects to its own death.
+    pub leaving: bool,
+}
+
+impl Detector {
+    pub fn new(own: HostId, settings: &Settings, seed: u64, now: Duration, book: Book) -> Detector {
+        let config = settings.foca(1, settings.datagram - HEAD);
+        let foca =
+            Foca::with_custom_broadcast(own, config, SmallRng::seed_from_u64(seed), Codec, book);
+        let mut detector = Detector {
+            foca,
+            sink: Sink::default(),
+            settings: settings.clone(),
+            timers: BinaryHeap::new(),
+            order: 0,
+            stopped: Duration::ZERO,
+            held: Vec::new(),
+            answers: u8::MAX,
+            answered: false,
+            sized_for: 1,
+            leaving: false,
+        };
+        // Daemons that start together must not all tick together.
+        let first = settings.period().mul_f64((seed % 97) as f64 / 97.0);
+        detector.set(now + first, None);
+        detector
+    }
+
+    pub fn own(&self) -> HostId {
+        *self.foca.identity()
+    }
+
+    /// When the next timer is due, in the caller's time.
+    pub fn deadline(&self) -> Duration {
+        self.timers
+            .peek()
+            .map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
+    }
+
+    /// Notices that this process did not run until now. To be called before anything else is done with an input, since what the
+    /// input leads to belongs to the time after.
+    pub fn notice_stop(&mut self, now: Duration) {
+        let late = now.saturating_sub(self.deadline());
+        if late > self.settings.stall() {
+            self.stopped += late;
+        }
+    }
+
+    /// Fires what is due; true if that was a tick too.
+    pub fn fire(&mut self, now: Duration, verdicts: Verdicts) -> bool {
+        let mut ticked = false;
+        while let Some(Reverse(next)) = self.timers.peek()
+            && next.due + self.stopped <= now
+        {
+            let Some(Reverse(next)) = self.timers.pop() else {
+                break;
+            };
+            match next.what {
+                None => ticked = true,
+                Some(_) if self.leaving => {}
+                Some(Timer::ChangeSuspectToDown {
+                    member_id,
+                    incarnation,
+                    ..
+                }) if !self.is_still_suspect(&member_id, incarnation) => {}
+                Some(verdict @ Timer::ChangeSuspectToDown { .. }) if verdicts == Verdicts::Hold => {
+                    if !self.held.contains(&verdict) {
+                        self.held.push(verdict);
+                    }
+                }
+                Some(verdict @ Timer::ChangeSuspectToDown { .. })
+                    if verdicts == Verdicts::PutOff && !next.put_off =>
+                {
+                    let due = next.due + self.settings.suspicion() / 2;
+                    self.push(due, Some(verdict), true);
+                }
+                Some(timer) => {
+                    // Foca reports timers that are out of order and recovers from them by itself.
+                    let _ = self.foca.handle_timer(timer, &mut self.sink);
+                    self.arm(now);
+                }
+            }
+        }
+        if ticked {
+            self.answers = self.answers << 1 | u8::from(std::mem::take(&mut self.answered));
+            self.set(now - self.stopped + self.settings.period(), None);
+            if verdicts != Verdicts::Hold {
+                self.release(now);
+            }
+        }
+        ticked
+    }
+
+    /// Feeds a datagram; what is not for us, or malformed, changes nothing.
+    pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
+        if !self.leaving && !bytes.is_empty() {
+            self.answered |= matches!(bytes.get(KIND), Some(&(ACK | FORWARDED_ACK)));
+            let _ = self.foca.handle_data(bytes, &mut self.sink);
+            self.arm(now);
+        }
+    }
+
+    /// Calls at another daemon, which answers with some of the hosts it knows.
+    pub fn announce(&mut self, now: Duration, to: HostId) {
+        let _ = self.foca.announce(to, &mut self.sink);
+        self.arm(now);
+    }
+
+    /// Makes known that `host` is dead, and why. Of ourselves: goes on under the next session.
+    pub fn condemn(&mut self, now: Duration, host: HostId, cause: u16) {
+        self.learn(now, [Member::new(host, cause, State::Down)], true);
+    }
+
+    /// Learns that these are hosts, unless it knows better.
+    pub fn introduce(
+        &mut self,
+        now: Duration,
+        hosts: impl IntoIterator<Item = HostId>,
+        tell: bool,
+    ) {
+        self.learn(now, hosts.into_iter().map(Member::alive), tell);
+    }
+
+    /// After a change of name foca probes nobody until somebody writes to it, and those it knows may all be dead. To be told
+    /// nothing makes it look.
+    pub fn wake(&mut self, now: Duration) {
+        self.learn(now, [], false);
+    }
+
+    /// Somebody suspects us: what we send from now on says that we are alive.
+    pub fn object(&mut self, now: Duration, incarnation: u16) {
+        self.learn(
+            now,
+            [Member::new(self.own(), incarnation, State::Suspect)],
+            true,
+        );
+    }
+
+    /// Goes on under another name.
+    pub fn rename(&mut self, now: Duration, own: HostId) {
+        if self.foca.change_identity(own, &mut self.sink).is_ok() {
+            self.sink.notes.push(Note::Renewed(own));
+        }
+        self.arm(now);
+    }
+
+    pub fn tell_facts(&mut self, host: &HostId, facts: &Facts) {
+        let _ = self.foca.add_broadcast(&encode(host, facts));
+    }
+
+    /// Takes over the suspicions of another.
+    pub fn suspect(&mut self, now: Duration, hosts: impl IntoIterator<Item = (HostId, u16)>) {
+        self.learn(
+            now,
+            hosts
+                .into_iter()
+                .map(|(host, at)| Member::new(host, at, State::Suspect)),
+            true,
+        );
+    }
+
+    /// All that are alive or suspected.
+    pub fn active(&self) -> impl Iterator<Item = &Member<HostId>> {
+        self.foca.iter_members()
+    }
+
+    /// Whether hardly any of the last six probes, each of a host picked at random, was answered: then most of the hosts are
+    /// out of reach. A host cut off from thousands would take minutes to suspect one after the other until it had counted half.
+    pub fn is_cut_off(&self) -> bool {
+        self.foca.num_members() >= FEW && (self.answers & 0x3f).count_ones() <= 1
+    }
+
+    pub fn is_alone(&self) -> bool {
+        self.foca.num_members() == 0
+    }
+
+    /// What is known of the daemon at the address of `host`, whichever run of it.
+    pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
+        self.foca
+            .iter_membership_state()
+            .find(|member| member.id().same_place(host))
+    }
+
+    /// Whether this host itself would declare `host` dead when its time is up.
+    pub fn accuses(&self, host: &HostId) -> bool {
+        let names = |timer: &Timer<HostId>| matches!(timer, Timer::ChangeSuspectToDown { member_id, .. } if member_id == host);
+        self.held.iter().any(names)
+            || self
+                .timers
+                .iter()
+                .any(|Reverse(next)| next.what.as_ref().is_some_and(names))
+    }
+
+    /// Adapts how long news is passed on to the number of hosts.
+    pub fn size_for(&mut self, hosts: usize) {
+        if hosts.abs_diff(self.sized_for) * 8 > self.sized_for {
+            let config = self.settings.foca(hosts, self.settings.datagram - HEAD);
+            if self.foca.set_config(config).is_ok() {
+                self.sized_for = hosts;
+            }
+        }
+    }
+
+    /// Foca (2.0.0) does not condemn a suspect that has objected in time, but sends it word that it is dead all the same, whereupon
+    /// it would give up its name. So such timers do not reach foca.
+    fn is_still_suspect(&self, host: &HostId, incarnation: u16) -> bool {
+        let is = |member: &Member<HostId>| {
+            member.id() == host
+                && member.incarnation() == incarnation
+                && member.state() == State::Suspect
+        };
+        self.known_at(host).is_some_and(is)
+    }
+
+    /// Suspects whose verdict was held back get their whole time again.
+    fn release(&mut self, now: Duration) {
+        let due = now - self.stopped + self.settings.suspicion();
+        for verdict in std::mem::take(&mut self.held) {
+            self.set(due, Some(verdict));
+        }
+    }
+
+    fn learn(&mut self, now: Duration, news: impl IntoIterator<Item = Member<HostId>>, tell: bool) {
+        let _ = self.foca.apply_many(news.into_iter(), tell, &mut self.sink);
+        self.arm(now);
+    }
+
+    fn arm(&mut self, now: Duration) {
+        for (after, timer) in std::mem::take(&mut self.sink.timers) {
+            self.set(now.saturating_sub(self.stopped) + after, Some(timer));
+        }
+    }
+
+    fn set(&mut self, due: Duration, what: Option<Timer<HostId>>) {
+        self.push(due, what, false);
+    }
+
+    fn push(&mut self, due: Duration, what: Option<Timer<HostId>>, put_off: bool) {
+        self.order += 1;
+        self.timers.push(Reverse(Pending {
+            due,
+            order: self.order,
+            what,
+            put_off,
+        }));
+    }
+}

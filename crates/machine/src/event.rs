@@ -1,0 +1,111 @@
+//! What goes in and what comes out.
+
+use std::net::SocketAddr;
+
+use crate::host::{Facts, HostId};
+
+/// What a daemon tells its [`crate::Membership`].
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A datagram came.
+    Datagram {
+        /// From this socket.
+        from: SocketAddr,
+        /// Authentic: the shell has checked that a member of this machine sent it.
+        bytes: &'a [u8],
+    },
+    /// The deadline has passed.
+    Timer,
+    /// Begin a machine, of this host alone.
+    Found,
+    /// Join the machine that the daemon at this address belongs to. Several can be named; they are called until one answers.
+    Join {
+        /// Where that daemon listens.
+        address: SocketAddr,
+    },
+    /// Leave cleanly. [`Event::Departed`] tells when the daemon may end.
+    Leave,
+    /// The daemon of `host` is gone for certain: its host refused a connection to it. So only the daemon is dead.
+    DaemonGone {
+        /// Whose daemon.
+        host: HostId,
+    },
+    /// The operator vouches that all hosts which do not answer are dead, so this side of a split goes on without a majority.
+    GoOn,
+}
+
+/// What a daemon is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send a datagram. It may get lost.
+    Send {
+        /// To this socket.
+        to: SocketAddr,
+        /// At most as many as [`crate::Settings::datagram`].
+        bytes: Vec<u8>,
+    },
+    /// Something happened.
+    Event(Event),
+}
+
+/// What happened, as this host sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A host is there.
+    HostUp(HostId),
+    /// Its name, cores and architecture have become known.
+    Described(HostId, Facts),
+    /// It did not answer; unless it objects, it will be declared dead.
+    Suspected(HostId),
+    /// It answered after all.
+    Cleared(HostId),
+    /// It is dead. Whatever still runs there belongs to nobody any more.
+    Dead(HostId, Cause),
+    /// It has left cleanly.
+    Left(HostId),
+    /// Too few of the known hosts answer, so this host takes on no work: the others may be alive, and at work without us.
+    Minority {
+        /// Hosts that answer, this one included.
+        seen: usize,
+        /// Hosts that were agreed on last.
+        known: usize,
+    },
+    /// This host is one of a majority, and may take on work.
+    Majority {
+        /// Hosts that answer, this one included.
+        seen: usize,
+        /// Hosts that were agreed on last.
+        known: usize,
+    },
+    /// The others had declared this host dead. It goes on as a new one, and must end what it ran as the old one.
+    Renewed {
+        /// What it was called.
+        old: HostId,
+        /// What it is called now.
+        new: HostId,
+    },
+    /// All have agreed that this host has left, or it has waited long enough.
+    Departed,
+}
+
+/// How a host died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It stopped answering: the host is dead, or cut off.
+    Silent,
+    /// Its daemon is gone; the host lives.
+    DaemonGone,
+    /// Its daemon runs anew, or was declared dead wrongly and has taken a new name.
+    Replaced,
+}
+
+/// Whether this host may take on work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is not, or not yet again, one of the agreed hosts.
+    Outside,
+    /// It is one of a majority.
+    Majority,
+    /// It is one of too few.
+    Minority,
+}

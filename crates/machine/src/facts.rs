@@ -1,0 +1,81 @@
+//! What is known of hosts beside their address, and how it spreads: as passengers of foca's messages.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::bytes::{Reader, Short};
+use crate::host::{Facts, HostId};
+
+/// The facts of all hosts. Shared between [`crate::Membership`] and the foca inside it, which cannot lend what it owns; one
+/// thread at a time has both, so the lock is never contended.
+#[derive(Clone, Default)]
+pub(crate) struct Book(Arc<Mutex<Pages>>);
+
+#[derive(Default)]
+pub(crate) struct Pages {
+    facts: HashMap<HostId, Facts>,
+    fresh: Vec<HostId>,
+}
+
+impl Book {
+    pub fn lock(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pages {
+    pub fn get(&self, host: &HostId) -> Option<&Facts> {
+        self.facts.get(host)
+    }
+
+    /// True if that was news.
+    pub fn put(&mut self, host: HostId, facts: Facts) -> bool {
+        if self.facts.get(&host) == Some(&facts) {
+            return false;
+        }
+        self.facts.insert(host, facts);
+        self.fresh.push(host);
+        true
+    }
+
+    pub fn forget(&mut self, host: &HostId) {
+        self.facts.remove(host);
+    }
+
+    /// Hosts that facts came of since the last call.
+    pub fn take_fresh(&mut self) -> Vec<HostId> {
+        std::mem::take(&mut self.fresh)
+    }
+}
+
+/// One passenger: a host and its facts.
+pub(crate) fn encode(host: &HostId, facts: &Facts) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    host.encode(&mut bytes);
+    facts.encode(&mut bytes);
+    bytes
+}
+
+pub(crate) fn decode(bytes: &[u8]) -> Result<(HostId, Facts), Short> {
+    let mut from = Reader(bytes);
+    Ok((HostId::decode(&mut from)?, Facts::decode(&mut from)?))
+}
+
+/// Facts of one host replace older ones of it.
+pub(crate) struct Of(HostId);
+
+impl foca::Invalidates for Of {
+    fn invalidates(&self, other: &Of) -> bool {
+        self.0.same_place(&other.0)
+    }
+}
+
+impl foca::BroadcastHandler<HostId> for Book {
+    type Key = Of;
+    type Error = Short;
+
+    fn receive_item(&mut self, data: &[u8], _sender: Option<&HostId>) -> Result<Option<Of>, Short> {
+        let (host, facts) = decode(data)?;
+        Ok(self.lock().put(host, facts).then_some(Of(host)))
+    }
+}

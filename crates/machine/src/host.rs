@@ -1,0 +1,157 @@
+//! What a host is called: one run of one daemon, at one address.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use crate::bytes::{Reader, Short};
+
+/// Names one run of the daemon of one host.
+///
+/// A daemon that starts again at the same address has a higher session and is another host: what was promised to the old
+/// one, and what it had promised, is void. A living daemon that the others have declared dead goes on under the next
+/// session for the same reason. Two runs within one second are told apart by the nonce.
+///
+/// Kept as plain bytes of a known size, because a machine of ten thousand hosts holds ten thousand of them in every daemon.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId {
+    ip: [u8; 16],
+    port: u16,
+    nonce: u16,
+    session: u32,
+}
+
+impl HostId {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 24;
+
+    /// The run number `session` of the daemon at `address`; `session` must grow from run to run (seconds since 1970 do),
+    /// `nonce` is any number. Scope and flow of an IPv6 address are not kept: a link-local address names no host for others.
+    pub fn new(address: SocketAddr, session: u32, nonce: u16) -> HostId {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        HostId {
+            ip: ip.octets(),
+            port: address.port(),
+            nonce,
+            session,
+        }
+    }
+
+    /// Where its daemon listens.
+    pub fn address(&self) -> SocketAddr {
+        let ip = Ipv6Addr::from(self.ip);
+        let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
+        SocketAddr::new(ip, self.port)
+    }
+
+    /// The number of the run.
+    pub fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// Whether both are runs of the daemon at one address.
+    pub fn same_place(&self, other: &HostId) -> bool {
+        self.place() == other.place()
+    }
+
+    /// Whether this is a later run than `other` of the same daemon.
+    pub fn succeeds(&self, other: &HostId) -> bool {
+        self.same_place(other) && self.run() > other.run()
+    }
+
+    /// The name under which a living daemon goes on after `taken` was used up: the session after it.
+    pub(crate) fn next(&self, taken: &HostId) -> HostId {
+        HostId {
+            session: self.session.max(taken.session).saturating_add(1),
+            ..*self
+        }
+    }
+
+    fn place(&self) -> ([u8; 16], u16) {
+        (self.ip, self.port)
+    }
+
+    fn run(&self) -> (u32, u16) {
+        (self.session, self.nonce)
+    }
+
+    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.ip);
+        to.extend_from_slice(&self.port.to_le_bytes());
+        to.extend_from_slice(&self.nonce.to_le_bytes());
+        to.extend_from_slice(&self.session.to_le_bytes());
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<HostId, Short> {
+        Ok(HostId {
+            ip: from.array()?,
+            port: from.u16()?,
+            nonce: from.u16()?,
+            session: from.u32()?,
+        })
+    }
+}
+
+impl std::fmt::Debug for HostId {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}#{}.{}", self.address(), self.session, self.nonce)
+    }
+}
+
+impl foca::Identity for HostId {
+    type Addr = ([u8; 16], u16);
+
+    fn renew(&self) -> Option<HostId> {
+        Some(self.next(self))
+    }
+
+    fn addr(&self) -> Self::Addr {
+        self.place()
+    }
+
+    fn win_addr_conflict(&self, other: &HostId) -> bool {
+        self.run() > other.run()
+    }
+}
+
+/// What is told of a host beside its address. Spread once when it arrives.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// What people call it. Not unique; the address is.
+    pub name: String,
+    /// How many cores tasks may use.
+    pub cores: u16,
+    /// The architecture, as the compiler calls it.
+    pub architecture: String,
+}
+
+impl Facts {
+    /// Longest name, and longest architecture, in bytes. Longer ones are cut.
+    pub const TEXT: usize = 64;
+
+    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.cores.to_le_bytes());
+        for text in [&self.name, &self.architecture] {
+            let end = text.floor_char_boundary(Facts::TEXT);
+            to.push(end as u8);
+            to.extend_from_slice(&text.as_bytes()[..end]);
+        }
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Facts, Short> {
+        let cores = from.u16()?;
+        let mut text = || {
+            let length = usize::from(from.u8()?);
+            if length > Facts::TEXT {
+                return Err(Short);
+            }
+            String::from_utf8(from.slice(length)?.to_vec()).map_err(|_| Short)
+        };
+        Ok(Facts {
+            name: text()?,
+            architecture: text()?,
+            cores,
+        })
+    }
+}

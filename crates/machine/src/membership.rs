@@ -1,0 +1,323 @@
+//! [`Membership`]: the state, and what each input does to it.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use crate::ballot::{Acceptor, Proposal};
+use crate::catchup::Loading;
+use crate::datagram::{self, Body, Head};
+use crate::detector::{Detector, GONE, LEFT, Verdicts};
+use crate::event::{Event, Input, Output, Standing};
+use crate::facts::Book;
+use crate::host::{Facts, HostId};
+use crate::roll::{Change, Roll};
+use crate::settings::Settings;
+use crate::view::View;
+
+/// From so many suspects on, it may be more than single deaths.
+pub(crate) const MANY: usize = 8;
+
+/// One host's part in keeping a machine together. See the crate's documentation for the contract.
+pub struct Membership {
+    pub(crate) settings: Settings,
+    pub(crate) facts: Facts,
+    pub(crate) now: Duration,
+    pub(crate) rng: SmallRng,
+    pub(crate) detector: Detector,
+    pub(crate) book: Book,
+    pub(crate) view: View,
+    pub(crate) roll: Arc<Roll>,
+    /// The last changes, the newest making the roll what it is.
+    pub(crate) history: VecDeque<Change>,
+    pub(crate) loading: Option<Loading>,
+    pub(crate) asked: Option<Duration>,
+    pub(crate) acceptor: Acceptor,
+    pub(crate) voting: Voting,
+    pub(crate) standing: Standing,
+    /// Since when too few answer.
+    pub(crate) short_since: Option<Duration>,
+    pub(crate) contacts: Vec<SocketAddr>,
+    pub(crate) leaving: Option<Duration>,
+    pub(crate) departed: bool,
+    /// The name under which this host has voted so far.
+    pub(crate) voted_as: HostId,
+    /// Hosts whose facts have not come, and when to ask for them.
+    pub(crate) undescribed: VecDeque<(HostId, Duration)>,
+    pub(crate) ticks: u64,
+    output: VecDeque<Output>,
+}
+
+/// What this host knows of the vote under way.
+#[derive(Default)]
+pub(crate) struct Voting {
+    pub proposal: Option<Proposal>,
+    pub begun: Duration,
+    pub not_before: Duration,
+    /// The next round this host may use; round 0 is the oldest's, once.
+    pub round: u32,
+    /// Somebody does not know what became of a vote.
+    pub unclear: bool,
+    pub doubt_since: Option<Duration>,
+}
+
+impl Membership {
+    /// A host that belongs to no machine yet. `seed` drives its random choices; different hosts should have different ones.
+    pub fn new(
+        own: HostId,
+        facts: Facts,
+        settings: Settings,
+        seed: u64,
+        now: Duration,
+    ) -> Membership {
+        let (book, settings) = (Book::default(), settings.sane());
+        Membership {
+            detector: Detector::new(own, &settings, seed, now, book.clone()),
+            rng: SmallRng::seed_from_u64(!seed),
+            settings,
+            facts,
+            now,
+            book,
+            view: View::default(),
+            roll: Arc::default(),
+            history: VecDeque::new(),
+            loading: None,
+            asked: None,
+            acceptor: Acceptor::default(),
+            voting: Voting::default(),
+            standing: Standing::Outside,
+            short_since: None,
+            contacts: Vec::new(),
+            leaving: None,
+            departed: false,
+            voted_as: own,
+            undescribed: VecDeque::new(),
+            ticks: 0,
+            output: VecDeque::new(),
+        }
+    }
+
+    /// One of hosts that all begin with the same roll, so that none has to join.
+    pub fn assembled(
+        own: HostId,
+        facts: Facts,
+        settings: Settings,
+        seed: u64,
+        now: Duration,
+        roll: Arc<Roll>,
+    ) -> Membership {
+        let mut membership = Membership::new(own, facts, settings, seed, now);
+        membership.roll = roll.clone();
+        let others = roll.hosts().filter(|host| **host != own).copied();
+        membership.detector.introduce(now, others, false);
+        membership.detector.size_for(roll.len());
+        membership.detector.sink.notes.clear();
+        membership.standing = Standing::Majority;
+        membership
+    }
+
+    /// Takes an input in. `now` counts from a start of the caller's choice and never goes back.
+    pub fn handle(&mut self, now: Duration, input: Input<'_>) {
+        self.now = now;
+        self.detector.notice_stop(now);
+        match input {
+            Input::Datagram { from, bytes } => self.take_datagram(from, bytes),
+            Input::Timer => {
+                let verdicts = self.verdicts();
+                if self.detector.fire(now, verdicts) {
+                    self.tick();
+                }
+            }
+            Input::Found => self.found(),
+            Input::Join { address } => {
+                if self.contacts.is_empty() {
+                    self.describe_itself();
+                }
+                self.contacts.push(address);
+                self.call(address);
+            }
+            Input::Leave => self.leave(),
+            Input::DaemonGone { host } if host != self.own() => {
+                self.detector.condemn(now, host, GONE)
+            }
+            Input::DaemonGone { .. } => {}
+            Input::GoOn => self.go_on(),
+        }
+        self.settle();
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    /// When to hand in [`Input::Timer`] next.
+    pub fn deadline(&self) -> Duration {
+        self.detector.deadline()
+    }
+
+    /// What this host is called now.
+    pub fn own(&self) -> HostId {
+        self.detector.own()
+    }
+
+    /// Whether it may take on work.
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// The hosts agreed on last.
+    pub fn roll(&self) -> &Roll {
+        &self.roll
+    }
+
+    /// All hosts that are not dead, this one not among them, and whether each is suspected.
+    pub fn hosts(&self) -> impl Iterator<Item = (HostId, bool)> {
+        self.detector
+            .active()
+            .map(|member| (*member.id(), member.state() == foca::State::Suspect))
+    }
+
+    /// What is known of a host.
+    pub fn facts(&self, host: &HostId) -> Option<Facts> {
+        if *host == self.own() {
+            Some(self.facts.clone())
+        } else {
+            self.book.lock().get(host).cloned()
+        }
+    }
+
+    /// Whether this host counts and sees enough of the others. Who does not declares nobody dead and calls for no votes.
+    pub(crate) fn is_in_majority(&self) -> bool {
+        self.roll.contains(&self.own())
+            && self.view.is_majority(&self.roll)
+            && !self.detector.is_cut_off()
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        if !self.is_in_majority() {
+            Verdicts::Hold
+        } else if self.view.suspects.len() > MANY.max(self.roll.len() / 8) {
+            Verdicts::PutOff
+        } else {
+            Verdicts::Pass
+        }
+    }
+
+    fn take_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
+        let Ok((head, body)) = datagram::decode(bytes) else {
+            return;
+        };
+        if head.machine != self.settings.machine {
+            return;
+        }
+        if head.epoch > self.roll.epoch() {
+            self.ask_what_is_new(from);
+        }
+        match body {
+            Body::Swim(bytes) => self.detector.datagram(self.now, bytes),
+            Body::Bye(host) => self.take_goodbye(host),
+            Body::Accused {
+                by,
+                host,
+                incarnation,
+            } => self.object(by, host, incarnation),
+            Body::Suspects(suspects) => self.take_suspects(suspects),
+            Body::Taken(host) if host.succeeds(&self.own()) => {
+                let own = self.own().next(&host);
+                self.rename(own);
+            }
+            Body::Taken(_) => {}
+            Body::Behind { by, epoch, page } => self.tell_what_is_new(by, epoch, page),
+            Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
+            Body::Page(page) => self.take_page(from, page),
+            Body::Ask(by) => self.send(by, &Body::Facts(self.own(), self.facts.clone())),
+            Body::Facts(host, facts) => _ = self.book.lock().put(host, facts),
+            Body::Vote { by, epoch, vote } => self.take_vote(by, epoch, vote),
+        }
+    }
+
+    /// Two that know each other by used-up names only would never hear of each other again: foca drops what is addressed to
+    /// an old name, except for a call. So whoever is suspected under an old name of his calls back under the new one.
+    fn object(&mut self, by: HostId, host: HostId, incarnation: u16) {
+        if self.leaving.is_some() {
+            return;
+        }
+        if host == self.own() {
+            self.detector.object(self.now, incarnation);
+        }
+        if host.same_place(&self.own()) {
+            self.detector.announce(self.now, by);
+        }
+    }
+
+    fn take_suspects(&mut self, mut suspects: Vec<(HostId, u16)>) {
+        suspects.retain(|(host, _)| self.view.is_active(&self.roll, host));
+        self.detector.suspect(self.now, suspects);
+    }
+
+    fn found(&mut self) {
+        if self.roll.epoch() == 0 {
+            self.roll = Arc::new(Roll::founded(&[self.own()]));
+            self.describe_itself();
+            self.judge_standing();
+        }
+    }
+
+    pub(crate) fn describe_itself(&mut self) {
+        let (own, facts) = (self.own(), self.facts.clone());
+        self.detector.tell_facts(&own, &facts);
+    }
+
+    fn leave(&mut self) {
+        if self.leaving.is_none() {
+            self.leaving = Some(self.now);
+            self.standing = Standing::Outside;
+            self.detector.leaving = true;
+            self.voting.proposal = None;
+            self.say_goodbye();
+        }
+    }
+
+    fn take_goodbye(&mut self, host: HostId) {
+        if host != self.own() {
+            if self.roll.contains(&host) {
+                self.view.leaving.entry(host).or_insert(self.now);
+            }
+            self.detector.condemn(self.now, host, LEFT);
+        }
+    }
+
+    /// Goes on under another name, because this one is used up.
+    fn rename(&mut self, own: HostId) {
+        self.detector.rename(self.now, own);
+    }
+
+    /// Calls at an address without knowing who is there.
+    pub(crate) fn call(&mut self, address: SocketAddr) {
+        self.detector.announce(self.now, HostId::new(address, 0, 0));
+    }
+
+    pub(crate) fn send(&mut self, to: HostId, body: &Body<'_>) {
+        self.send_to(to.address(), body);
+    }
+
+    pub(crate) fn send_to(&mut self, to: SocketAddr, body: &Body<'_>) {
+        let head = Head {
+            machine: self.settings.machine,
+            epoch: self.roll.epoch(),
+        };
+        self.output.push_back(Output::Send {
+            to,
+            bytes: datagram::encode(head, body),
+        });
+    }
+
+    pub(crate) fn tell(&mut self, event: Event) {
+        self.output.push_back(Output::Event(event));
+    }
+}

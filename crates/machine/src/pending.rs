@@ -1,0 +1,36 @@
+//! A timer that has been set, ordered by when it is due.
+
+use std::time::Duration;
+
+use foca::Timer;
+
+use crate::host::HostId;
+
+/// A timer, in this process's own time; equal ones in the order they were set.
+pub(crate) struct Pending {
+    pub due: Duration,
+    pub order: u64,
+    pub what: Option<Timer<HostId>>,
+    /// A verdict that has been put off once.
+    pub put_off: bool,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Pending) -> bool {
+        (self.due, self.order) == (other.due, other.order)
+    }
+}
+
+impl Eq for Pending {}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}

@@ -1,0 +1,99 @@
+//! Times and sizes, all derived from one: how long a silent host may stay silent.
+
+use std::num::{NonZeroU8, NonZeroUsize};
+use std::time::Duration;
+
+use foca::{Config, PeriodicParams};
+
+/// What all daemons of one machine must agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A host that says nothing for about this long is declared dead.
+    pub silence: Duration,
+    /// Tells machines apart that meet on one network. Datagrams with another number are dropped.
+    pub machine: u32,
+    /// No datagram is longer. At least 1100, which is also what less is taken for; the default, 1200, passes a tunnel over Ethernet unfragmented.
+    pub datagram: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            silence: Duration::from_secs(2),
+            machine: 0,
+            datagram: 1200,
+        }
+    }
+}
+
+/// A vote on the largest change, or the suspects that are compared at once, take so many bytes.
+const SHORTEST: usize = 1100;
+
+impl Settings {
+    /// These, with what cannot be put right.
+    pub(crate) fn sane(self) -> Settings {
+        let silence = self.silence.max(Duration::from_millis(100));
+        Settings {
+            silence,
+            datagram: self.datagram.max(SHORTEST),
+            ..self
+        }
+    }
+
+    /// Every period each host probes one other, and looks after its own affairs.
+    ///
+    /// 3/40 of the silence, 150 ms by default. All hosts together probe at random, so a dead one is first found out
+    /// after 1.6 periods on average and after 5 in one case of a hundred, whatever the number of hosts; the answer that does not
+    /// come takes one period more. With suspicion that is 1.1 to 1.9 s of the 2, and the rest is for spreading the word.
+    pub fn period(&self) -> Duration {
+        self.silence * 3 / 40
+    }
+
+    /// How long a suspect has to object: 11/20 of the silence, 1.1 s by default. A process that was stopped for a second is
+    /// suspected for 0.85 s at most, then objects, and keeps a quarter of a second for its word to arrive.
+    pub fn suspicion(&self) -> Duration {
+        self.silence * 11 / 20
+    }
+
+    /// A timer later than this means that this process did not run meanwhile, so it knows nothing of that time.
+    pub(crate) fn stall(&self) -> Duration {
+        self.period()
+    }
+
+    /// Least time between two decisions about the roll. The one who leads counts the votes of all, so it pays by the number
+    /// of hosts; to leave its share bounded, large machines decide on more changes at once, less often.
+    pub(crate) fn pace(&self, hosts: usize) -> Duration {
+        self.period().max(Duration::from_micros(500) * hosts as u32)
+    }
+
+    /// What foca is told, for a machine of so many hosts.
+    pub(crate) fn foca(&self, hosts: usize, room: usize) -> Config {
+        let one = NonZeroUsize::MIN;
+        let every = |frequency, num_members| {
+            Some(PeriodicParams {
+                frequency,
+                num_members,
+            })
+        };
+        Config {
+            probe_period: self.period(),
+            probe_rtt: self.period() * 2 / 5,
+            num_indirect_probes: NonZeroUsize::new(3).expect("three"),
+            max_transmissions: transmissions(hosts),
+            suspect_to_down_after: self.suspicion(),
+            remove_down_after: Some(self.silence * 300),
+            max_packet_size: NonZeroUsize::new(room).unwrap_or(one),
+            notify_down_members: true,
+            periodic_announce: None,
+            periodic_announce_to_down_members: every(self.silence / 2, one),
+            periodic_gossip: every(self.period(), NonZeroUsize::new(2).expect("two")),
+        }
+    }
+}
+
+/// How often each host passes on a piece of news: a few times the logarithm of the hosts, so that all but a few hear of it
+/// by chance (the roll tells those few), and never so few that a lossy network of three loses it.
+fn transmissions(hosts: usize) -> NonZeroU8 {
+    let times = 4.0 * (hosts as f64 + 1.0).log10();
+    NonZeroU8::new(times.clamp(6.0, 40.0) as u8).unwrap_or(NonZeroU8::MIN)
+}

@@ -1,0 +1,109 @@
+//! What foca wanted and reported, turned into datagrams and events.
+
+use crate::datagram::Body;
+use crate::detector::{GONE, KIND, LEFT};
+use crate::event::{Cause, Event};
+use crate::host::HostId;
+use crate::membership::Membership;
+use crate::sink::Note;
+
+/// The kind of foca's message that tells somebody that he is dead.
+const TOLD_DEAD: u8 = 10;
+
+impl Membership {
+    /// Empties what foca has left, until nothing new comes of it.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let notes = std::mem::take(&mut self.detector.sink.notes);
+            if notes.is_empty() {
+                break;
+            }
+            notes.into_iter().for_each(|note| self.take_note(note));
+        }
+        for (to, bytes) in std::mem::take(&mut self.detector.sink.sends) {
+            if bytes.get(KIND) == Some(&TOLD_DEAD) {
+                self.tell_name_is_taken(to);
+            }
+            self.send(to, &Body::Swim(&bytes));
+        }
+        let described = self.book.lock().take_fresh();
+        for host in described {
+            let facts = self.book.lock().get(&host).cloned();
+            if let Some(facts) = facts.filter(|_| host != self.own()) {
+                self.tell(Event::Described(host, facts));
+            }
+        }
+    }
+
+    fn take_note(&mut self, note: Note) {
+        match note {
+            Note::Up(host) => self.host_up(host),
+            Note::Down(host) => {
+                let cause = self
+                    .detector
+                    .known_at(&host)
+                    .map_or(0, foca::Member::incarnation);
+                self.host_down(host, cause);
+            }
+            Note::Replaced { old, new } => {
+                if self.roll.contains(&old) {
+                    self.view.certain.insert(old);
+                }
+                if self.view.is_active(&self.roll, &old) {
+                    self.view.gone(&self.roll, old);
+                    self.tell(Event::Dead(old, Cause::Replaced));
+                    self.host_up(new);
+                }
+                self.book.lock().forget(&old);
+            }
+            Note::Renewed(new) => self.renewed(new),
+        }
+    }
+
+    fn host_up(&mut self, host: HostId) {
+        self.view.come(&self.roll, host);
+        self.undescribed
+            .push_back((host, self.now + self.settings.silence));
+        self.tell(Event::HostUp(host));
+    }
+
+    fn host_down(&mut self, host: HostId, cause: u16) {
+        self.view.gone(&self.roll, host);
+        if cause == GONE && self.roll.contains(&host) {
+            self.view.certain.insert(host);
+        }
+        self.book.lock().forget(&host);
+        self.tell(match cause {
+            LEFT => Event::Left(host),
+            GONE => Event::Dead(host, Cause::DaemonGone),
+            _ => Event::Dead(host, Cause::Silent),
+        });
+    }
+
+    /// We are somebody else now. The old name votes no more, which is as certain as anything.
+    fn renewed(&mut self, new: HostId) {
+        let old = self.voted_as;
+        self.voted_as = new;
+        if self.roll.contains(&old) {
+            self.view.away.insert(old);
+            self.view.certain.insert(old);
+        }
+        self.acceptor = Default::default();
+        self.voting = Default::default();
+        self.describe_itself();
+        self.tell(Event::Renewed { old, new });
+        self.judge_standing();
+    }
+
+    /// A daemon that starts after its host's clock was set back has an older name than its own past. It is told which.
+    fn tell_name_is_taken(&mut self, to: HostId) {
+        if let Some(known) = self
+            .detector
+            .known_at(&to)
+            .map(|member| *member.id())
+            .filter(|known| known.succeeds(&to))
+        {
+            self.send(to, &Body::Taken(known));
+        }
+    }
+}

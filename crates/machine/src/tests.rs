@@ -1,0 +1,164 @@
+//! Decoders, and the safety of the vote, by inputs nobody thought of.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
+use crate::datagram::{Body, Head, Page, decode, encode};
+use crate::{Change, Facts, HostId, Input, Membership, Roll, Settings};
+
+fn host() -> impl Strategy<Value = HostId> {
+    (any::<SocketAddr>(), any::<u32>(), any::<u16>())
+        .prop_map(|(address, session, nonce)| HostId::new(address, session, nonce))
+}
+
+fn facts() -> impl Strategy<Value = Facts> {
+    (".{0,16}", any::<u16>(), "[a-z0-9_]{0,9}").prop_map(|(name, cores, architecture)| Facts {
+        name,
+        cores,
+        architecture,
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let hosts = || prop::collection::vec(host(), 0..20);
+    (hosts(), hosts()).prop_map(|(removed, added)| Change { removed, added })
+}
+
+fn ballot() -> impl Strategy<Value = Ballot> {
+    (any::<u32>(), host()).prop_map(|(round, by)| Ballot { round, by })
+}
+
+fn vote() -> impl Strategy<Value = Vote> {
+    prop_oneof![
+        ballot().prop_map(Vote::Prepare),
+        (ballot(), prop::option::of((ballot(), change())))
+            .prop_map(|(at, accepted)| Vote::Promise(at, accepted)),
+        (ballot(), change()).prop_map(|(at, change)| Vote::Accept(at, change)),
+        ballot().prop_map(Vote::Accepted),
+        ballot().prop_map(Vote::Refused),
+        Just(Vote::Doubt),
+    ]
+}
+
+fn page() -> impl Strategy<Value = Page> {
+    let hosts = prop::collection::vec((host(), any::<u32>(), prop::option::of(facts())), 0..10);
+    let words = any::<[u32; 4]>();
+    (words, hosts).prop_map(|([epoch, next, total, first], hosts)| Page {
+        epoch,
+        next,
+        total,
+        first,
+        hosts,
+    })
+}
+
+fn body() -> impl Strategy<Value = Body<'static>> {
+    prop_oneof![
+        host().prop_map(Body::Bye),
+        (host(), host(), any::<u16>()).prop_map(|(by, host, incarnation)| Body::Accused {
+            by,
+            host,
+            incarnation
+        }),
+        prop::collection::vec((host(), any::<u16>()), 0..40).prop_map(Body::Suspects),
+        host().prop_map(Body::Taken),
+        (host(), any::<u32>(), any::<u32>()).prop_map(|(by, epoch, page)| Body::Behind {
+            by,
+            epoch,
+            page
+        }),
+        (any::<u32>(), prop::collection::vec(change(), 0..3))
+            .prop_map(|(epoch, changes)| Body::Changes { epoch, changes }),
+        page().prop_map(Body::Page),
+        host().prop_map(Body::Ask),
+        (host(), facts()).prop_map(|(host, facts)| Body::Facts(host, facts)),
+        (host(), any::<u32>(), vote()).prop_map(|(by, epoch, vote)| Body::Vote { by, epoch, vote }),
+    ]
+}
+
+fn numbered(port: u16) -> HostId {
+    HostId::new(SocketAddr::from(([10, 0, 0, 1], port)), 1, 0)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(machine: u32, epoch: u32, body in body()) {
+        let head = Head { machine, epoch };
+        let bytes = encode(head, &body);
+        prop_assert_eq!(decode(&bytes), Ok((head, body)));
+    }
+
+    #[test]
+    fn a_datagram_cut_short_is_refused(body in body(), cut in 1..200usize) {
+        let bytes = encode(Head { machine: 1, epoch: 2 }, &body);
+        prop_assert!(decode(&bytes[..bytes.len().saturating_sub(cut)]).is_err());
+    }
+
+    #[test]
+    fn a_host_survives_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), body in body()) {
+        let own = numbered(1);
+        let mut member = Membership::new(own, Facts::default(), Settings::default(), 1, Duration::ZERO);
+        member.handle(Duration::ZERO, Input::Found);
+        let swim = Body::Swim(&bytes);
+        for bytes in [&bytes, &encode(Head { machine: 0, epoch: 9 }, &swim), &encode(Head { machine: 0, epoch: 1 }, &body)] {
+            let from = numbered(2).address();
+            member.handle(Duration::from_millis(1), Input::Datagram { from, bytes });
+            while member.poll().is_some() {}
+        }
+    }
+
+    /// Two who propose at once to five, with every message lost or late at random: what one has decided, the other cannot undo.
+    #[test]
+    fn a_vote_has_one_outcome(order in prop::collection::vec((0..2usize, 0..5usize, any::<bool>()), 0..120), rounds in any::<[u8; 2]>()) {
+        let hosts: Vec<HostId> = (1..=5).map(numbered).collect();
+        let roll = Roll::founded(&hosts);
+        let mut acceptors: Vec<Acceptor> = (0..5).map(|_| Acceptor::default()).collect();
+        let wish = |who: usize| Change { removed: vec![hosts[4 - who]], added: Vec::new() };
+        let ballot = |who: usize| Ballot { round: 1 + u32::from(rounds[who] % 2), by: hosts[who] };
+        let mut proposals = [0, 1].map(|who| Proposal::new(ballot(who), wish(who)));
+        let mut decided: Vec<Change> = Vec::new();
+        let quorum = |votes: &HashSet<HostId>| roll.is_quorum(votes.len(), votes.contains(&hosts[0]));
+        for (who, whom, arrives) in order {
+            let answer = acceptors[whom].answer(&proposals[who].question());
+            if let Some(answer) = answer.filter(|_| arrives) {
+                proposals[who].count(hosts[whom], answer);
+                if proposals[who].is_decided(quorum) {
+                    decided.push(proposals[who].change().clone());
+                }
+            }
+        }
+        prop_assert!(decided.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+
+    #[test]
+    fn a_roll_is_the_same_whoever_follows_it(changes in prop::collection::vec(change(), 0..6)) {
+        let first = Roll::founded(&[numbered(1), numbered(2)]);
+        let (mut a, mut b) = (first.clone(), first);
+        for change in &changes {
+            a.advance(change);
+        }
+        for change in &changes {
+            b.advance(change);
+            b = Roll::adopted(b.epoch(), b.arrivals(), b.entries().to_vec());
+        }
+        prop_assert_eq!(a, b);
+    }
+}
+
+#[test]
+fn any_two_quorums_meet() {
+    for count in 1..=9u16 {
+        let hosts: Vec<HostId> = (1..=count).map(numbered).collect();
+        let roll = Roll::founded(&hosts);
+        let is_quorum = |set: u32| roll.is_quorum(set.count_ones() as usize, set & 1 == 1);
+        for a in (0..1u32 << count).filter(|set| is_quorum(*set)) {
+            for b in (0..1u32 << count).filter(|set| is_quorum(*set)) {
+                assert_ne!(a & b, 0, "of {count}: {a:b} and {b:b}");
+            }
+        }
+    }
+}

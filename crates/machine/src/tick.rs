@@ -1,0 +1,240 @@
+//! What each host does of its own accord, once a period.
+
+use std::collections::BTreeMap;
+
+use foca::State;
+use rand::RngExt;
+
+use crate::datagram::Body;
+use crate::event::{Event, Standing};
+use crate::host::HostId;
+use crate::membership::{MANY, Membership};
+use crate::roll::Change;
+
+/// All hosts together remind a suspect about so many times in a period.
+const REMINDERS: f64 = 8.0;
+
+impl Membership {
+    pub(crate) fn tick(&mut self) {
+        self.ticks += 1;
+        if self.leaving.is_some() {
+            self.look_whether_departed();
+            return;
+        }
+        self.detector.wake(self.now);
+        self.look_for_suspects();
+        self.remind_suspects();
+        self.compare_suspects();
+        self.judge_standing();
+        self.call_for_votes();
+        self.ask_for_missing_pages();
+        self.ask_for_facts();
+        self.look_for_company();
+        self.detector.size_for(self.roll.len());
+        let (now, patience) = (self.now, self.settings.silence * 2);
+        self.view
+            .leaving
+            .retain(|_, since| now.saturating_sub(*since) < patience);
+    }
+
+    /// Foca does not report suspicions; they are read off its list.
+    fn look_for_suspects(&mut self) {
+        let suspected = self
+            .detector
+            .active()
+            .filter(|member| member.state() == State::Suspect);
+        let suspects: BTreeMap<HostId, u16> = suspected
+            .map(|member| (*member.id(), member.incarnation()))
+            .collect();
+        let before = std::mem::replace(&mut self.view.suspects, suspects);
+        let risen: Vec<HostId> = self
+            .view
+            .suspects
+            .keys()
+            .filter(|host| !before.contains_key(host))
+            .copied()
+            .collect();
+        for host in risen {
+            self.tell(Event::Suspected(host));
+        }
+        for host in before.into_keys() {
+            if !self.view.suspects.contains_key(&host) && self.view.is_active(&self.roll, &host) {
+                self.tell(Event::Cleared(host));
+            }
+        }
+    }
+
+    /// Tells suspects that they are suspected, so that one lost datagram does not kill. Those who will pass the verdict always do;
+    /// of the others a few, so that a suspect among ten thousand hosts is not flooded.
+    fn remind_suspects(&mut self) {
+        let share = (REMINDERS / self.roll.len().max(1) as f64).min(1.0);
+        let suspects: Vec<(HostId, u16)> = self
+            .view
+            .suspects
+            .iter()
+            .map(|(host, at)| (*host, *at))
+            .collect();
+        for (host, incarnation) in suspects {
+            if self.rng.random_bool(share) || self.detector.accuses(&host) {
+                self.send(
+                    host,
+                    &Body::Accused {
+                        by: self.own(),
+                        host,
+                        incarnation,
+                    },
+                );
+            }
+        }
+    }
+
+    /// In a split of many, so much news comes up at once, and so much of it goes to the other side, that some is lost for good.
+    /// So hosts that suspect many tell each other whom.
+    fn compare_suspects(&mut self) {
+        let count = self.view.suspects.len();
+        if count <= MANY {
+            return;
+        }
+        let skip = self.rng.random_range(0..count);
+        let some = self
+            .view
+            .suspects
+            .iter()
+            .cycle()
+            .skip(skip)
+            .take(count.min(Change::MOST));
+        let some: Vec<(HostId, u16)> = some.map(|(host, at)| (*host, *at)).collect();
+        let answering: Vec<HostId> = self
+            .hosts()
+            .filter(|(_, suspected)| !suspected)
+            .map(|(host, _)| host)
+            .collect();
+        for _ in 0..3.min(answering.len()) {
+            let to = answering[self.rng.random_range(0..answering.len())];
+            self.send(to, &Body::Suspects(some.clone()));
+        }
+    }
+
+    /// One missed answer of one host may leave a machine of two without a majority; so a lack of it has to last as long as
+    /// a suspicion does before it counts.
+    pub(crate) fn judge_standing(&mut self) {
+        let (seen, known) = (self.view.count(&self.roll).0, self.roll.len());
+        let standing = if self.leaving.is_some() || !self.roll.contains(&self.own()) {
+            Standing::Outside
+        } else if self.is_in_majority() {
+            self.short_since = None;
+            Standing::Majority
+        } else {
+            let since = *self.short_since.get_or_insert(self.now);
+            let lasting = self.now.saturating_sub(since) >= self.settings.suspicion();
+            if lasting {
+                Standing::Minority
+            } else {
+                self.standing
+            }
+        };
+        if standing != self.standing {
+            match standing {
+                Standing::Majority => self.tell(Event::Majority { seen, known }),
+                Standing::Minority => self.tell(Event::Minority { seen, known }),
+                Standing::Outside => {}
+            }
+            self.standing = standing;
+        }
+    }
+
+    /// The others hear it from some of us soon enough; the one who leads hears it first.
+    pub(crate) fn say_goodbye(&mut self) {
+        let own = self.own();
+        let leader = self
+            .roll
+            .eldest(|host| *host != own && self.view.answers(&self.roll, host));
+        let others: Vec<HostId> = self.detector.active().map(|member| *member.id()).collect();
+        let mut to: Vec<HostId> = leader.into_iter().collect();
+        for _ in 0..3.min(others.len()) {
+            to.push(others[self.rng.random_range(0..others.len())]);
+        }
+        for host in to {
+            self.send(host, &Body::Bye(own));
+        }
+    }
+
+    fn look_whether_departed(&mut self) {
+        let since = self.leaving.unwrap_or(self.now);
+        let alone = self.view.count(&self.roll).0 <= 1;
+        if self.departed {
+            return;
+        }
+        if alone
+            || !self.roll.contains(&self.own())
+            || self.now.saturating_sub(since) >= self.settings.silence
+        {
+            self.departed = true;
+            self.tell(Event::Departed);
+        } else {
+            self.say_goodbye();
+        }
+    }
+
+    /// A host that sees nobody calls at those it knew, and at those it was told to join.
+    fn look_for_company(&mut self) {
+        let outside = self.roll.epoch() == 0;
+        if !(self.detector.is_alone() || outside) || !self.ticks.is_multiple_of(4) {
+            return;
+        }
+        if !self.contacts.is_empty() {
+            let which = self.rng.random_range(0..self.contacts.len());
+            self.call(self.contacts[which]);
+        }
+        let own = self.own();
+        let known: Vec<HostId> = self
+            .roll
+            .hosts()
+            .filter(|host| !host.same_place(&own))
+            .copied()
+            .collect();
+        for _ in 0..3.min(known.len()) {
+            let host = known[self.rng.random_range(0..known.len())];
+            self.detector.announce(self.now, host);
+        }
+    }
+
+    /// Facts travel as news, which may pass a host by.
+    fn ask_for_facts(&mut self) {
+        while let Some((host, due)) = self.undescribed.front().copied()
+            && due <= self.now
+        {
+            self.undescribed.pop_front();
+            let known = self.book.lock().get(&host).is_some();
+            if !known && self.view.is_active(&self.roll, &host) {
+                self.undescribed
+                    .push_back((host, self.now + self.settings.silence));
+                self.send(host, &Body::Ask(self.own()));
+                break;
+            }
+        }
+    }
+
+    /// The operator says that whoever does not answer is dead.
+    pub(crate) fn go_on(&mut self) {
+        let own = self.own();
+        let mut hosts = vec![own];
+        hosts.extend(
+            self.hosts()
+                .filter(|(_, suspected)| !suspected)
+                .map(|(host, _)| host),
+        );
+        let silent: Vec<HostId> = self
+            .hosts()
+            .filter(|(_, suspected)| *suspected)
+            .map(|(host, _)| host)
+            .collect();
+        for host in silent {
+            self.detector.condemn(self.now, host, 0);
+        }
+        hosts.sort_unstable();
+        let order: Vec<(HostId, u32)> = hosts.into_iter().zip(0..).collect();
+        let epoch = self.roll.epoch() + crate::roll::BY_DECREE;
+        self.adopt(crate::roll::Roll::adopted(epoch, order.len() as u32, order));
+    }
+}

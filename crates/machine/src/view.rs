@@ -1,0 +1,115 @@
+//! Who is here, as far as this host can tell, held against the roll.
+//!
+//! Only differences are kept, so that counting costs the same for ten hosts and for ten thousand.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use crate::host::HostId;
+use crate::roll::{Change, Roll};
+
+#[derive(Default)]
+pub(crate) struct View {
+    /// On the roll, and not there.
+    pub away: BTreeSet<HostId>,
+    /// There, and not on the roll.
+    pub fresh: BTreeSet<HostId>,
+    /// Did not answer, each with the incarnation suspected.
+    pub suspects: BTreeMap<HostId, u16>,
+    /// On the roll, but known for certain never to act again under that name.
+    pub certain: BTreeSet<HostId>,
+    /// Have said goodbye but still vote, since then.
+    pub leaving: HashMap<HostId, Duration>,
+}
+
+impl View {
+    pub fn is_active(&self, roll: &Roll, host: &HostId) -> bool {
+        if roll.contains(host) {
+            !self.away.contains(host)
+        } else {
+            self.fresh.contains(host)
+        }
+    }
+
+    /// Active and not suspected.
+    pub fn answers(&self, roll: &Roll, host: &HostId) -> bool {
+        self.is_active(roll, host) && !self.suspects.contains_key(host)
+    }
+
+    pub fn come(&mut self, roll: &Roll, host: HostId) {
+        if roll.contains(&host) {
+            self.away.remove(&host)
+        } else {
+            self.fresh.insert(host)
+        };
+    }
+
+    pub fn gone(&mut self, roll: &Roll, host: HostId) {
+        self.suspects.remove(&host);
+        if roll.contains(&host) {
+            self.away.insert(host)
+        } else {
+            self.fresh.remove(&host)
+        };
+    }
+
+    /// How many of the roll answer, and whether its oldest does.
+    pub fn count(&self, roll: &Roll) -> (usize, bool) {
+        let suspects = self
+            .suspects
+            .keys()
+            .filter(|host| roll.contains(host) && !self.away.contains(host))
+            .count();
+        let oldest = roll.oldest().is_some_and(|host| self.answers(roll, host));
+        (roll.len() - self.away.len() - suspects, oldest)
+    }
+
+    /// Whether so many of the roll may go on. Beside a quorum, that is all whose death is not certain: nobody else is left to disagree.
+    pub fn is_enough(&self, roll: &Roll, count: usize, with_oldest: bool) -> bool {
+        let rest = roll.len() - self.certain.len();
+        roll.is_quorum(count, with_oldest)
+            || (count == rest && count > 0 && !self.certain.is_empty())
+    }
+
+    pub fn is_majority(&self, roll: &Roll) -> bool {
+        let (count, oldest) = self.count(roll);
+        self.is_enough(roll, count, oldest)
+    }
+
+    /// Who calls for votes: of those that answer, the one that has been here longest.
+    pub fn leader(&self, roll: &Roll) -> Option<HostId> {
+        roll.eldest(|host| self.answers(roll, host))
+    }
+
+    /// Keeps its books right over a change; call it after the roll has changed.
+    pub fn follow(&mut self, change: &Change, own: &HostId) {
+        for host in &change.removed {
+            if !self.away.remove(host) && host != own {
+                self.fresh.insert(*host);
+            }
+            self.certain.remove(host);
+            self.leaving.remove(host);
+        }
+        for host in &change.added {
+            if !self.fresh.remove(host) && host != own {
+                self.away.insert(*host);
+            }
+        }
+    }
+
+    /// Starts anew for a whole new roll.
+    pub fn compare<'a>(
+        &mut self,
+        roll: &Roll,
+        active: impl Iterator<Item = &'a HostId>,
+        own: &HostId,
+    ) {
+        self.away = roll.hosts().filter(|host| *host != own).copied().collect();
+        self.fresh.clear();
+        for host in active {
+            self.come(roll, *host);
+        }
+        self.certain.retain(|host| roll.contains(host));
+        self.leaving.retain(|host, _| roll.contains(host));
+    }
+}

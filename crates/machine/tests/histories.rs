@@ -1,0 +1,161 @@
+//! After any history, and ten seconds of good network, all agree; and at no time do two sides of a split both go on.
+
+mod sim;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use sim::{Network, World, seconds};
+
+/// One thing that happens to a machine.
+#[derive(Clone, Debug)]
+enum Mishap {
+    Crash(usize),
+    Start(usize),
+    Restart(usize),
+    Leave(usize),
+    Stop(usize, u64),
+    /// Which group each host is in, and whether the cut is both ways.
+    Split(u64, usize, bool),
+    Heal,
+    Weather {
+        loss: u8,
+        duplicates: u8,
+        delay: u64,
+        lateness: u64,
+    },
+}
+
+fn mishap() -> impl Strategy<Value = Mishap> {
+    prop_oneof![
+        any::<usize>().prop_map(Mishap::Crash),
+        any::<usize>().prop_map(Mishap::Start),
+        any::<usize>().prop_map(Mishap::Restart),
+        any::<usize>().prop_map(Mishap::Leave),
+        (any::<usize>(), 1..4000u64).prop_map(|(host, time)| Mishap::Stop(host, time)),
+        (any::<u64>(), 2..4usize, any::<bool>())
+            .prop_map(|(seed, parts, both)| Mishap::Split(seed, parts, both)),
+        Just(Mishap::Heal),
+        (0..30u8, 0..10u8, 1..50u64, 0..100u64).prop_map(|(loss, duplicates, delay, lateness)| {
+            Mishap::Weather {
+                loss,
+                duplicates,
+                delay,
+                lateness,
+            }
+        }),
+    ]
+}
+
+/// Mishaps, each with the milliseconds until the next.
+fn history() -> impl Strategy<Value = (u64, usize, Vec<(Mishap, u64)>)> {
+    (
+        any::<u64>(),
+        2..9usize,
+        prop::collection::vec((mishap(), 0..4000u64), 1..12),
+    )
+}
+
+fn happen(world: &mut World, mishap: &Mishap) {
+    let count = world.hosts.len();
+    let running = world.living();
+    match mishap {
+        // One host stays: a machine whose last host dies is no more.
+        Mishap::Crash(host) if running.len() > 1 => world.crash(running[host % running.len()]),
+        Mishap::Leave(host) if running.len() > 1 => world.leave(running[host % running.len()]),
+        Mishap::Crash(_) | Mishap::Leave(_) => {}
+        Mishap::Start(host) => {
+            if world.hosts[host % count].daemon.is_none() {
+                world.start(host % count);
+            }
+        }
+        Mishap::Restart(host) if running.len() > 1 => {
+            let host = running[host % running.len()];
+            world.crash(host);
+            world.start(host);
+        }
+        Mishap::Restart(_) => {}
+        Mishap::Stop(host, time) => world.stop(host % count, Duration::from_millis(*time)),
+        Mishap::Split(seed, parts, both) => {
+            let mut groups = vec![Vec::new(); *parts];
+            for host in 0..count {
+                groups[(seed >> (5 * host % 60)) as usize % parts].push(host);
+            }
+            let groups: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
+            world.split(&groups, *both);
+        }
+        Mishap::Heal => world.heal(),
+        Mishap::Weather {
+            loss,
+            duplicates,
+            delay,
+            lateness,
+        } => {
+            world.network.loss = f64::from(*loss) / 100.0;
+            world.network.duplicates = f64::from(*duplicates) / 100.0;
+            world.network.delay.1 = Duration::from_millis(*delay);
+            world.network.lateness = Duration::from_millis(*lateness);
+        }
+    }
+}
+
+/// Lets time pass, and holds the world against the rule of one majority, once a split has lasted long enough to be noticed.
+fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
+    let until = world.now + time;
+    while world.now < until {
+        world.run(seconds(0.1).min(until - world.now));
+        let both_ways = (0..4).all(|a| (0..4).all(|b| world.network.cut[a][b] == (a != b)));
+        if both_ways
+            && world.now - world.unsettled_since > seconds(3.5)
+            && world.hosts.iter().all(|host| !host.is_stopped())
+        {
+            let majorities = world.majorities();
+            prop_assert!(
+                majorities.len() <= 1,
+                "at {:?} groups {majorities:?} go on",
+                world.now
+            );
+        }
+    }
+    Ok(())
+}
+
+fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<(), TestCaseError> {
+    let mut world = World::joined(seed, count);
+    prop_assert_eq!(world.is_whole(), Ok(()));
+    for (mishap, time) in mishaps {
+        happen(&mut world, mishap);
+        pass(&mut world, Duration::from_millis(*time))?;
+    }
+    world.heal();
+    world.network = Network::default();
+    world.run(seconds(10.0));
+    prop_assert_eq!(world.agrees(), Ok(()));
+    // Nobody holds another roll of the same epoch.
+    for (a, b) in world
+        .living()
+        .into_iter()
+        .flat_map(|a| world.living().into_iter().map(move |b| (a, b)))
+    {
+        let (a, b) = (world.daemon(a).roll(), world.daemon(b).roll());
+        prop_assert!(a.epoch() != b.epoch() || a == b);
+    }
+    Ok(())
+}
+
+/// A short run by default; `PROPTEST_CASES` asks for a long one.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(150)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn after_any_history_all_agree((seed, count, mishaps) in history()) {
+        live_through(seed, count, &mishaps)?;
+    }
+}
