@@ -8,7 +8,7 @@ const TASKS: u32 = 4;
 fn job(change: impl FnOnce(&mut Plan)) -> Job {
     let mut plan = Plan::new("program", TASKS);
     change(&mut plan);
-    let mut course = Course::new(&plan);
+    let mut course = Course::new(&plan, plan.tasks.unwrap_or_default());
     (0..TASKS).for_each(|_| course.task_started());
     Job { course }
 }
@@ -239,7 +239,7 @@ fn an_abandoned_job_is_killed_without_grace() {
 fn only_the_first_failures_are_told_one_by_one() {
     let mut plan = Plan::new("program", 100);
     plan.on_failure = OnFailure::Continue;
-    let mut course = Course::new(&plan);
+    let mut course = Course::new(&plan, plan.tasks.unwrap_or_default());
     let mut acts = Vec::new();
     for rank in 0..100 {
         course.task_started();
@@ -258,7 +258,7 @@ fn only_the_first_failures_are_told_one_by_one() {
 
 #[test]
 fn a_job_interrupted_while_it_starts_starts_no_more() {
-    let mut course = Course::new(&Plan::new("program", TASKS));
+    let mut course = Course::new(&Plan::new("program", TASKS), TASKS);
     course.task_started();
     let mut acts = Vec::new();
     course.signal(Duration::ZERO, Signal::TERM, false, &mut acts);
