@@ -57,6 +57,7 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
     match sys::fork().map_err(failed)? {
         None => {
             drop(leash);
+            let _ = rustix::thread::set_name(c"regatta-agent");
             let owner = Owner {
                 leash: Some(end),
                 group: rustix::process::getpgrp(),
@@ -71,6 +72,7 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
         }
         Some(inner) => {
             drop(end);
+            let _ = rustix::thread::set_name(c"regatta-guard");
             Ok(guard(inner, &signals, leash))
         }
     }

@@ -24,6 +24,9 @@ use crate::signals::Signals;
 /// How many other hosts try to reach each host: all in a job of few, and enough to find a firewall in one of many.
 const WITNESSES: usize = 4;
 
+/// The number of a host, and the first address at which the others reach it, or a sentence.
+pub(crate) type Found = (u32, Result<IpAddr, String>);
+
 /// The hosts of a job while they are brought together.
 pub(crate) struct Gathering<'a> {
     pub across: &'a Across,
@@ -162,7 +165,7 @@ impl<'a> Gathering<'a> {
 
     /// Finds for each host the first address at which the others reach it. Returns it with the number of the host, or a
     /// sentence.
-    pub(crate) fn find_addresses(&mut self) -> Result<Vec<(u32, Result<IpAddr, String>)>, Refusal> {
+    pub(crate) fn find_addresses(&mut self) -> Result<Vec<Found>, Refusal> {
         let targets: Vec<Target> = self
             .hellos()
             .map(|(host, hello)| Target {
@@ -187,10 +190,7 @@ impl<'a> Gathering<'a> {
         self.try_addresses(&targets)
     }
 
-    fn try_addresses(
-        &mut self,
-        targets: &[Target],
-    ) -> Result<Vec<(u32, Result<IpAddr, String>)>, Refusal> {
+    fn try_addresses(&mut self, targets: &[Target]) -> Result<Vec<Found>, Refusal> {
         let seen = self.look(targets)?;
         let tokens: HashMap<u32, _> = self
             .hellos()

@@ -109,6 +109,14 @@ exec "$file" agent --temporary
     )
 }
 
+fn is_ssh(across: &Across) -> bool {
+    let program = across
+        .rsh
+        .as_ref()
+        .map(|words| Path::new(&words[0]).file_name());
+    program.is_none_or(|name| name == Some("ssh".as_ref()))
+}
+
 /// Why a channel ended before the agent answered. `said` is what the command wrote to its standard error.
 pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &str) -> String {
     let last = said
@@ -118,29 +126,29 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
         .unwrap_or_default()
         .trim();
     let with = |part: &str| said.contains(part);
-    let words = match across.rsh {
-        Some(_) => None,
-        None if with("Could not resolve hostname") => Some((
+    let words = match () {
+        () if !is_ssh(across) => None,
+        () if with("Could not resolve hostname") => Some((
             "is not known here",
             "check the name, or give it an address in ~/.ssh/config or /etc/hosts",
         )),
-        None if with("Host key verification failed") => Some((
+        () if with("Host key verification failed") => Some((
             "has a key that ssh does not know, or that has changed",
             "log in once by hand (`ssh HOST`) to look at the key and accept it",
         )),
-        None if with("Permission denied") || with("Too many authentication failures") => Some((
+        () if with("Permission denied") || with("Too many authentication failures") => Some((
             "wants a password, or refuses your key, and a job has nobody to ask",
             "make a login without a question work: `ssh-copy-id HOST`, or start an ssh-agent",
         )),
-        None if with("Connection refused") => Some((
+        () if with("Connection refused") => Some((
             "runs no ssh server that answers",
             "start sshd there, or name its port in ~/.ssh/config",
         )),
-        None if with("timed out") || with("No route to host") || with("is unreachable") => Some((
+        () if with("timed out") || with("No route to host") || with("is unreachable") => Some((
             "cannot be reached",
             "is it up, and does a firewall let ssh through? Try `ssh HOST true`",
         )),
-        None => None,
+        () => None,
     };
     if let Some((what, next)) = words {
         let next = next.replace("HOST", host);

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::channel::messages::Order;
 use crate::course::{Act, Course};
 use crate::fleet::Fleet;
+use crate::input::Input;
 use crate::output::Output;
 use crate::owner::{self, Owner};
 use crate::plan::{Form, Plan};
@@ -76,6 +77,8 @@ struct Supervisor<'p> {
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
+    /// Our standard input, when it is for a task on another host.
+    input: Option<Input>,
     course: Course,
     started: Instant,
     /// Nothing is left below this process.
@@ -94,7 +97,13 @@ impl<'p> Supervisor<'p> {
             Form::Inherit => None,
             _ => Some(Streams::new()?),
         };
+        let first_is_elsewhere = fleet.remotes.iter().any(|remote| remote.has(0));
+        let input = match first_is_elsewhere {
+            true => Some(Input::open(owner.group, &signals)?),
+            false => None,
+        };
         Ok(Self {
+            input,
             size: fleet.size,
             tasks: fleet.tasks,
             remotes: fleet.remotes,
@@ -115,6 +124,7 @@ impl<'p> Supervisor<'p> {
             self.wait();
             self.heed_signals();
             self.heed_hosts();
+            self.send_input();
             self.reap();
             self.pump();
             self.tick();
@@ -125,6 +135,7 @@ impl<'p> Supervisor<'p> {
         self.drain();
         self.conclude();
         self.flush();
+        self.input.iter_mut().for_each(Input::close);
         remote::part(&mut self.remotes);
         self.course.status()
     }
@@ -190,6 +201,7 @@ impl<'p> Supervisor<'p> {
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
+        fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
     }
@@ -221,13 +233,18 @@ impl<'p> Supervisor<'p> {
     }
 
     fn has_only_commands(&self) -> bool {
-        let commands = self.commands();
-        !commands.is_empty() && tree::descendants(&commands).is_empty()
+        let helpers = self.helpers();
+        !helpers.is_empty() && tree::descendants(&helpers).is_empty()
     }
 
-    /// The processes that carry channels: no signal of the job is theirs.
-    fn commands(&self) -> Vec<Pid> {
-        self.remotes.iter().filter_map(Remote::command).collect()
+    /// The processes that carry channels, and the one that reads our input: no signal of the job is theirs.
+    fn helpers(&self) -> Vec<Pid> {
+        let reader = self.input.as_ref().and_then(Input::reader);
+        self.remotes
+            .iter()
+            .filter_map(Remote::command)
+            .chain(reader)
+            .collect()
     }
 
     fn child_ended(&mut self, pid: Pid, status: WaitStatus) {
@@ -237,10 +254,12 @@ impl<'p> Supervisor<'p> {
             .and_then(|tasks| tasks.ended(pid, status))
         {
             Some(ended) => self.task_ended(ended),
-            None => self
-                .remotes
-                .iter_mut()
-                .for_each(|remote| remote.reaped(pid, status)),
+            None => {
+                self.input.iter_mut().for_each(|input| input.reaped(pid));
+                self.remotes
+                    .iter_mut()
+                    .for_each(|remote| remote.reaped(pid, status));
+            }
         }
     }
 
@@ -251,6 +270,9 @@ impl<'p> Supervisor<'p> {
             end,
             state,
         } = task;
+        if rank == 0 {
+            self.input.iter_mut().for_each(Input::close);
+        }
         self.output
             .event(&closing::task_event(&self.course, rank, pid, end));
         if state == TaskState::Left {
@@ -301,10 +323,10 @@ impl<'p> Supervisor<'p> {
         }
         let mut acts = Vec::new();
         let (tasks, remotes) = (&self.tasks, &self.remotes);
-        let commands: Vec<Pid> = remotes.iter().filter_map(Remote::command).collect();
+        let helpers = self.helpers();
         self.course.tick(
             self.started.elapsed(),
-            || left(tasks, remotes, &commands),
+            || left(tasks, remotes, &helpers),
             &mut acts,
         );
         self.perform(acts);
@@ -316,7 +338,7 @@ impl<'p> Supervisor<'p> {
                 Act::Say(sentence) => self.output.say(&sentence),
                 Act::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
                 Act::Signal(signal) => {
-                    tree::signal_all(signal, &self.commands());
+                    tree::signal_all(signal, &self.helpers());
                     self.tell_all(&Order::Signal {
                         signal: signal.as_raw(),
                     });
@@ -368,7 +390,7 @@ impl<'p> Supervisor<'p> {
 }
 
 /// What still runs, for a sentence: tasks, or what they left behind.
-fn left(tasks: &Option<Tasks>, remotes: &[Remote], commands: &[Pid]) -> String {
+fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
     let mut ranks: BTreeMap<u32, ()> = BTreeMap::new();
     ranks.extend(tasks.iter().flat_map(Tasks::running).map(|rank| (rank, ())));
     ranks.extend(
@@ -379,7 +401,7 @@ fn left(tasks: &Option<Tasks>, remotes: &[Remote], commands: &[Pid]) -> String {
     );
     let ranks: Vec<u32> = ranks.into_keys().collect();
     tasks::left(&ranks, || {
-        let here = tasks::strays(commands);
+        let here = tasks::strays(helpers);
         let elsewhere = remotes
             .iter()
             .filter(|remote| !remote.settled && !remote.lost)

@@ -132,10 +132,24 @@ impl Supervisor<'_> {
             }
             Report::Strays { names } => remote.strays = names,
             Report::Settled {} => remote.settled = true,
-            Report::Taken { .. } | Report::Beat {} => {}
+            Report::Taken { bytes } => self
+                .input
+                .iter_mut()
+                .for_each(|input| input.taken(bytes as usize)),
+            Report::Beat {} => {}
             _ => return Err("its agent says what nobody asked for".to_owned()),
         }
         Ok(())
+    }
+
+    /// Sends what there is of our standard input to the host of task 0.
+    pub(super) fn send_input(&mut self) {
+        let Some(remote) = self.remotes.iter_mut().find(|remote| remote.has(0)) else {
+            return;
+        };
+        while let Some(bytes) = self.input.as_mut().and_then(|input| input.next()) {
+            let _ = remote.send(&Order::Input { bytes });
+        }
     }
 
     /// Why a host has to be given up, if it has.
@@ -166,6 +180,9 @@ impl Supervisor<'_> {
     fn host_lost(&mut self, index: usize, cause: &str) {
         let remote = &mut self.remotes[index];
         remote.lose();
+        if remote.has(0) {
+            self.input.iter_mut().for_each(|input| input.close());
+        }
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
         let sentence = format!("the host {} is lost: {cause}", remote.name);
