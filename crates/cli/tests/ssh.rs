@@ -65,7 +65,18 @@ impl Server {
             0o755,
             format!("#!/bin/sh\nexec {real} -F {client} \"$@\"\n").as_bytes(),
         );
-        let mut child = Command::new(which("sshd"))
+        // Root's server wants a folder that a system without a running one need not have.
+        let sshd = which("sshd");
+        let mut command = match rustix::process::geteuid().is_root() {
+            false => Command::new(sshd),
+            true => {
+                let mut command = Command::new("unshare");
+                let script = "mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec \"$@\"";
+                command.args(["--mount", "sh", "-c", script, "sh", &sshd]);
+                command
+            }
+        };
+        let mut child = command
             .args(["-D", "-e", "-f", &server])
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
