@@ -36,6 +36,10 @@ pub struct Hosts {
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 
+    /// Do not encrypt what travels between hosts; tasks still prove to each other that they belong to the job
+    #[arg(long)]
+    trusted_network: bool,
+
     /// Send this program to the hosts, even if they have the right one
     #[arg(long)]
     send_agent: bool,
@@ -96,6 +100,7 @@ impl Hosts {
                 .filter(|words| !words.is_empty()),
             interface: self.interface.clone(),
             directory: self.directory.clone(),
+            trusted: self.trusted_network,
             send: self.send_agent,
             connect: self.connect_timeout,
             silence: self.host_timeout,

@@ -566,3 +566,41 @@ fn the_doctor_examines_hosts() {
             && report.contains("the host beta gave no agent")
     );
 }
+
+#[test]
+fn an_interrupt_while_hosts_are_awaited_ends_it_at_once() {
+    let hosts = Hosts::new(
+        "awaited",
+        "echo \"$host asked\" >&2; [ $host = beta ] && exec sleep 600",
+    );
+    let options = [
+        "--host",
+        "alpha,beta",
+        "--rsh",
+        &hosts.rsh,
+        "--connect-timeout",
+        "600",
+        "true",
+    ];
+    let mut job = Running::start(&options);
+    while named(&job, "sleep").is_empty() {
+        std::thread::yield_now();
+    }
+    let processes = job.processes();
+    job.signal(Signal::INT);
+    await_ends(&processes);
+    assert!(job.child.wait().is_ok());
+    let (status, said) = job.end();
+    assert_eq!(status, 130, "{said}");
+    assert!(said.contains("nothing was started"), "{said}");
+}
+
+#[test]
+fn this_host_alone_needs_no_channel() {
+    let (status, output, said) = told(&run(&["--host", "localhost:3", "echo", "here"]));
+    assert_eq!(
+        (status, output.as_str()),
+        (0, "here\nhere\nhere\n"),
+        "{said}"
+    );
+}

@@ -150,6 +150,60 @@ fn a_host_without_a_way_to_the_others_is_named() {
     );
 }
 
+/// A command `ssh` that leads to the namespaces, for jobs in which this host takes part.
+const SSH: &str = "mkdir /run/bin
+cat >/run/bin/ssh <<'END'
+#!/bin/sh
+while [ \"$1\" != -- ]; do shift; done
+shift
+exec ip netns exec \"$@\"
+END
+chmod 755 /run/bin/ssh
+PATH=/run/bin:$PATH
+";
+
+#[test]
+fn this_host_takes_part_without_a_channel() {
+    let body = "r=$(echo $REGATTA_JOB | cut -d: -f3); [ $r = 0 ] && exec cat; ip -o -4 address | grep -c 10.77.0.254";
+    let arguments = [
+        "run",
+        "--verbose",
+        "--label",
+        "--host",
+        "localhost:2,beta:2",
+        "sh",
+        "-c",
+        body,
+    ];
+    let output = beside_hosts(SSH, &arguments).output().expect("unshare");
+    let (_, output, said) = told(&output);
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[1] 1", "[2] 0", "[3] 0"], "{said}");
+    assert!(
+        said.contains("tasks 0-1 on the host localhost, ")
+            && said.contains("reached at 10.77.0.254"),
+        "{said}"
+    );
+    // A failure here ends what runs there, and the other way round.
+    for failing in ["0", "3"] {
+        let body =
+            format!("[ $(echo $REGATTA_JOB | cut -d: -f3) = {failing} ] && exit 9; exec sleep 600");
+        let arguments = [
+            "run",
+            "--grace",
+            "0",
+            "--host",
+            "localhost:2,beta:2",
+            "sh",
+            "-c",
+            &body,
+        ];
+        let (status, _, said) = told(&beside_hosts(SSH, &arguments).output().expect("unshare"));
+        assert_eq!(status, 9, "{said}");
+    }
+}
+
 #[test]
 fn nothing_is_left_on_any_host_when_the_launcher_is_killed() {
     let command = ["sh", "-c", "setsid sleep 600 & echo up; wait"];

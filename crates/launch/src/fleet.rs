@@ -209,7 +209,7 @@ fn prepare(
         here: 0,
         host_of: host_of.clone(),
         key,
-        trusted: false,
+        trusted: across.trusted,
         address: IpAddr::from([127, 0, 0, 1]),
         program: plan.program.as_bytes().to_vec(),
         arguments: plan
@@ -245,7 +245,7 @@ fn prepare(
             here: number,
             host_of: host_of.clone(),
             key,
-            trusted: false,
+            trusted: across.trusted,
         };
         let mut ours = Tasks::new(|| Job::create_across(&places), here, &plan.bind, recipe)?;
         for (rank, address) in ours.listen(address_of(number))? {

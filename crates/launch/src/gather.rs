@@ -96,7 +96,7 @@ impl<'a> Gathering<'a> {
             }
             match remote.link.next() {
                 Ok(Some(Report::Hello { hello })) => {
-                    remote.hello = Some(hello);
+                    remote.greeted(hello);
                     Ok(Some(()))
                 }
                 Ok(None) => Ok(None),

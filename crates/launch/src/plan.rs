@@ -56,6 +56,8 @@ pub struct Across {
     pub interface: Option<Choice>,
     /// Where the tasks of other hosts run; None: where we do.
     pub directory: Option<PathBuf>,
+    /// The network is trusted: what travels between hosts is proved, but not encrypted.
+    pub trusted: bool,
     /// Send this program to the hosts even when they have the right one.
     pub send: bool,
     /// How long a host may take to answer when the job is started.
@@ -75,6 +77,7 @@ impl Across {
             rsh: None,
             interface: None,
             directory: None,
+            trusted: false,
             send: false,
             connect: Duration::from_secs(10),
             silence: Duration::from_secs(5),

@@ -147,6 +147,13 @@ impl Remote {
         count > 0
     }
 
+    /// There is an agent: what was said on the way to it is of no interest any more.
+    pub(crate) fn greeted(&mut self, hello: Hello) {
+        self.errors();
+        self.said.clear();
+        self.hello = Some(hello);
+    }
+
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let errors = self
