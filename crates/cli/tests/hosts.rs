@@ -235,6 +235,22 @@ fn signals_reach_tasks_on_all_hosts() {
 }
 
 #[test]
+fn tasks_of_an_agent_block_no_more_signals_than_others() {
+    let task = ["grep", "SigBlk", "/proc/self/status"];
+    let (_, here, _) = told(&run(&[&["-n", "1"], &task[..]].concat()));
+    let hosts = Hosts::new("mask", "");
+    let (_, there, said) = told(&run(&[
+        &["--host", "alpha:1", "--rsh", &hosts.rsh],
+        &task[..],
+    ]
+    .concat()));
+    assert!(
+        here.contains("SigBlk") && here == there,
+        "{here}{there}{said}"
+    );
+}
+
+#[test]
 fn what_tasks_leave_behind_on_a_host_is_ended_and_named() {
     let (status, _, said) = on_two(&[], "setsid sleep 600 & exit 0");
     assert_eq!(status, 0);
@@ -529,7 +545,7 @@ fn a_directory_that_a_host_lacks_is_named() {
     let (status, _, said) = on_two(&["--directory", "/no/such/directory"], "exit 0");
     assert_eq!(status, 125);
     assert!(
-        said.contains("on the host alpha: there is no directory /no/such/directory"),
+        said.contains("there is no directory /no/such/directory to run in"),
         "{said}"
     );
     let (status, output, _) = on_two(&["--directory", "/"], "pwd");

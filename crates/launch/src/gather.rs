@@ -71,7 +71,7 @@ impl<'a> Gathering<'a> {
                 gathering.local = Some((number, hello(&beacon, None)));
                 gathering.beacon = Some(beacon);
             } else {
-                let mut remote = Remote::open(across, number, &host.name)?;
+                let mut remote = Remote::open(across, number, &host.name, signals)?;
                 remote.link.send_raw(script.as_bytes());
                 gathering.remotes.push(remote);
             }

@@ -12,7 +12,8 @@ use crate::channel::Link;
 use crate::channel::messages::{Hello, Order};
 use crate::plan::Across;
 use crate::refusal::Refusal;
-use crate::rsh;
+use crate::signals::Signals;
+use crate::{rsh, sys};
 
 /// How often either side of a channel says that it is there.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
@@ -55,8 +56,15 @@ pub(crate) struct Remote {
 
 impl Remote {
     /// Runs the command that leads to a host.
-    pub(crate) fn open(across: &Across, number: u32, name: &str) -> Result<Self, Refusal> {
+    pub(crate) fn open(
+        across: &Across,
+        number: u32,
+        name: &str,
+        signals: &Signals,
+    ) -> Result<Self, Refusal> {
         let mut command = rsh::command(across, name);
+        // What we block would stay blocked in the agent's tasks, when the agent is on this machine.
+        sys::start_with(&mut command, signals.before());
         let refused = |error: String| {
             let program = command_name(across);
             Refusal::of_regatta(format!(

@@ -14,6 +14,8 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -44,6 +46,19 @@ pub(crate) fn block(signals: &[Signal]) -> Mask {
 pub(crate) fn restore(mask: &Mask) {
     // SAFETY: the set is initialised and lives across the call; a null third argument asks for nothing back.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
+}
+
+/// Has a command start with `mask` as its set of blocked signals; otherwise it would inherit ours.
+pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
+    let mask = *mask;
+    // SAFETY: between fork and exec the child only makes a system call on a set of its own; it takes no lock and does
+    // not allocate.
+    unsafe {
+        command.pre_exec(move || {
+            restore(&mask);
+            Ok(())
+        });
+    }
 }
 
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
