@@ -32,6 +32,7 @@ pub(crate) struct Link {
     input: OwnedFd,
     /// None: we have ended the channel.
     output: Option<OwnedFd>,
+    buffer: Vec<u8>,
     arrived: Vec<u8>,
     /// How much of `arrived` has been taken.
     taken: usize,
@@ -49,6 +50,7 @@ impl Link {
         Ok(Self {
             input,
             output: Some(output),
+            buffer: vec![0; PIECE],
             arrived: Vec::new(),
             taken: 0,
             waiting: Vec::new(),
@@ -63,9 +65,7 @@ impl Link {
             self.arrived.drain(..self.taken);
             self.taken = 0;
         }
-        let before = self.arrived.len();
-        self.arrived.resize(before + PIECE, 0);
-        let count = match rustix::io::read(&self.input, &mut self.arrived[before..]) {
+        let count = match rustix::io::read(&self.input, &mut self.buffer[..]) {
             Ok(count) => {
                 self.ended |= count == 0;
                 count
@@ -76,7 +76,7 @@ impl Link {
                 0
             }
         };
-        self.arrived.truncate(before + count);
+        self.arrived.extend_from_slice(&self.buffer[..count]);
         count
     }
 
