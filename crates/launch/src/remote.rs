@@ -251,7 +251,13 @@ impl Remote {
 /// Ends all channels, and with them whatever their agents still hold; returns when their commands have ended.
 pub(crate) fn part(remotes: &mut [Remote]) {
     let until = Instant::now() + PATIENCE;
-    remotes.iter_mut().for_each(|remote| remote.link.close());
+    for remote in remotes.iter_mut() {
+        remote.link.close();
+        // An agent ends with its channel; what never became one may not look at it.
+        if let Some(pid) = remote.command.filter(|_| remote.hello.is_none()) {
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+        }
+    }
     for remote in remotes.iter_mut() {
         remote.await_end(until);
         if remote.command.is_some() {
