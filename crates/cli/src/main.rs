@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod doctor;
+mod hosts;
 mod run;
 
 use std::process::ExitCode;
@@ -27,12 +29,15 @@ enum Command {
     Run(run::Arguments),
     Doctor(doctor::Arguments),
     Race(regatta_race::cli::Race),
+    #[command(hide = true)]
+    Agent(agent::Arguments),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Agent(arguments) => agent::run(&arguments),
         Command::Race(race) => race.run().unwrap_or_else(|error| {
             eprintln!("regatta race: {error:#}");
             ExitCode::FAILURE

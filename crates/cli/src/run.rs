@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use regatta_launch::{Bind, Form, OnFailure, Plan, cores};
+use regatta_launch::{Bind, Form, OnFailure, Plan, Refusal, cores};
 
-/// Run a program as N tasks of one job on this host, and leave nothing behind.
+use crate::hosts;
+
+/// Run a program as N tasks of one job, on this host or on several, and leave nothing behind.
 #[derive(Args)]
 #[command(after_help = "\
 The exit status is that of the first task that failed (128 + the signal when it was killed), 0 when none did,
@@ -17,9 +19,10 @@ cannot be executed, 127 when there is none. Task 0 has the standard input; the o
 Examples:
   regatta run -n 4 ./hello
   regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it)
-  regatta run -n 2 --bind 0,2 --timeout 60 ./ping")]
+  regatta run -n 2 --bind 0,2 --timeout 60 ./ping
+  regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)")]
 pub struct Arguments {
-    /// Number of tasks [default: one per usable core]
+    /// Number of tasks [default: one per usable core, or per slot of the hosts]
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
     tasks: Option<u32>,
 
@@ -27,6 +30,9 @@ pub struct Arguments {
     /// when there are enough that no other job uses, otherwise none]
     #[arg(long, value_name = "WHERE", value_parser = bind)]
     bind: Option<Bind>,
+
+    #[command(flatten)]
+    hosts: hosts::Hosts,
 
     /// Put `[rank] ` before each line of output, and keep lines whole
     #[arg(short, long)]
@@ -63,33 +69,40 @@ enum Others {
 
 /// Runs the job; the exit code is the job's.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let plan = plan(arguments);
-    let status = regatta_launch::run(&plan).unwrap_or_else(|refusal| {
-        regatta_launch::tell(plan.form, &refusal);
-        refusal.status
-    });
+    let form = form(arguments);
+    let status = plan(arguments, form)
+        .and_then(|plan| regatta_launch::run(&plan))
+        .unwrap_or_else(|refusal| {
+            regatta_launch::tell(form, &refusal);
+            refusal.status
+        });
     ExitCode::from(status)
 }
 
-fn plan(arguments: &Arguments) -> Plan {
-    let tasks = arguments.tasks.unwrap_or_else(|| cores::usable() as u32);
+fn form(arguments: &Arguments) -> Form {
+    match (arguments.json, arguments.label) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Labelled,
+        (false, false) => Form::Inherit,
+    }
+}
+
+fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     let mut command = arguments.command.iter().cloned();
-    Plan {
+    Ok(Plan {
         arguments: command.clone().skip(1).collect(),
         bind: arguments.bind.clone().unwrap_or_default(),
-        form: match (arguments.json, arguments.label) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Labelled,
-            (false, false) => Form::Inherit,
-        },
+        form,
+        tasks: arguments.tasks,
+        across: arguments.hosts.across()?,
         timeout: arguments.timeout,
         on_failure: match arguments.on_failure {
             Others::Stop => OnFailure::Stop,
             Others::Continue => OnFailure::Continue,
         },
         grace: arguments.grace,
-        ..Plan::new(command.next().unwrap_or_default(), tasks)
-    }
+        ..Plan::new(command.next().unwrap_or_default(), 1)
+    })
 }
 
 fn tasks(text: &str) -> Result<u32, String> {
@@ -102,7 +115,7 @@ fn tasks(text: &str) -> Result<u32, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())

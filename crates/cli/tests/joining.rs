@@ -34,6 +34,13 @@ fn as_task() {
         "crash" if rank == 1 => std::process::abort(),
         "silent" | "crash" => report(&job, 1),
         "shy" => report(&job, 2),
+        "wave" if rank == 2 => {
+            while job.state(0) != TaskState::Left {
+                std::thread::yield_now();
+            }
+            println!("HEARD that it left");
+        }
+        "wave" => {}
         "late" => {
             job.leave(rank);
             exit(if rank == 1 { 5 } else { 0 });
@@ -140,4 +147,20 @@ fn a_job_squeezed_onto_one_core_knows_it() {
     let core = regatta_launch::cores::allowed()[0].to_string();
     let (status, heard, _) = play_with(&["--bind", &core], "count", &[]);
     assert_eq!((status, heard), (0, vec!["1".to_owned(); 3]));
+}
+
+#[test]
+fn a_death_is_heard_on_another_host() {
+    // Tasks 0 and 1 are on one host, task 2 on the other.
+    let hosts = ["--host", "alpha:2,beta:1", "--rsh", "sh -c"];
+    let (status, heard, said) = play_with(&hosts, "crash", &[]);
+    assert_eq!(status, 134, "{said}");
+    assert_eq!(heard, vec![format!("{:?}", Cause::Signalled(6)); 2]);
+}
+
+#[test]
+fn leaving_is_heard_on_another_host() {
+    let hosts = ["--host", "alpha:2,beta:1", "--rsh", "sh -c"];
+    let (status, heard, _) = play_with(&hosts, "wave", &[]);
+    assert_eq!((status, heard), (0, vec!["that it left".to_owned()]));
 }

@@ -78,14 +78,18 @@ fn reason(name: &str, path: &Path) -> String {
 }
 
 /// The end of a task, for a program to read.
-pub(crate) fn task_event(rank: u32, pid: u32, end: End) -> Value {
+pub(crate) fn task_event(course: &Course, rank: u32, pid: u32, end: End) -> Value {
     let mut event = json!({"event": "end", "task": rank, "pid": pid});
+    if let Some(host) = course.host(rank) {
+        event["host"] = json!(host);
+    }
     match end {
         End::Exited(status) => event["status"] = json!(status),
         End::Signalled { signal, core } => {
             event["signal"] = json!(signal);
             event["core"] = json!(core);
         }
+        End::Lost => event["lost"] = json!(true),
     }
     event
 }
@@ -101,7 +105,7 @@ pub(crate) fn job_event(course: &Course, tasks: u32, took: Duration) -> Value {
         "never_joined": course.never_joined(),
     });
     if let Some(failure) = course.first_failure() {
-        event["first_failure"] = task_event(failure.rank, failure.pid, failure.end);
+        event["first_failure"] = task_event(course, failure.rank, failure.pid, failure.end);
     }
     event
 }

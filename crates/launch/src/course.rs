@@ -50,21 +50,26 @@ pub enum End {
         /// Whether a core file was written.
         core: bool,
     },
+    /// With its host: nobody can tell how.
+    Lost,
 }
 
 impl End {
-    /// The status that stands for this end: 128 and the signal, as in a shell.
+    /// The status that stands for this end: 128 and the signal, as in a shell. A task on a lost host has been killed, or
+    /// will be: no agent lets tasks outlive its channel.
     pub fn status(self) -> u8 {
         match self {
             End::Exited(status) => status as u8,
             End::Signalled { signal, .. } => (128 + signal) as u8,
+            End::Lost => (128 + libc::SIGKILL) as u8,
         }
     }
 
-    fn cause(self) -> Cause {
+    pub(crate) fn cause(self) -> Cause {
         match self {
             End::Exited(status) => Cause::Exited(status),
             End::Signalled { signal, .. } => Cause::Signalled(signal),
+            End::Lost => Cause::Lost,
         }
     }
 }
@@ -89,6 +94,8 @@ pub(crate) enum Act {
     MarkDead(u32, Cause),
     /// Send a signal to every process of the job.
     Signal(Signal),
+    /// Send a signal to every process of the job on other hosts: those here have it from the terminal.
+    SignalElsewhere(Signal),
     /// Start no more tasks.
     StopStarting,
 }
@@ -130,12 +137,15 @@ pub(crate) struct Course {
     status: u8,
     interrupted: Option<Duration>,
     forwarded: Vec<i32>,
+    /// What the hosts are called, and the host of each rank; empty when there is only this one.
+    hosts: Vec<String>,
+    host_of: Vec<u32>,
 }
 
 impl Course {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan, tasks: u32) -> Self {
         Self {
-            tasks: plan.tasks,
+            tasks,
             on_failure: plan.on_failure,
             grace: plan.grace,
             timeout: plan.timeout,
@@ -151,7 +161,21 @@ impl Course {
             status: 0,
             interrupted: None,
             forwarded: Vec::new(),
+            hosts: Vec::new(),
+            host_of: Vec::new(),
         }
+    }
+
+    /// The job runs on hosts of these names.
+    pub(crate) fn across(mut self, hosts: Vec<String>, host_of: Vec<u32>) -> Self {
+        (self.hosts, self.host_of) = (hosts, host_of);
+        self
+    }
+
+    /// The name of a task's host, when there are several.
+    pub(crate) fn host(&self, rank: u32) -> Option<&str> {
+        let host = *self.host_of.get(rank as usize)?;
+        self.hosts.get(host as usize).map(String::as_str)
     }
 
     pub(crate) fn task_started(&mut self) {
@@ -194,15 +218,64 @@ impl Course {
         }
     }
 
+    /// A host is gone, and with it the tasks that ran on it (`running`, with their processes) and those that were to be
+    /// started there. `sentence` says how it was lost.
+    pub(crate) fn host_lost(
+        &mut self,
+        now: Duration,
+        sentence: &str,
+        running: &[(u32, u32)],
+        unstarted: &[u32],
+        acts: &mut Vec<Act>,
+    ) {
+        self.running -= running.len() as u32;
+        self.ended += (running.len() + unstarted.len()) as u32;
+        self.starting &= self.running + self.ended < self.tasks;
+        let lost = running
+            .iter()
+            .copied()
+            .chain(unstarted.iter().map(|&rank| (rank, 0)));
+        let mut lost: Vec<(u32, u32)> = lost.collect();
+        lost.sort_unstable();
+        acts.extend(
+            lost.iter()
+                .map(|&(rank, _)| Act::MarkDead(rank, Cause::Lost)),
+        );
+        let Some(&(rank, pid)) = lost.first() else {
+            return;
+        };
+        if !self.is_ending() {
+            // One sentence for the host, not one for each of its tasks.
+            let ranks: Vec<u32> = lost.iter().map(|&(rank, _)| rank).collect();
+            acts.push(Act::Say(format!(
+                "{sentence}; lost with it: {}",
+                words::tasks(&ranks)
+            )));
+            self.first_failed(
+                now,
+                Failure {
+                    rank,
+                    pid,
+                    end: End::Lost,
+                },
+            );
+        }
+    }
+
     fn failed(&mut self, now: Duration, failure: Failure, acts: &mut Vec<Act>) {
         // A task that ends by the signal that the user sent is no news.
         let asked_for = matches!(failure.end, End::Signalled { signal, .. } if self.forwarded.contains(&signal));
         if !asked_for {
             self.failures += 1;
             if self.failures <= TOLD {
-                acts.push(Act::Say(sentence(&failure)));
+                acts.push(Act::Say(sentence(&failure, self.host(failure.rank))));
             }
         }
+        self.first_failed(now, failure);
+    }
+
+    /// The first failure gives the status, and decides what becomes of the others.
+    fn first_failed(&mut self, now: Duration, failure: Failure) {
         if self.first.is_none() {
             self.first = Some(failure);
             self.status = failure.end.status().max(1);
@@ -260,9 +333,10 @@ impl Course {
                 acts.push(Act::StopStarting);
             }
         }
-        if !delivered {
-            acts.push(Act::Signal(signal));
-        }
+        acts.push(match delivered {
+            true => Act::SignalElsewhere(signal),
+            false => Act::Signal(signal),
+        });
     }
 
     /// Nobody is there any more to whom the job belongs.
@@ -416,9 +490,10 @@ fn still_running(running: u32) -> String {
 }
 
 /// How a task failed.
-fn sentence(failure: &Failure) -> String {
+fn sentence(failure: &Failure, host: Option<&str>) -> String {
     let Failure { rank, pid, end } = failure;
-    let who = format!("task {rank} (pid {pid})");
+    let place = host.map(|host| format!(" on {host}")).unwrap_or_default();
+    let who = format!("task {rank} (pid {pid}{place})");
     match end {
         End::Exited(0) => {
             format!(
@@ -430,6 +505,7 @@ fn sentence(failure: &Failure) -> String {
             let core = if *core { ", core dumped" } else { "" };
             format!("{who} was killed by {}{core}", words::signal(*signal))
         }
+        End::Lost => format!("{who} was lost with its host"),
     }
 }
 

@@ -26,10 +26,11 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::signals::Signals;
-use crate::supervise::{self, Owner, Prepared};
+use crate::supervise;
 use crate::{sys, tree, words};
 
 /// How long the front tries to end what a dead supervisor left.
@@ -40,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// For programs with one thread, like the command `regatta`: the process is forked, and takes the signals that concern a
 /// job for itself. A program with more threads calls [`supervise::run`].
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
-    let prepared = Prepared::new(plan)?;
+    supervise::check(plan)?;
     let signals = Signals::catch()?;
     let no_leash = |errno| Refusal::of_regatta(format!("the launcher cannot open a pipe: {errno}"));
     let (end, leash) =
@@ -56,11 +57,10 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
                 leash: Some(end),
                 group,
             };
-            let status =
-                supervise::run_prepared(plan, prepared, signals, owner).unwrap_or_else(|refusal| {
-                    crate::tell(plan.form, &refusal);
-                    refusal.status
-                });
+            let status = supervise::run_for(plan, signals, owner).unwrap_or_else(|refusal| {
+                crate::tell(plan.form, &refusal);
+                refusal.status
+            });
             std::process::exit(i32::from(status));
         }
         Ok(Some(supervisor)) => {

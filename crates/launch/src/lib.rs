@@ -4,30 +4,46 @@
 
 #![deny(unsafe_code)]
 
+pub mod agent;
 mod bind;
 pub mod cgroup;
+mod channel;
 mod closing;
 pub mod cores;
 mod course;
 mod elf;
+pub mod examine;
+mod feed;
+mod fleet;
 mod front;
+mod gather;
+pub mod hosts;
+mod input;
 mod limits;
 mod lines;
 mod output;
+mod owner;
 mod plan;
 pub mod program;
+mod reach;
 mod refusal;
+mod remote;
+mod rsh;
 mod signals;
 mod sink;
+mod streams;
 pub mod supervise;
 mod sys;
+mod tasks;
 mod tree;
 pub mod words;
 
 pub use course::{End, Failure};
 pub use front::run;
-pub use plan::{Bind, Form, OnFailure, Plan};
-pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED};
+pub use plan::{Across, Bind, Form, OnFailure, Plan};
+pub use reach::Choice;
+pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
+pub use rsh::identity;
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

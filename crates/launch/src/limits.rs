@@ -58,10 +58,11 @@ pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
     })
 }
 
-/// Makes room for `tasks` tasks' output pipes. Returns the limit to give back to the tasks, when it had to be raised.
-pub(crate) fn make_room_for_pipes(tasks: u32) -> Result<Option<Rlimit>, Refusal> {
+/// Makes room for so many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
+/// to be raised.
+pub(crate) fn make_room(tasks: u32, each: u32) -> Result<Option<Rlimit>, Refusal> {
     let before = getrlimit(Resource::Nofile);
-    let needed = 2 * u64::from(tasks) + SPARE_FILES;
+    let needed = u64::from(each) * u64::from(tasks) + SPARE_FILES;
     if before.current.is_none_or(|limit| limit >= needed) {
         return Ok(None);
     }

@@ -1,42 +1,29 @@
 //! The tasks' output and the launcher's own sentences, in the form that the user asked for.
 //!
-//! Without labels the tasks write to our standard output and error themselves, and this does nothing. With them each
-//! task has a pipe for each of the two, and all pipes are watched by one epoll descriptor, so that a thousand tasks cost
-//! the launcher's loop one entry.
+//! Without labels the tasks of this host write to our standard output and error themselves; what tasks of other hosts
+//! write is passed on as it comes.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::event::epoll;
-use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use serde_json::{Value, json};
 
 use crate::lines::Lines;
 use crate::plan::Form;
 use crate::refusal::Refusal;
 use crate::sink::Sink;
+use crate::streams::Heard;
 
 /// Standard output and standard error.
 const NAMES: [&str; 2] = ["stdout", "stderr"];
-const EVENTS: usize = 64;
-
-/// Where one task's output, or its errors, come from.
-#[derive(Debug)]
-struct Stream {
-    fd: OwnedFd,
-    rank: u32,
-    which: usize,
-    lines: Lines,
-}
 
 /// Everything that reaches the user.
 #[derive(Debug)]
 pub(crate) struct Output {
     form: Form,
     sinks: [Sink; 2],
-    streams: Vec<Option<Stream>>,
-    epoll: OwnedFd,
-    buffer: Vec<u8>,
+    /// Lines that have begun, by rank and stream.
+    lines: HashMap<(u32, usize), Lines>,
 }
 
 impl Output {
@@ -48,9 +35,7 @@ impl Output {
                     Sink::new(std::io::stdout().as_fd())?,
                     Sink::new(std::io::stderr().as_fd())?,
                 ],
-                streams: Vec::new(),
-                epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-                buffer: vec![0; 64 * 1024],
+                lines: HashMap::new(),
             })
         };
         open().map_err(|errno| {
@@ -58,32 +43,9 @@ impl Output {
         })
     }
 
-    /// The standard output and error for a task about to start; none when it shares ours.
-    pub(crate) fn pipes(&mut self, rank: u32) -> rustix::io::Result<[Option<OwnedFd>; 2]> {
-        if self.form == Form::Inherit {
-            return Ok([None, None]);
-        }
-        Ok([Some(self.pipe(rank, 0)?), Some(self.pipe(rank, 1)?)])
-    }
-
-    fn pipe(&mut self, rank: u32, which: usize) -> rustix::io::Result<OwnedFd> {
-        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&ours, true)?;
-        let key = epoll::EventData::new_u64(self.streams.len() as u64);
-        epoll::add(&self.epoll, &ours, key, epoll::EventFlags::IN)?;
-        self.streams.push(Some(Stream {
-            fd: ours,
-            rank,
-            which,
-            lines: Lines::default(),
-        }));
-        Ok(theirs)
-    }
-
-    /// What is readable when a task has written, or nothing while too much is waiting to be written by us.
-    pub(crate) fn sources(&self) -> Option<BorrowedFd<'_>> {
-        let full = self.sinks.iter().any(Sink::is_full);
-        (self.form != Form::Inherit && !full).then(|| self.epoll.as_fd())
+    /// Whether so much waits to be written by us that no more should be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sinks.iter().any(Sink::is_full)
     }
 
     /// What must become writable before more can be written.
@@ -94,75 +56,27 @@ impl Output {
             .map(Sink::fd)
     }
 
-    /// Moves what the tasks have written to our own output.
-    pub(crate) fn pump(&mut self) {
-        if self.sources().is_some() {
-            let mut events = [const {
-                epoll::Event {
-                    flags: epoll::EventFlags::empty(),
-                    data: epoll::EventData::new_u64(0),
+    /// Passes on what a task wrote. Returns whether there is a reader for more of it.
+    pub(crate) fn pass(&mut self, heard: Heard) -> bool {
+        let (form, sinks) = (self.form, &mut self.sinks);
+        match heard {
+            Heard::Bytes(_, which, bytes) if form == Form::Inherit => sinks[which].push(&[bytes]),
+            Heard::Bytes(rank, which, bytes) => {
+                let lines = self.lines.entry((rank, which)).or_default();
+                lines.push(bytes, |line| show(form, sinks, rank, which, line));
+            }
+            Heard::End(rank, which) => {
+                if let Some(mut lines) = self.lines.remove(&(rank, which)) {
+                    lines.finish(|line| show(form, sinks, rank, which, line));
                 }
-            }; EVENTS];
-            let ready = epoll::wait(
-                &self.epoll,
-                &mut events[..],
-                Some(&rustix::time::Timespec::default()),
-            )
-            .unwrap_or(0);
-            for event in &events[..ready] {
-                let index = event.data.u64() as usize;
-                self.read(index);
+                return false;
             }
         }
-        self.flush();
+        let (Heard::Bytes(_, which, _) | Heard::End(_, which)) = heard;
+        !self.sinks[if form == Form::Json { 0 } else { which }].is_closed()
     }
 
-    /// Reads everything that is still in the pipes; nobody writes to them any more.
-    pub(crate) fn drain(&mut self) {
-        for index in 0..self.streams.len() {
-            while self.read(index) {}
-            self.close(index);
-        }
-        self.flush();
-    }
-
-    /// One read from one stream. Returns whether there may be more.
-    fn read(&mut self, index: usize) -> bool {
-        let Some(stream) = self.streams[index].as_mut() else {
-            return false;
-        };
-        match rustix::io::read(&stream.fd, &mut self.buffer[..]) {
-            Ok(0) => self.close(index),
-            Ok(count) => {
-                let (rank, which) = (stream.rank, stream.which);
-                let (form, sinks) = (self.form, &mut self.sinks);
-                stream.lines.push(&self.buffer[..count], |line| {
-                    show(form, sinks, rank, which, line)
-                });
-                let sink = &self.sinks[if form == Form::Json { 0 } else { which }];
-                if sink.is_closed() {
-                    // Our reader is gone: the task learns it as it would without labels, by a broken pipe.
-                    self.streams[index] = None;
-                }
-                return true;
-            }
-            Err(Errno::AGAIN) => {}
-            Err(Errno::INTR) => return true,
-            Err(_) => self.close(index),
-        }
-        false
-    }
-
-    fn close(&mut self, index: usize) {
-        if let Some(mut stream) = self.streams[index].take() {
-            let (form, sinks) = (self.form, &mut self.sinks);
-            stream
-                .lines
-                .finish(|line| show(form, sinks, stream.rank, stream.which, line));
-        }
-    }
-
-    fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.sinks.iter_mut().for_each(Sink::flush);
     }
 

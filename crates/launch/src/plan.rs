@@ -1,7 +1,11 @@
 //! What is to be run, and how.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::hosts::{Host, Map};
+use crate::reach::Choice;
 
 /// Where tasks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,15 +43,60 @@ pub enum Form {
     Json,
 }
 
-/// A job to be run on this host.
+/// The hosts of a job that runs on several, and how they are reached.
+#[derive(Debug, Clone)]
+pub struct Across {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// How ranks are dealt to them.
+    pub map: Map,
+    /// The command that runs `sh` on a host, in words; `{host}` stands for its name. None: ssh.
+    pub rsh: Option<Vec<String>>,
+    /// Where tasks listen; None: where the hosts reach each other.
+    pub interface: Option<Choice>,
+    /// Where the tasks of other hosts run; None: where we do.
+    pub directory: Option<PathBuf>,
+    /// The network is trusted: what travels between hosts is proved, but not encrypted.
+    pub trusted: bool,
+    /// Send this program to the hosts even when they have the right one.
+    pub send: bool,
+    /// How long a host may take to answer when the job is started.
+    pub connect: Duration,
+    /// A host that is silent for so long is lost.
+    pub silence: Duration,
+    /// Say what was chosen and why.
+    pub verbose: bool,
+}
+
+impl Across {
+    /// These hosts, everything else as it is by default.
+    pub fn new(hosts: Vec<Host>) -> Self {
+        Self {
+            hosts,
+            map: Map::Block,
+            rsh: None,
+            interface: None,
+            directory: None,
+            trusted: false,
+            send: false,
+            connect: Duration::from_secs(10),
+            silence: Duration::from_secs(5),
+            verbose: false,
+        }
+    }
+}
+
+/// A job to be run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The program, as the user named it.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How many tasks.
-    pub tasks: u32,
+    /// How many tasks; None: one for each slot of the hosts.
+    pub tasks: Option<u32>,
+    /// The hosts; None: this one.
+    pub across: Option<Across>,
     /// Where they run.
     pub bind: Bind,
     /// How their output reaches the user.
@@ -66,7 +115,8 @@ impl Plan {
         Self {
             program: program.into(),
             arguments: Vec::new(),
-            tasks,
+            tasks: Some(tasks),
+            across: None,
             bind: Bind::Auto,
             form: Form::Inherit,
             timeout: None,

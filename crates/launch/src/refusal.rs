@@ -1,5 +1,7 @@
 //! A job that cannot be started: the sentence, and the status to exit with.
 
+/// The command line makes no sense.
+pub const STATUS_USAGE: u8 = 2;
 /// Regatta itself could not do what it was asked to.
 pub const STATUS_REFUSED: u8 = 125;
 /// The program is there, but cannot be executed.
@@ -22,6 +24,11 @@ impl Refusal {
             sentence: sentence.into(),
             status,
         }
+    }
+
+    /// The command line makes no sense.
+    pub fn usage(sentence: impl Into<String>) -> Self {
+        Self::new(STATUS_USAGE, sentence)
     }
 
     pub(crate) fn of_regatta(sentence: impl Into<String>) -> Self {

@@ -1,61 +1,47 @@
 //! Starting the tasks of a job, and staying with them until nothing of it is left.
 //!
-//! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, and the tasks' output
-//! when it is labelled. What is to be done is decided by [`Course`]; this file does it.
+//! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, the tasks' output when
+//! it is labelled, and the channels to other hosts. What is to be done is decided by [`Course`]; this file does it, for
+//! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
 
-use std::collections::HashMap;
-use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitStatus};
 use rustix::time::Timespec;
 use serde_json::json;
 
-use crate::bind::Placement;
-use crate::course::{Act, Course, End};
+use crate::channel::messages::Order;
+use crate::course::{Act, Course};
+use crate::fleet::Fleet;
+use crate::input::Input;
 use crate::output::Output;
+use crate::owner::{self, Owner};
 use crate::plan::{Form, Plan};
-use crate::refusal::{Refusal, STATUS_REFUSED};
+use crate::refusal::Refusal;
+use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
-use crate::sys::{Image, Place, StartError};
-use crate::{closing, front, limits, program, sys, tree, words};
-use regatta_transport::job::{Invitation, Job, VERSION};
+use crate::streams::Streams;
+use crate::tasks::{self, Ended, Started, Tasks};
+use crate::{closing, fleet, front, program, tree};
+use regatta_transport::job::{Cause, TaskState};
 
-/// So many tasks are started before the loop looks at what else happened.
-const BATCH: u32 = 16;
-/// The segment's descriptor in the tasks. Shells and scripts use the small numbers; at 64 the kernel would have to
-/// enlarge every task's table.
-const SEGMENT_FD: i32 = 60;
+mod elsewhere;
 
-/// A plan that has passed the checks which need no process.
-pub(crate) struct Prepared {
-    program: PathBuf,
-}
-
-/// Who the job belongs to.
-pub(crate) struct Owner {
-    /// Signals to pass on, and the owner's death: the end of the pipe.
-    pub leash: Option<OwnedFd>,
-    /// The process group of the tasks.
-    pub group: Pid,
-}
-
-impl Prepared {
-    pub(crate) fn new(plan: &Plan) -> Result<Self, Refusal> {
-        if plan.tasks == 0 {
-            return Err(Refusal::of_regatta(
-                "a job needs at least one task: -n 1 or more",
-            ));
-        }
-        let program = program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
-        limits::check(plan.tasks)?;
-        Ok(Self { program })
+/// Refuses a plan that no host could carry out, before there are processes.
+pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
+    if plan.tasks == Some(0) {
+        return Err(Refusal::of_regatta(
+            "a job needs at least one task: -n 1 or more",
+        ));
     }
+    if plan.across.is_none() {
+        program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
+        crate::limits::check(fleet::tasks_here(plan))?;
+    }
+    Ok(())
 }
 
 /// Runs a job to its end from the calling thread and returns the status to exit with.
@@ -64,44 +50,37 @@ impl Prepared {
 /// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`front::run`] adds
 /// the process that also ends what they started.
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
-    let prepared = Prepared::new(plan)?;
+    check(plan)?;
     let owner = Owner {
         leash: None,
         group: rustix::process::getpgrp(),
     };
-    run_prepared(plan, prepared, Signals::catch()?, owner)
+    run_for(plan, Signals::catch()?, owner)
 }
 
-pub(crate) fn run_prepared(
-    plan: &Plan,
-    prepared: Prepared,
-    signals: Signals,
-    owner: Owner,
-) -> Result<u8, Refusal> {
+pub(crate) fn run_for(plan: &Plan, signals: Signals, mut owner: Owner) -> Result<u8, Refusal> {
     front::adopt_orphans()?;
-    Ok(Supervisor::new(plan, prepared, signals, owner)?.run())
+    let mut output = Output::new(plan.form)?;
+    let fleet = fleet::assemble(plan, &signals, &mut owner, &mut output)?;
+    Ok(Supervisor::new(plan, signals, owner, output, fleet)?.run())
 }
 
 struct Supervisor<'p> {
     plan: &'p Plan,
-    program: PathBuf,
     signals: Signals,
     owner: Owner,
-    job: Job,
-    /// The job's segment, under the number that the tasks see.
-    segment: OwnedFd,
-    placement: Placement,
-    image: Image,
-    nothing: OwnedFd,
-    files: Option<Rlimit>,
+    /// How many tasks the job has, on all hosts.
+    size: u32,
+    /// The tasks of this host, if it has any.
+    tasks: Option<Tasks>,
+    remotes: Vec<Remote>,
+    /// What the tasks of this host write; none when they write to our own output.
+    streams: Option<Streams>,
     output: Output,
+    /// Our standard input, when it is for a task on another host.
+    input: Option<Input>,
     course: Course,
     started: Instant,
-    /// The rank that is started next.
-    next: u32,
-    /// Set when no more tasks are to be started.
-    stop: bool,
-    ranks: HashMap<Pid, u32>,
     /// Nothing is left below this process.
     childless: bool,
 }
@@ -109,47 +88,33 @@ struct Supervisor<'p> {
 impl<'p> Supervisor<'p> {
     fn new(
         plan: &'p Plan,
-        prepared: Prepared,
         signals: Signals,
         owner: Owner,
+        output: Output,
+        fleet: Fleet,
     ) -> Result<Self, Refusal> {
-        let failed =
-            |what: &str, errno| Refusal::of_regatta(format!("the launcher cannot {what}: {errno}"));
-        let files = match plan.form {
+        let streams = match plan.form {
             Form::Inherit => None,
-            _ => limits::make_room_for_pipes(plan.tasks)?,
+            _ => Some(Streams::new()?),
         };
-        let placement = Placement::new(&plan.bind, plan.tasks)?;
-        if let Some(cores) = placement.squeezed(plan.tasks) {
-            // The job counts its cores by our own affinity.
-            let _ = rustix::thread::sched_setaffinity(None, &cores);
-        }
-        let job =
-            Job::create(plan.tasks).map_err(|error| Refusal::of_regatta(error.to_string()))?;
-        let segment = rustix::io::fcntl_dupfd_cloexec(job.fd(), SEGMENT_FD)
-            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(job.fd(), 3))
-            .map_err(|errno| failed("hand on the job's segment", errno))?;
-        let nothing =
-            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|errno| failed("open /dev/null", errno))?;
+        let first_is_elsewhere = fleet.remotes.iter().any(|remote| remote.has(0));
+        let input = match first_is_elsewhere {
+            true => Some(Input::open(owner.group, &signals)?),
+            false => None,
+        };
         Ok(Self {
-            image: image(plan, &prepared.program),
-            program: prepared.program,
-            placement,
-            output: Output::new(plan.form)?,
-            course: Course::new(plan),
+            input,
+            size: fleet.size,
+            tasks: fleet.tasks,
+            remotes: fleet.remotes,
+            course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
+            streams,
+            output,
             started: Instant::now(),
-            next: 0,
-            stop: false,
-            ranks: HashMap::with_capacity(plan.tasks as usize),
             childless: false,
             plan,
             signals,
             owner,
-            job,
-            segment,
-            nothing,
-            files,
         })
     }
 
@@ -158,108 +123,85 @@ impl<'p> Supervisor<'p> {
             self.start_some();
             self.wait();
             self.heed_signals();
+            self.heed_hosts();
+            self.send_input();
             self.reap();
-            self.output.pump();
+            self.pump();
             self.tick();
-            let gone = self.childless || self.course.is_given_up();
-            if self.course.is_over() && gone {
+            if self.course.is_over() && (self.is_left_by_all() || self.course.is_given_up()) {
                 break;
             }
         }
-        self.output.drain();
+        self.drain();
         self.conclude();
         self.flush();
+        self.input.iter_mut().for_each(Input::close);
+        remote::part(&mut self.remotes);
         self.course.status()
     }
 
-    /// Starts the next few tasks.
+    /// Whether nothing of the job is left, here or elsewhere.
+    fn is_left_by_all(&self) -> bool {
+        self.childless
+            && self
+                .remotes
+                .iter()
+                .all(|remote| remote.settled || remote.lost)
+    }
+
+    /// Starts the next few tasks of this host.
     fn start_some(&mut self) {
-        for _ in 0..BATCH {
-            if self.stop || self.next == self.plan.tasks {
-                return;
-            }
-            if let Err(refusal) = self.start(self.next) {
-                self.output.say(&refusal.sentence);
-                let mut acts = Vec::new();
-                self.course
-                    .cannot_start(self.started.elapsed(), refusal.status, &mut acts);
-                return self.perform(acts);
-            }
-            self.next += 1;
+        let Some(tasks) = &mut self.tasks else { return };
+        let mut started = Vec::new();
+        let result = tasks.start_some(self.streams.as_mut(), self.signals.before(), |task| {
+            started.push(task);
+        });
+        started.into_iter().for_each(|task| self.task_started(task));
+        if let Err(refusal) = result {
+            self.cannot_start(&refusal);
         }
     }
 
-    fn start(&mut self, rank: u32) -> Result<(), Refusal> {
-        let [output, error] = self.output.pipes(rank).map_err(|errno| {
-            Refusal::of_regatta(format!("no pipe for the output of task {rank}: {errno}"))
-        })?;
-        let fd = self.segment.as_raw_fd();
-        let invitation = Invitation {
-            version: VERSION,
-            fd,
-            rank,
-            size: self.plan.tasks,
-            listener: None,
-        };
-        let input = (rank > 0).then(|| self.nothing.as_fd());
-        let place = Place {
-            stdio: [
-                input,
-                output.as_ref().map(AsFd::as_fd),
-                error.as_ref().map(AsFd::as_fd),
-            ],
-            kept: self.segment.as_fd(),
-            cores: self.placement.of(rank),
-            group: self.owner.group,
-            files: self.files,
-            mask: self.signals.before(),
-        };
-        let variable = sys::c_string(format!("{}={invitation}", Invitation::VARIABLE).as_bytes());
-        let pid = self
-            .image
-            .start(variable, &place)
-            .map_err(|error| match error {
-                StartError::NoProcess(errno) => limits::explain(errno, rank),
-                StartError::Execute(errno) => program::explain(&self.program, errno),
-                StartError::SetUp(errno) => Refusal::new(
-                    STATUS_REFUSED,
-                    format!("task {rank} cannot be set up: {errno}"),
-                ),
-            })?;
-        self.job.announce(rank, pid.as_raw_nonzero().get() as u32);
-        self.ranks.insert(pid, rank);
+    fn task_started(&mut self, Started { rank, pid }: Started) {
         self.course.task_started();
-        self.output
-            .event(&json!({"event": "start", "task": rank, "pid": pid.as_raw_nonzero().get()}));
-        Ok(())
+        let mut event = json!({"event": "start", "task": rank, "pid": pid});
+        if let Some(host) = self.course.host(rank) {
+            event["host"] = json!(host);
+        }
+        self.output.event(&event);
+    }
+
+    fn cannot_start(&mut self, refusal: &Refusal) {
+        self.output.say(&refusal.sentence);
+        let mut acts = Vec::new();
+        self.course
+            .cannot_start(self.started.elapsed(), refusal.status, &mut acts);
+        self.perform(acts);
     }
 
     /// Waits until something happens, or not at all while tasks are being started.
     fn wait(&self) {
-        let timeout = if !self.stop && self.next < self.plan.tasks {
+        let starting = self.tasks.as_ref().is_some_and(Tasks::are_to_start);
+        let timeout = if starting {
             Some(Duration::ZERO)
         } else {
-            self.course
+            let deadline = self
+                .course
                 .deadline()
-                .map(|at| at.saturating_sub(self.started.elapsed()))
+                .map(|at| at.saturating_sub(self.started.elapsed()));
+            deadline.into_iter().chain(self.until_beat()).min()
         };
-        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        fds.extend(
-            self.owner
-                .leash
-                .iter()
-                .map(|leash| PollFd::new(leash, PollFlags::IN)),
-        );
-        fds.extend(
-            self.output
-                .sources()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-        );
+        let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
+        if let Some(streams) = self.streams.as_ref().filter(|_| !self.output.is_full()) {
+            fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
+        }
         fds.extend(
             self.output
                 .blocked()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
+        fds.extend(self.remotes.iter().flat_map(Remote::polls));
+        fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
     }
@@ -267,9 +209,8 @@ impl<'p> Supervisor<'p> {
     fn heed_signals(&mut self) {
         let mut acts = Vec::new();
         let now = self.started.elapsed();
-        let mut arrived: Vec<Arrived> = std::iter::from_fn(|| self.signals.next()).collect();
-        if !self.read_leash(&mut arrived) {
-            self.owner.leash = None;
+        let (arrived, lives) = self.owner.wishes(&self.signals);
+        if !lives {
             self.course.abandoned(now, &mut acts);
         }
         for Arrived {
@@ -282,68 +223,112 @@ impl<'p> Supervisor<'p> {
         self.perform(acts);
     }
 
-    /// Takes what the front passed on. Returns whether the front lives.
-    fn read_leash(&self, arrived: &mut Vec<Arrived>) -> bool {
-        let Some(leash) = &self.owner.leash else {
-            return true;
-        };
-        let mut bytes = [0_u8; 64];
-        match rustix::io::read(leash, &mut bytes) {
-            Ok(0) => return false,
-            Ok(count) => arrived.extend(
-                bytes[..count]
-                    .chunks_exact(2)
-                    .filter_map(|b| Arrived::from_bytes([b[0], b[1]])),
-            ),
-            Err(_) => {}
+    fn reap(&mut self) {
+        let (children, none_left) = tasks::reap();
+        for (pid, status) in children {
+            self.child_ended(pid, status);
         }
-        true
+        // The commands that carry channels stay until the end.
+        self.childless = none_left || self.course.is_over() && self.has_only_commands();
     }
 
-    fn reap(&mut self) {
-        loop {
-            match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) => self.ended(pid, status),
-                Ok(None) => return self.childless = false,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return self.childless = true,
+    fn has_only_commands(&self) -> bool {
+        let helpers = self.helpers();
+        !helpers.is_empty() && tree::descendants(&helpers).is_empty()
+    }
+
+    /// The processes that carry channels, and the one that reads our input: no signal of the job is theirs.
+    fn helpers(&self) -> Vec<Pid> {
+        let reader = self.input.as_ref().and_then(Input::reader);
+        self.remotes
+            .iter()
+            .filter_map(Remote::command)
+            .chain(reader)
+            .collect()
+    }
+
+    fn child_ended(&mut self, pid: Pid, status: WaitStatus) {
+        match self
+            .tasks
+            .as_mut()
+            .and_then(|tasks| tasks.ended(pid, status))
+        {
+            Some(ended) => self.task_ended(ended),
+            None => {
+                self.input.iter_mut().for_each(|input| input.reaped(pid));
+                self.remotes
+                    .iter_mut()
+                    .for_each(|remote| remote.reaped(pid, status));
             }
         }
     }
 
-    fn ended(&mut self, pid: Pid, status: WaitStatus) {
-        let Some(rank) = self.ranks.remove(&pid) else {
-            return;
-        };
-        let end = match status.terminating_signal() {
-            Some(signal) => End::Signalled {
-                signal,
-                core: status.as_raw() & 0x80 != 0,
-            },
-            None => End::Exited(status.exit_status().unwrap_or_default()),
-        };
-        let pid = pid.as_raw_nonzero().get() as u32;
-        let mut acts = Vec::new();
-        self.output.event(&closing::task_event(rank, pid, end));
-        self.course.task_ended(
-            self.started.elapsed(),
+    fn task_ended(&mut self, task: Ended) {
+        let Ended {
             rank,
             pid,
             end,
-            self.job.state(rank),
-            &mut acts,
-        );
+            state,
+        } = task;
+        if rank == 0 {
+            self.input.iter_mut().for_each(Input::close);
+        }
+        self.output
+            .event(&closing::task_event(&self.course, rank, pid, end));
+        if state == TaskState::Left {
+            self.tell_gone(rank, None);
+        }
+        let mut acts = Vec::new();
+        self.course
+            .task_ended(self.started.elapsed(), rank, pid, end, state, &mut acts);
         self.perform(acts);
     }
 
+    /// Writes into every host's table that a task is no more. Its own host knows.
+    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+        if let Some(tasks) = &self.tasks {
+            match cause {
+                Some(cause) => tasks.job().mark_dead(rank, cause),
+                None if !tasks.here().contains(&rank) => tasks.job().leave(rank),
+                None => {}
+            }
+        }
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
+            let _ = remote.send(&Order::Gone { rank, cause });
+        }
+    }
+
+    /// Moves what the tasks have written to our own output.
+    fn pump(&mut self) {
+        if let Some(streams) = &mut self.streams {
+            let output = std::cell::RefCell::new(&mut self.output);
+            streams.pump(|| !output.borrow().is_full(), &mut |heard| {
+                output.borrow_mut().pass(heard)
+            });
+        }
+        self.output.flush();
+    }
+
+    /// Reads everything that is still in the pipes; nobody writes to them any more.
+    fn drain(&mut self) {
+        if let Some(streams) = &mut self.streams {
+            streams.drain(|| true, &mut |heard| self.output.pass(heard));
+        }
+        self.output.flush();
+    }
+
     fn tick(&mut self) {
-        if self.course.is_over() && self.childless {
+        if self.course.is_over() && self.is_left_by_all() {
             return;
         }
         let mut acts = Vec::new();
-        let ranks = &self.ranks;
-        self.course
-            .tick(self.started.elapsed(), || left(ranks), &mut acts);
+        let (tasks, remotes) = (&self.tasks, &self.remotes);
+        let helpers = self.helpers();
+        self.course.tick(
+            self.started.elapsed(),
+            || left(tasks, remotes, &helpers),
+            &mut acts,
+        );
         self.perform(acts);
     }
 
@@ -351,21 +336,33 @@ impl<'p> Supervisor<'p> {
         for act in acts {
             match act {
                 Act::Say(sentence) => self.output.say(&sentence),
-                Act::MarkDead(rank, cause) => self.job.mark_dead(rank, cause),
-                Act::Signal(signal) => tree::signal_all(signal),
-                Act::StopStarting => self.stop = true,
+                Act::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
+                Act::Signal(signal) => {
+                    tree::signal_all(signal, &self.helpers());
+                    self.tell_all(&Order::Signal {
+                        signal: signal.as_raw(),
+                    });
+                }
+                Act::SignalElsewhere(signal) => self.tell_all(&Order::Signal {
+                    signal: signal.as_raw(),
+                }),
+                Act::StopStarting => {
+                    self.tasks.iter_mut().for_each(Tasks::stop_starting);
+                    self.tell_all(&Order::Stop {});
+                }
             }
         }
     }
 
     /// Says what can only be said when all is over.
     fn conclude(&mut self) {
-        if let Some(sentence) = closing::never_joined(
-            &self.course,
-            self.plan.tasks,
-            &self.plan.program,
-            &self.program,
-        ) {
+        let program = self
+            .tasks
+            .as_ref()
+            .map_or(Path::new(&self.plan.program), Tasks::program);
+        if let Some(sentence) =
+            closing::never_joined(&self.course, self.size, &self.plan.program, program)
+        {
             self.output.say(&sentence);
         }
         if let Some(sentence) = self.course.untold() {
@@ -373,7 +370,7 @@ impl<'p> Supervisor<'p> {
         }
         self.output.event(&closing::job_event(
             &self.course,
-            self.plan.tasks,
+            self.size,
             self.started.elapsed(),
         ));
     }
@@ -382,12 +379,10 @@ impl<'p> Supervisor<'p> {
     fn flush(&mut self) {
         while !self.output.is_flushed() && self.owner.leash.is_some() {
             self.wait();
-            self.output.pump();
-            let mut arrived: Vec<Arrived> = std::iter::from_fn(|| self.signals.next()).collect();
-            let ends = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-            if !self.read_leash(&mut arrived)
-                || arrived.iter().any(|arrived| ends.contains(&arrived.signal))
-            {
+            self.heed_hosts();
+            self.output.flush();
+            let (arrived, lives) = self.owner.wishes(&self.signals);
+            if !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {
                 return;
             }
         }
@@ -395,35 +390,27 @@ impl<'p> Supervisor<'p> {
 }
 
 /// What still runs, for a sentence: tasks, or what they left behind.
-fn left(ranks: &HashMap<Pid, u32>) -> String {
-    if ranks.is_empty() {
-        let strays = tree::descendants();
-        return closing::few(
-            &strays
-                .iter()
-                .map(|stray| format!("{} (pid {})", stray.name, stray.pid))
-                .collect::<Vec<_>>(),
-        );
-    }
-    let mut ranks: Vec<u32> = ranks.values().copied().collect();
-    ranks.sort_unstable();
-    words::tasks(&ranks)
-}
-
-/// The program with its arguments and our environment, less an invitation to another job.
-fn image(plan: &Plan, program: &std::path::Path) -> Image {
-    let arguments = std::iter::once(&plan.program).chain(&plan.arguments);
-    let environment = std::env::vars_os()
-        .filter(|(name, _)| name != Invitation::VARIABLE)
-        .map(|(name, value)| {
-            let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            sys::c_string(&entry)
-        });
-    Image::new(
-        sys::c_string(program.as_os_str().as_bytes()),
-        arguments
-            .map(|argument| sys::c_string(argument.as_bytes()))
-            .collect::<Vec<CString>>(),
-        environment.collect(),
-    )
+fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
+    let mut ranks: BTreeMap<u32, ()> = BTreeMap::new();
+    ranks.extend(tasks.iter().flat_map(Tasks::running).map(|rank| (rank, ())));
+    ranks.extend(
+        remotes
+            .iter()
+            .flat_map(|remote| remote.running.keys())
+            .map(|&rank| (rank, ())),
+    );
+    let ranks: Vec<u32> = ranks.into_keys().collect();
+    tasks::left(&ranks, || {
+        let here = tasks::strays(helpers);
+        let elsewhere = remotes
+            .iter()
+            .filter(|remote| !remote.settled && !remote.lost)
+            .map(|remote| format!("{} on {}", remote.strays, remote.name));
+        let all: Vec<String> = Some(here)
+            .filter(|here| !here.is_empty())
+            .into_iter()
+            .chain(elsewhere)
+            .collect();
+        all.join(" and ")
+    })
 }

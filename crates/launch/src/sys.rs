@@ -1,5 +1,5 @@
 //! The system calls of starting and watching tasks that have no safe wrapper: `fork`, `clone`, `execve`,
-//! `sigprocmask` and `signalfd`.
+//! `sigprocmask`, `signalfd` and `getifaddrs`.
 //!
 //! This is the only file of the crate with `unsafe` in it. Everything offered to the rest of the crate is a safe
 //! function; what each one needs to be sound stands at its block.
@@ -12,11 +12,16 @@
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
+
+use crate::reach::Interface;
 
 /// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
 const CHILD_STACK: usize = 64 * 1024;
@@ -41,6 +46,19 @@ pub(crate) fn block(signals: &[Signal]) -> Mask {
 pub(crate) fn restore(mask: &Mask) {
     // SAFETY: the set is initialised and lives across the call; a null third argument asks for nothing back.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
+}
+
+/// Has a command start with `mask` as its set of blocked signals; otherwise it would inherit ours.
+pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
+    let mask = *mask;
+    // SAFETY: between fork and exec the child only makes a system call on a set of its own; it takes no lock and does
+    // not allocate.
+    unsafe {
+        command.pre_exec(move || {
+            restore(&mask);
+            Ok(())
+        });
+    }
 }
 
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
@@ -95,6 +113,58 @@ pub fn io_uring_allowed() -> rustix::io::Result<()> {
     Ok(())
 }
 
+/// The addresses of all interfaces that are up.
+pub(crate) fn interfaces() -> Vec<Interface> {
+    let mut list = std::ptr::null_mut();
+    // SAFETY: on success the call stores the head of a list in the variable it is given.
+    if unsafe { libc::getifaddrs(&mut list) } != 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next: *const libc::ifaddrs = list;
+    // SAFETY: each entry of the list leads to the next or is null, and all live until they are freed below.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
+        if entry.ifa_flags & libc::IFF_UP as u32 == 0 {
+            continue;
+        }
+        // SAFETY: the name is a C string that lives as long as its entry.
+        let name = unsafe { CStr::from_ptr(entry.ifa_name) };
+        // SAFETY: the address is null or leads to a socket address of the family it names.
+        if let Some(address) = unsafe { ip(entry.ifa_addr) } {
+            let name = name.to_string_lossy().into_owned();
+            found.push(Interface { name, address });
+        }
+    }
+    // SAFETY: the list came from `getifaddrs`, and nothing of it is used any more.
+    unsafe { libc::freeifaddrs(list) };
+    found
+}
+
+/// The IP address in a socket address.
+///
+/// # Safety
+///
+/// The pointer is null or leads to a socket address that is as long as its family says.
+unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: as the caller promises; every socket address begins with its family.
+    match libc::c_int::from(unsafe { address.as_ref() }?.sa_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that this is an IPv4 address; it may be less aligned than the type.
+            let address: libc::sockaddr_in =
+                unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from_bits(u32::from_be(address.sin_addr.s_addr)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above, for IPv6.
+            let address: libc::sockaddr_in6 =
+                unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
+        }
+        _ => None,
+    }
+}
+
 /// Strings laid out as `execve` wants them: pointers to each, then a null.
 struct Strings {
     owned: Vec<CString>,
@@ -131,8 +201,8 @@ pub(crate) struct Image {
 pub(crate) struct Place<'a> {
     /// The task's standard input, output and error; `None` inherits ours.
     pub stdio: [Option<BorrowedFd<'a>>; 3],
-    /// The one descriptor that stays open across `execve`, under its number here.
-    pub kept: BorrowedFd<'a>,
+    /// The descriptors that stay open across `execve`, under their numbers here.
+    pub kept: [Option<BorrowedFd<'a>>; 2],
     /// Where the task may run; `None` leaves it free.
     pub cores: Option<CpuSet>,
     /// The process group the task belongs to, so that a terminal's Ctrl-C and Ctrl-Z reach it.
@@ -247,7 +317,9 @@ fn set_up(place: &Place, supervisor: Pid) -> rustix::io::Result<()> {
     input.map_or(Ok(()), rustix::stdio::dup2_stdin)?;
     output.map_or(Ok(()), rustix::stdio::dup2_stdout)?;
     error.map_or(Ok(()), rustix::stdio::dup2_stderr)?;
-    rustix::io::fcntl_setfd(place.kept, FdFlags::empty())?;
+    for kept in place.kept.into_iter().flatten() {
+        rustix::io::fcntl_setfd(kept, FdFlags::empty())?;
+    }
     // SAFETY: setting a disposition to the default installs no handler. Rust programs start with SIGPIPE ignored, and
     // a task must not inherit that.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };

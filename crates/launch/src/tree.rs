@@ -19,8 +19,8 @@ pub(crate) struct Process {
     state: char,
 }
 
-/// All processes below this one that are not dead yet.
-pub(crate) fn descendants() -> Vec<Process> {
+/// All processes below this one that are not dead yet, but for the children `spared` and what is below them.
+pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in entries.filter_map(|entry| read(entry.file_name().to_str()?)) {
@@ -29,7 +29,9 @@ pub(crate) fn descendants() -> Vec<Process> {
     let mut found = Vec::new();
     let mut next = vec![rustix::process::getpid().as_raw_nonzero().get()];
     while let Some(parent) = next.pop() {
-        for process in children.remove(&parent).unwrap_or_default() {
+        let mut below = children.remove(&parent).unwrap_or_default();
+        below.retain(|process| !spared.contains(&process.pid));
+        for process in below {
             next.push(process.pid.as_raw_nonzero().get());
             found.push(process);
         }
@@ -60,9 +62,9 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// Sends a signal to everything below this process.
-pub(crate) fn signal_all(signal: Signal) {
-    for process in descendants() {
+/// Sends a signal to everything below this process, but for `spared` and what is below them.
+pub(crate) fn signal_all(signal: Signal, spared: &[Pid]) {
+    for process in descendants(spared) {
         let _ = rustix::process::kill_process(process.pid, signal);
     }
 }
@@ -73,7 +75,7 @@ pub(crate) fn kill_all(patience: Duration) {
     let started = Instant::now();
     let mut pause = Duration::from_micros(50);
     while reap() && started.elapsed() < patience {
-        signal_all(Signal::KILL);
+        signal_all(Signal::KILL, &[]);
         // A killed process needs a moment to die; its children then become ours and are found by the next round.
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
@@ -110,11 +112,17 @@ mod tests {
             .arg("600")
             .spawn()
             .expect("sleep");
-        let pids: Vec<i32> = descendants()
+        let pids: Vec<i32> = descendants(&[])
             .iter()
             .map(|process| process.pid.as_raw_nonzero().get())
             .collect();
         assert!(pids.contains(&(child.id() as i32)));
+        let spared = Pid::from_child(&child);
+        assert!(
+            descendants(&[spared])
+                .iter()
+                .all(|process| process.pid != spared)
+        );
         child.kill().expect("a living child");
         child.wait().expect("its end");
     }

@@ -44,6 +44,8 @@ pub enum Cause {
     Exited(i32),
     /// By a signal.
     Signalled(i32),
+    /// With its host: nobody can tell how.
+    Lost,
 }
 
 impl fmt::Display for Cause {
@@ -51,6 +53,7 @@ impl fmt::Display for Cause {
         match self {
             Cause::Exited(status) => write!(f, "exited with status {status} without leaving"),
             Cause::Signalled(signal) => write!(f, "was killed by signal {signal}"),
+            Cause::Lost => write!(f, "was on a host that was lost"),
         }
     }
 }
@@ -141,7 +144,7 @@ struct Blocked {
 pub(crate) struct Slot {
     state: AtomicU32,
     pid: AtomicU32,
-    /// 0 none, 1 exited, 2 signalled.
+    /// 0 none, 1 exited, 2 signalled, 3 lost with its host.
     cause: AtomicU32,
     value: AtomicU32,
     /// An address whose first byte others may try to read: the probe of the single copy.
@@ -474,6 +477,7 @@ impl Job {
         match slot.cause.load(Ordering::Acquire) {
             1 => Some(Cause::Exited(value)),
             2 => Some(Cause::Signalled(value)),
+            3 => Some(Cause::Lost),
             _ => None,
         }
     }
@@ -493,6 +497,7 @@ impl Job {
         let (kind, value) = match cause {
             Cause::Exited(status) => (1, status),
             Cause::Signalled(signal) => (2, signal),
+            Cause::Lost => (3, 0),
         };
         slot.value.store(value as u32, Ordering::Relaxed);
         slot.cause.store(kind, Ordering::Release);

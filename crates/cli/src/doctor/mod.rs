@@ -4,6 +4,7 @@
 
 mod cores;
 mod finding;
+mod hosts;
 mod kernel;
 mod layout;
 mod memory;
@@ -30,6 +31,9 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    hosts: crate::hosts::Hosts,
+
     /// The part of one of two processes in a probe
     #[arg(long = "single-copy-probe", hide = true)]
     probe: Option<String>,
@@ -40,7 +44,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(part) = &arguments.probe {
         return single_copy::play(part);
     }
-    let findings = examine();
+    let across = match arguments.hosts.across() {
+        Ok(across) => across,
+        Err(refusal) => {
+            eprintln!("regatta: {refusal}");
+            return ExitCode::from(refusal.status);
+        }
+    };
+    let mut findings = examine();
+    findings.extend(across.iter().flat_map(hosts::findings));
     if arguments.json {
         let report = json!({
             "schema": "regatta-doctor/1",

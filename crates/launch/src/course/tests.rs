@@ -8,7 +8,7 @@ const TASKS: u32 = 4;
 fn job(change: impl FnOnce(&mut Plan)) -> Job {
     let mut plan = Plan::new("program", TASKS);
     change(&mut plan);
-    let mut course = Course::new(&plan);
+    let mut course = Course::new(&plan, plan.tasks.unwrap_or_default());
     (0..TASKS).for_each(|_| course.task_started());
     Job { course }
 }
@@ -194,7 +194,10 @@ fn a_signal_is_passed_on_unless_the_terminal_did() {
         job.signal(1.0, Signal::USR1, false),
         [Act::Signal(Signal::USR1)]
     );
-    assert_eq!(job.signal(1.0, Signal::INT, true), []);
+    assert_eq!(
+        job.signal(1.0, Signal::INT, true),
+        [Act::SignalElsewhere(Signal::INT)]
+    );
     // The tasks die of it: the user knows why.
     assert_eq!(
         said(&job.ends(
@@ -239,7 +242,7 @@ fn an_abandoned_job_is_killed_without_grace() {
 fn only_the_first_failures_are_told_one_by_one() {
     let mut plan = Plan::new("program", 100);
     plan.on_failure = OnFailure::Continue;
-    let mut course = Course::new(&plan);
+    let mut course = Course::new(&plan, plan.tasks.unwrap_or_default());
     let mut acts = Vec::new();
     for rank in 0..100 {
         course.task_started();
@@ -258,7 +261,7 @@ fn only_the_first_failures_are_told_one_by_one() {
 
 #[test]
 fn a_job_interrupted_while_it_starts_starts_no_more() {
-    let mut course = Course::new(&Plan::new("program", TASKS));
+    let mut course = Course::new(&Plan::new("program", TASKS), TASKS);
     course.task_started();
     let mut acts = Vec::new();
     course.signal(Duration::ZERO, Signal::TERM, false, &mut acts);
@@ -276,4 +279,78 @@ fn a_job_interrupted_while_it_starts_starts_no_more() {
     );
     assert!(course.is_over());
     assert_eq!(course.status(), 143);
+}
+
+#[test]
+fn a_lost_host_is_one_failure_of_all_its_tasks() {
+    let mut plan = Plan::new("program", TASKS);
+    plan.grace = Duration::from_secs(3);
+    let names = vec!["alpha".to_owned(), "beta".to_owned()];
+    let mut course = Course::new(&plan, TASKS).across(names, vec![0, 0, 1, 1]);
+    (0..3).for_each(|_| course.task_started());
+    let mut acts = Vec::new();
+    // One of its tasks runs, the other was never started.
+    course.host_lost(
+        Duration::from_secs(1),
+        "the host beta is lost",
+        &[(2, 102)],
+        &[3],
+        &mut acts,
+    );
+    assert_eq!(
+        acts[..2],
+        [Act::MarkDead(2, Cause::Lost), Act::MarkDead(3, Cause::Lost)]
+    );
+    assert_eq!(
+        said(&acts),
+        "the host beta is lost; lost with it: tasks 2-3"
+    );
+    let failure = course.first_failure().expect("a failure");
+    assert_eq!(
+        (failure.rank, failure.end, course.status()),
+        (2, End::Lost, 137)
+    );
+    assert_eq!(course.deadline(), Some(Duration::from_secs(2)));
+    assert!(!course.is_over());
+    for rank in 0..2 {
+        course.task_ended(
+            Duration::from_secs(2),
+            rank,
+            100,
+            GOOD,
+            TaskState::Left,
+            &mut acts,
+        );
+    }
+    assert!(course.is_over());
+}
+
+#[test]
+fn a_host_that_is_lost_while_the_job_ends_is_no_news() {
+    let mut job = job(|plan| plan.grace = Duration::ZERO);
+    job.ends(1.0, 0, CRASH, TaskState::Joined);
+    job.tick(1.0);
+    let mut acts = Vec::new();
+    job.course
+        .host_lost(Duration::from_secs(2), "lost", &[(1, 101)], &[], &mut acts);
+    assert_eq!(acts, [Act::MarkDead(1, Cause::Lost)]);
+    assert_eq!(job.course.status(), 139);
+}
+
+#[test]
+fn a_failure_on_another_host_names_it() {
+    let plan = Plan::new("program", 2);
+    let names = vec!["alpha".to_owned(), "beta".to_owned()];
+    let mut course = Course::new(&plan, 2).across(names, vec![0, 1]);
+    (0..2).for_each(|_| course.task_started());
+    let mut acts = Vec::new();
+    course.task_ended(
+        Duration::ZERO,
+        1,
+        7,
+        End::Exited(3),
+        TaskState::Joined,
+        &mut acts,
+    );
+    assert_eq!(said(&acts), "task 1 (pid 7 on beta) exited with status 3");
 }

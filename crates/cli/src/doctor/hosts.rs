@@ -1,0 +1,37 @@
+//! Other hosts: whether each gives an agent, of which version, and at which address the others reach it.
+
+use regatta_launch::{Across, examine};
+
+use super::finding::Finding;
+
+const AREA: &str = "hosts";
+
+pub fn findings(across: &Across) -> Vec<Finding> {
+    match examine::examine(across) {
+        Ok(examined) => examined.iter().flat_map(host).collect(),
+        Err(refusal) => vec![Finding::missing(AREA, "hosts", refusal.sentence).essential()],
+    }
+}
+
+fn host(examined: &examine::Examined) -> Vec<Finding> {
+    let name = &examined.host;
+    let agent = match &examined.agent {
+        Ok(agent) => agent,
+        Err(sentence) => return vec![Finding::missing(AREA, name, sentence).essential()],
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let there = match &agent.sent {
+        None => format!("has regatta {version}; {} tasks at once", agent.cores),
+        Some(sent) => format!("{sent}; {} tasks at once", agent.cores),
+    };
+    let address = format!("{name}, address");
+    let address = match &agent.address {
+        Ok(found) => Finding::ok(
+            AREA,
+            address,
+            format!("{found}: the first of its addresses that the others could connect to"),
+        ),
+        Err(sentence) => Finding::missing(AREA, address, sentence).essential(),
+    };
+    vec![Finding::ok(AREA, name, there), address]
+}

@@ -1,0 +1,115 @@
+//! The options that say on which hosts, and how they are reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use regatta_launch::hosts::{self, Host, Map};
+use regatta_launch::{Across, Choice, Refusal};
+
+/// Options of commands that concern several hosts.
+#[derive(Args)]
+#[command(next_help_heading = "Several hosts")]
+pub struct Hosts {
+    /// Run on these hosts, as alpha,beta:4,localhost; `:4` gives a host four tasks instead of one per core
+    #[arg(long = "host", value_name = "HOST,...", value_parser = list)]
+    host: Vec<List>,
+
+    /// Run on the hosts in this file: a line each, as `alpha`, `alpha:4` or `alpha slots=4`
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+
+    /// How ranks are dealt to the hosts
+    #[arg(long, value_enum, value_name = "HOW", default_value = "block")]
+    map: Dealing,
+
+    /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
+    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH")]
+    rsh: Option<String>,
+
+    /// Where tasks are to be reached: an interface (eth0) or a network (10.0.0.0/8) [default: the first address of each
+    /// host that the others can connect to]
+    #[arg(long, value_name = "NAME|NETWORK", value_parser = Choice::parse)]
+    interface: Option<Choice>,
+
+    /// Where the tasks of other hosts run [default: in a directory of the same name as this one]
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+
+    /// Do not encrypt what travels between hosts; tasks still prove to each other that they belong to the job
+    #[arg(long)]
+    trusted_network: bool,
+
+    /// Send this program to the hosts, even if they have the right one
+    #[arg(long)]
+    send_agent: bool,
+
+    /// How long a host may take to answer when the job starts
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
+    connect_timeout: Duration,
+
+    /// A host that is silent for so long is lost
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "5")]
+    host_timeout: Duration,
+
+    /// Say which host got what, and which address was chosen for it
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+#[derive(Clone)]
+struct List(Vec<Host>);
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Dealing {
+    /// Neighbours in rank share a host
+    Block,
+    /// One to each host in turn
+    Round,
+}
+
+impl Hosts {
+    /// The hosts, if any were named.
+    pub fn across(&self) -> Result<Option<Across>, Refusal> {
+        let mut hosts: Vec<Host> = self.host.iter().flat_map(|list| list.0.clone()).collect();
+        if let Some(path) = &self.hostfile {
+            let wrong = |error: String| {
+                Refusal::usage(format!("the file of hosts {}: {error}", path.display()))
+            };
+            let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            hosts.extend(hosts::parse_file(&text).map_err(wrong)?);
+        }
+        if hosts.is_empty() {
+            return Ok(None);
+        }
+        let words = |command: &String| {
+            command
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        Ok(Some(Across {
+            map: match self.map {
+                Dealing::Block => Map::Block,
+                Dealing::Round => Map::Round,
+            },
+            rsh: self
+                .rsh
+                .as_ref()
+                .map(words)
+                .filter(|words| !words.is_empty()),
+            interface: self.interface.clone(),
+            directory: self.directory.clone(),
+            trusted: self.trusted_network,
+            send: self.send_agent,
+            connect: self.connect_timeout,
+            silence: self.host_timeout,
+            verbose: self.verbose,
+            ..Across::new(hosts)
+        }))
+    }
+}
+
+fn list(text: &str) -> Result<List, String> {
+    hosts::parse_list(text).map(List)
+}

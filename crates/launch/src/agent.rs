@@ -1,0 +1,474 @@
+//! The launcher's hand on another host: `regatta agent`.
+//!
+//! It speaks the messages of `channel` on its standard input and output, starts the tasks of its host when it is told to,
+//! and says what becomes of them. It decides nothing: what a failure means for the job is the launcher's affair. But when
+//! the channel ends, or the launcher is silent, it kills everything below it: nothing outlives its job.
+//!
+//! Like the launcher it is two processes, so that no single death leaves tasks behind: the outer one waits for the inner
+//! one, which is the tasks' parent and speaks on the channel. Both are subreapers.
+
+use std::cell::Cell;
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::time::Timespec;
+
+use crate::channel::Link;
+use crate::channel::messages::{Order, Preparation, Report};
+use crate::feed::Feed;
+use crate::owner::{self, Owner};
+use crate::reach::{self, Beacon};
+use crate::refusal::Refusal;
+use crate::remote::BEAT;
+use crate::signals::Signals;
+use crate::streams::{Heard, Streams};
+use crate::tasks::{self, Recipe, Tasks};
+use crate::{front, gather, limits, program, rsh, sys, tree};
+use regatta_transport::job::Job;
+use regatta_transport::place::Places;
+
+/// How long the launcher may be silent before it has said how long it may be.
+const AT_FIRST: Duration = Duration::from_secs(60);
+/// How long is tried to end what is left.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job.
+pub fn run(temporary: bool) -> Result<u8, Refusal> {
+    if temporary && let Ok(path) = std::env::current_exe() {
+        let _ = std::fs::remove_file(path);
+    }
+    if std::io::stdin().is_terminal() {
+        return Err(Refusal::of_regatta(
+            "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use at a terminal",
+        ));
+    }
+    // A session of our own keeps the keys of a terminal here, if there is one, from our tasks.
+    let _ = rustix::process::setsid();
+    let signals = Signals::catch()?;
+    let failed = |errno| Refusal::of_regatta(format!("the agent cannot be set up: {errno}"));
+    let (end, leash) =
+        rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(failed)?;
+    front::adopt_orphans()?;
+    match sys::fork().map_err(failed)? {
+        None => {
+            drop(leash);
+            let _ = rustix::thread::set_name(c"regatta-agent");
+            let owner = Owner {
+                leash: Some(end),
+                group: rustix::process::getpgrp(),
+            };
+            let served = front::adopt_orphans().and_then(|()| Agent::new(signals, owner)?.serve());
+            tree::kill_all(PATIENCE);
+            if let Err(refusal) = served {
+                eprintln!("{refusal}");
+                std::process::exit(1);
+            }
+            std::process::exit(0);
+        }
+        Some(inner) => {
+            drop(end);
+            let _ = rustix::thread::set_name(c"regatta-guard");
+            Ok(guard(inner, &signals, leash))
+        }
+    }
+}
+
+/// Waits for the end of the inner process, and ends what it has left.
+fn guard(inner: Pid, signals: &Signals, leash: OwnedFd) -> u8 {
+    let mut leash = Some(leash);
+    loop {
+        let _ = rustix::event::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
+        while let Some(arrived) = signals.next() {
+            leash.take_if(|_| owner::is_end(arrived.signal));
+        }
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == inner {
+                tree::kill_all(PATIENCE);
+                return status.exit_status().unwrap_or(1) as u8;
+            }
+        }
+    }
+}
+
+struct Agent {
+    link: Link,
+    signals: Signals,
+    owner: Owner,
+    beacon: Option<Beacon>,
+    tasks: Option<Tasks>,
+    streams: Streams,
+    /// So many bytes of output may still be sent.
+    room: Cell<usize>,
+    /// Standard input for task 0, when that is ours.
+    feed: Option<Feed>,
+    /// The tasks may be started, or will never be.
+    begun: bool,
+    told_strays: bool,
+    settled: bool,
+    silence: Duration,
+    heard: Instant,
+    spoken: Instant,
+}
+
+impl Agent {
+    fn new(signals: Signals, owner: Owner) -> Result<Self, Refusal> {
+        let copy = |fd: std::os::fd::BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
+        let link = copy(std::io::stdin().as_fd())
+            .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
+            .map_err(|errno| {
+                Refusal::of_regatta(format!("the agent cannot use its channel: {errno}"))
+            })?;
+        Ok(Self {
+            link,
+            signals,
+            owner,
+            beacon: None,
+            tasks: None,
+            streams: Streams::new()?,
+            room: Cell::new(0),
+            feed: None,
+            begun: false,
+            told_strays: false,
+            settled: false,
+            silence: AT_FIRST,
+            heard: Instant::now(),
+            spoken: Instant::now(),
+        })
+    }
+
+    /// Until the channel ends.
+    fn serve(mut self) -> Result<(), Refusal> {
+        let beacon = gather::light()?;
+        self.link
+            .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
+        let connection = std::env::var("SSH_CONNECTION").ok();
+        let hello = gather::hello(&beacon, connection.as_deref());
+        self.beacon = Some(beacon);
+        self.say(&Report::Hello { hello });
+        loop {
+            self.wait();
+            if self.is_to_end() {
+                return Ok(());
+            }
+            self.heed()?;
+            self.start_some();
+            self.reap();
+            self.pump();
+            self.settle();
+            if self.spoken.elapsed() >= BEAT {
+                self.say(&Report::Beat {});
+            }
+        }
+    }
+
+    /// Whether there is nobody to serve any more.
+    fn is_to_end(&mut self) -> bool {
+        let (arrived, lives) = self.owner.wishes(&self.signals);
+        let asked = arrived.iter().any(|arrived| owner::is_end(arrived.signal));
+        while self.link.read() > 0 {
+            self.heard = Instant::now();
+        }
+        !lives || asked || self.link.is_ended() || self.heard.elapsed() >= self.silence
+    }
+
+    fn wait(&self) {
+        let busy = self.begun && self.tasks.as_ref().is_some_and(Tasks::are_to_start);
+        let timeout = match busy {
+            true => Duration::ZERO,
+            false => BEAT.saturating_sub(self.spoken.elapsed()),
+        };
+        let mut fds: Vec<PollFd> = self
+            .owner
+            .polls(&self.signals)
+            .chain(self.link.polls())
+            .collect();
+        if self.room.get() > 0 {
+            fds.push(PollFd::from_borrowed_fd(self.streams.fd(), PollFlags::IN));
+        }
+        fds.extend(self.feed.iter().flat_map(Feed::polls));
+        let timeout = Timespec::try_from(timeout).ok();
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+    }
+
+    fn say(&mut self, report: &Report) {
+        self.spoken = Instant::now();
+        // Nothing we say comes near the longest frame: output is sent as it is read, in pieces.
+        let _ = self.link.send(report);
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        let (status, sentence) = (u32::from(refusal.status), refusal.sentence);
+        self.say(&Report::Refused { status, sentence });
+    }
+
+    fn heed(&mut self) -> Result<(), Refusal> {
+        self.link.flush();
+        loop {
+            match self.link.next() {
+                Ok(Some(order)) => self.obey(order),
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    return Err(Refusal::of_regatta(
+                        "the agent was told something it does not understand",
+                    ));
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Probe { targets } => {
+                let seen = reach::look_for(&targets);
+                self.say(&Report::Probed { seen });
+            }
+            Order::Prepare { job } => match self.prepare(job) {
+                Ok(addresses) => self.say(&Report::Prepared { addresses }),
+                Err(refusal) => self.refuse(refusal),
+            },
+            Order::Start { addresses } => {
+                if let Some(tasks) = &self.tasks {
+                    tasks.locate(&addresses);
+                }
+                self.begun = true;
+            }
+            Order::Stop {} => {
+                if let Some(tasks) = &mut self.tasks {
+                    tasks.stop_starting();
+                }
+                self.begun = true;
+            }
+            Order::Gone { rank, cause } => self.note_gone(rank, cause),
+            Order::Signal { signal } => signal_all(signal),
+            Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),
+            Order::Input { bytes } => {
+                if let Some(feed) = &mut self.feed {
+                    feed.push(&bytes);
+                }
+            }
+            Order::Deaf { rank, stream } => self.streams.deafen(rank, stream as usize),
+            Order::Beat {} => {}
+        }
+    }
+
+    fn note_gone(&self, rank: u32, cause: Option<regatta_transport::job::Cause>) {
+        let Some(job) = self
+            .tasks
+            .as_ref()
+            .map(Tasks::job)
+            .filter(|job| rank < job.tasks())
+        else {
+            return;
+        };
+        match cause {
+            Some(cause) => job.mark_dead(rank, cause),
+            None => job.leave(rank),
+        }
+    }
+
+    fn prepare(&mut self, order: Preparation) -> Result<Vec<(u32, std::net::SocketAddr)>, Refusal> {
+        // Everybody who wanted to has found us by now.
+        self.beacon = None;
+        let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
+        let directory = text(&order.directory);
+        std::env::set_current_dir(&directory).map_err(|error| {
+            Refusal::of_regatta(format!(
+                "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
+                directory.to_string_lossy()
+            ))
+        })?;
+        let environment = environment(&order);
+        let path = environment
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| value.as_os_str());
+        let name = text(&order.program);
+        let program = program::find(&name, path)?;
+        let here: Vec<u32> = (0..)
+            .zip(&order.host_of)
+            .filter(|&(_, &host)| host == order.here)
+            .map(|(rank, _)| rank)
+            .collect();
+        limits::check(here.len() as u32)?;
+        let files = limits::make_room(here.len() as u32, 3)?;
+        let recipe = Recipe {
+            name,
+            program,
+            arguments: order.arguments.iter().map(text).collect(),
+            environment,
+            group: self.owner.group,
+            files,
+        };
+        let places = Places {
+            here: order.here,
+            host_of: order.host_of,
+            key: order.key,
+            trusted: order.trusted,
+        };
+        let has_first = here.first() == Some(&0);
+        let mut tasks = Tasks::new(|| Job::create_across(&places), here, &order.bind, recipe)?;
+        let addresses = tasks.listen(order.address)?;
+        if has_first {
+            let (feed, input) = Feed::new()?;
+            tasks.set_input(input);
+            self.feed = Some(feed);
+        }
+        self.tasks = Some(tasks);
+        self.room.set(order.window as usize);
+        self.silence = Duration::from_millis(u64::from(order.silence));
+        Ok(addresses)
+    }
+
+    fn start_some(&mut self) {
+        let Some(tasks) = self.tasks.as_mut().filter(|_| self.begun) else {
+            return;
+        };
+        let mut started = Vec::new();
+        let result = tasks.start_some(Some(&mut self.streams), self.signals.before(), |task| {
+            started.push(task)
+        });
+        for task in started {
+            self.say(&Report::Started {
+                rank: task.rank,
+                pid: task.pid,
+            });
+        }
+        if let Err(refusal) = result {
+            self.refuse(refusal);
+        }
+    }
+
+    fn reap(&mut self) {
+        let (children, _) = tasks::reap();
+        for (pid, status) in children {
+            let Some(tasks) = &mut self.tasks else {
+                continue;
+            };
+            if let Some(ended) = tasks.ended(pid, status) {
+                // The neighbours need not wait for the launcher to hear of it.
+                tasks.job().mark_dead(ended.rank, ended.end.cause());
+                self.say(&Report::Ended {
+                    rank: ended.rank,
+                    pid: ended.pid,
+                    end: ended.end,
+                    state: ended.state,
+                });
+            }
+        }
+    }
+
+    /// Sends what tasks have written, as far as the window allows.
+    fn pump(&mut self) {
+        let (link, room) = (&mut self.link, &self.room);
+        self.streams.pump(|| room.get() > 0, &mut |heard| {
+            send_output(link, room, heard)
+        });
+        if let Some(taken) = self
+            .feed
+            .as_mut()
+            .map(Feed::flush)
+            .filter(|&taken| taken > 0)
+        {
+            self.say(&Report::Taken {
+                bytes: taken as u32,
+            });
+        }
+    }
+
+    /// Says so when nothing of the job is left here.
+    fn settle(&mut self) {
+        let idle = self.begun
+            && !self.settled
+            && self.tasks.as_ref().is_none_or(|tasks| !tasks.are_left());
+        if !idle {
+            return;
+        }
+        self.feed = None;
+        if !tasks::reap().1 {
+            if !self.told_strays {
+                self.told_strays = true;
+                self.say(&Report::Strays {
+                    names: tasks::strays(&[]),
+                });
+            }
+            return;
+        }
+        let (link, room) = (&mut self.link, &self.room);
+        if self.streams.drain(|| room.get() > 0, &mut |heard| {
+            send_output(link, room, heard)
+        }) {
+            self.settled = true;
+            self.say(&Report::Settled {});
+        }
+    }
+}
+
+fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {
+    let (rank, which, bytes) = match heard {
+        Heard::Bytes(rank, which, bytes) => (rank, which, bytes),
+        Heard::End(rank, which) => (rank, which, &[][..]),
+    };
+    // The window may be overrun by the last piece, which bounds it all the same.
+    room.set(room.get().saturating_sub(bytes.len()));
+    let _ = link.send(&Report::Output {
+        rank,
+        stream: which as u32,
+        bytes: bytes.to_vec(),
+    });
+    true
+}
+
+fn signal_all(number: i32) {
+    let Some(signal) = Signal::from_named_raw(number) else {
+        return;
+    };
+    // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
+    // an orphaned process group. This stop it obeys.
+    let signal = if signal == Signal::TSTP {
+        Signal::STOP
+    } else {
+        signal
+    };
+    tree::signal_all(signal, &[]);
+}
+
+/// What of the environment says something about a host, or about a login there, stays that of this host.
+const LOCAL: [&str; 11] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "HOSTNAME",
+    "MAIL",
+    "TMPDIR",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// The launcher's environment, in which this host's own matters are this host's.
+fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let is_local = |name: &std::ffi::OsStr| {
+        let bytes = name.as_bytes();
+        LOCAL.iter().any(|local| local.as_bytes() == bytes)
+            || bytes.starts_with(b"SSH_")
+            || bytes.starts_with(b"XDG_")
+    };
+    let own =
+        std::env::vars_os().filter(|(name, _)| is_local(name) && name != "PWD" && name != "OLDPWD");
+    let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
+    let sent = order
+        .environment
+        .iter()
+        .map(|(name, value)| (text(name), text(value)));
+    let directory = ("PWD".into(), text(&order.directory));
+    own.chain(sent.filter(|(name, _)| !is_local(name)))
+        .chain([directory])
+        .collect()
+}

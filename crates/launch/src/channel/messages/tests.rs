@@ -1,0 +1,213 @@
+//! Messages come back as they were, and no bytes make a decoder panic.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..40)
+}
+
+fn address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        any::<[u8; 4]>().prop_map(IpAddr::from),
+        any::<[u16; 8]>().prop_map(|words| std::net::Ipv6Addr::from(words).to_canonical()),
+    ]
+}
+
+fn socket() -> impl Strategy<Value = SocketAddr> {
+    (address(), any::<u16>()).prop_map(SocketAddr::from)
+}
+
+fn cause() -> impl Strategy<Value = Cause> {
+    prop_oneof![
+        any::<i32>().prop_map(Cause::Exited),
+        any::<i32>().prop_map(Cause::Signalled),
+        Just(Cause::Lost),
+    ]
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        any::<i32>().prop_map(End::Exited),
+        (any::<i32>(), any::<bool>()).prop_map(|(signal, core)| End::Signalled { signal, core }),
+        Just(End::Lost),
+    ]
+}
+
+fn bind() -> impl Strategy<Value = Bind> {
+    prop_oneof![
+        Just(Bind::Auto),
+        Just(Bind::Free),
+        Just(Bind::Core),
+        vec(0..1000_usize, 0..5).prop_map(Bind::List),
+    ]
+}
+
+fn preparation() -> impl Strategy<Value = Preparation> {
+    let words = vec(bytes(), 0..4);
+    let environment = vec((bytes(), bytes()), 0..4);
+    let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<bool>());
+    let key = any::<[u8; 32]>();
+    (
+        vec(any::<u32>(), 0..9),
+        address(),
+        words,
+        environment,
+        bytes(),
+        bind(),
+        numbers,
+        key,
+    )
+        .prop_map(
+            |(
+                host_of,
+                address,
+                arguments,
+                environment,
+                directory,
+                bind,
+                (here, window, silence, trusted),
+                key,
+            )| {
+                Preparation {
+                    here,
+                    host_of,
+                    key,
+                    trusted,
+                    address,
+                    program: directory.clone(),
+                    arguments,
+                    environment,
+                    directory,
+                    bind,
+                    window,
+                    silence,
+                }
+            },
+        )
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let target =
+        (any::<u32>(), any::<u16>(), vec(address(), 0..4)).prop_map(|(host, port, candidates)| {
+            Target {
+                host,
+                port,
+                candidates,
+            }
+        });
+    prop_oneof![
+        vec(target, 0..3).prop_map(|targets| Order::Probe { targets }),
+        preparation().prop_map(|job| Order::Prepare { job }),
+        vec(socket(), 0..5).prop_map(|addresses| Order::Start { addresses }),
+        (any::<u32>(), proptest::option::of(cause()))
+            .prop_map(|(rank, cause)| Order::Gone { rank, cause }),
+        any::<i32>().prop_map(|signal| Order::Signal { signal }),
+        any::<u32>().prop_map(|bytes| Order::Credit { bytes }),
+        bytes().prop_map(|bytes| Order::Input { bytes }),
+        Just(Order::Beat {}),
+        Just(Order::Stop {}),
+        (any::<u32>(), any::<u32>()).prop_map(|(rank, stream)| Order::Deaf { rank, stream }),
+    ]
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let interface = (".{0,8}", address()).prop_map(|(name, address)| Interface { name, address });
+    let hello = (
+        any::<u32>(),
+        ".{0,20}",
+        vec(interface, 0..3),
+        proptest::option::of(address()),
+        any::<u16>(),
+        any::<Token>(),
+    )
+        .prop_map(|(cores, host, candidates, launcher, port, token)| Hello {
+            cores,
+            host,
+            candidates,
+            launcher,
+            port,
+            token,
+        });
+    let sight =
+        (any::<u32>(), address(), any::<Token>()).prop_map(|(host, address, token)| Sight {
+            host,
+            address,
+            token,
+        });
+    let state = prop_oneof![
+        Just(TaskState::Expected),
+        Just(TaskState::Joined),
+        Just(TaskState::Left),
+        Just(TaskState::Dead)
+    ];
+    prop_oneof![
+        hello.prop_map(|hello| Report::Hello { hello }),
+        vec(sight, 0..3).prop_map(|seen| Report::Probed { seen }),
+        vec((any::<u32>(), socket()), 0..4).prop_map(|addresses| Report::Prepared { addresses }),
+        (any::<u32>(), ".{0,30}")
+            .prop_map(|(status, sentence)| Report::Refused { status, sentence }),
+        (any::<u32>(), any::<u32>()).prop_map(|(rank, pid)| Report::Started { rank, pid }),
+        (any::<u32>(), any::<u32>(), bytes()).prop_map(|(rank, stream, bytes)| Report::Output {
+            rank,
+            stream,
+            bytes
+        }),
+        (any::<u32>(), any::<u32>(), end(), state).prop_map(|(rank, pid, end, state)| {
+            Report::Ended {
+                rank,
+                pid,
+                end,
+                state,
+            }
+        }),
+        ".{0,30}".prop_map(|names| Report::Strays { names }),
+        Just(Report::Settled {}),
+        any::<u32>().prop_map(|bytes| Report::Taken { bytes }),
+        Just(Report::Beat {}),
+    ]
+}
+
+fn comes_back<M: Message + PartialEq + std::fmt::Debug>(message: &M) -> Result<(), TestCaseError> {
+    let mut encoded = Vec::new();
+    message.encode(&mut encoded);
+    let decoded = M::decode(&encoded);
+    prop_assert_eq!(decoded.as_ref(), Ok(message));
+    // Neither a part of a message nor one with something behind it is a message.
+    for length in 0..encoded.len() {
+        prop_assert!(M::decode(&encoded[..length]).is_err());
+    }
+    encoded.push(0);
+    prop_assert!(M::decode(&encoded).is_err());
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn orders_come_back(order in order()) {
+        comes_back(&order)?;
+    }
+
+    #[test]
+    fn reports_come_back(report in report()) {
+        comes_back(&report)?;
+    }
+
+    #[test]
+    fn nothing_panics(bytes in vec(any::<u8>(), 0..400)) {
+        let _ = Order::decode(&bytes);
+        let _ = Report::decode(&bytes);
+    }
+
+    /// Damage to a real message is found, or makes another message; it never makes a decoder reserve what is not there.
+    #[test]
+    fn damage_is_harmless(order in order(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut encoded = Vec::new();
+        order.encode(&mut encoded);
+        let at = at.index(encoded.len());
+        encoded[at] = byte;
+        let _ = Order::decode(&encoded);
+    }
+}

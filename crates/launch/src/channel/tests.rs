@@ -1,0 +1,87 @@
+//! A channel over two pipes.
+
+use std::os::fd::OwnedFd;
+
+use super::messages::{Order, Report};
+use super::*;
+
+fn pipe() -> (OwnedFd, OwnedFd) {
+    rustix::pipe::pipe().expect("a pipe")
+}
+
+/// Both ends of a channel.
+fn channel() -> (Link, Link) {
+    let ((left_in, right_out), (right_in, left_out)) = (pipe(), pipe());
+    (
+        Link::new(left_in, left_out).expect("a link"),
+        Link::new(right_in, right_out).expect("a link"),
+    )
+}
+
+fn output(bytes: &[u8]) -> Report {
+    Report::Output {
+        rank: 3,
+        stream: 1,
+        bytes: bytes.to_vec(),
+    }
+}
+
+#[test]
+fn messages_arrive_whole_and_in_order_whatever_fits_at_once() {
+    let (mut here, mut there) = channel();
+    let reports: Vec<Report> = (0..40_u8).map(|n| output(&vec![n; 20_000])).collect();
+    for report in &reports {
+        here.send(report).expect("a short message");
+    }
+    let mut got = Vec::new();
+    while got.len() < reports.len() {
+        here.flush();
+        there.read();
+        while let Some(report) = there.next::<Report>().expect("a message") {
+            got.push(report);
+        }
+    }
+    assert!(got == reports);
+    assert!(!there.is_ended());
+    drop(here);
+    there.read();
+    assert!(there.is_ended());
+}
+
+#[test]
+fn noise_before_the_greeting_is_skipped_and_what_follows_is_kept() {
+    let (mut here, mut there) = channel();
+    here.send_raw(b"Welcome!\nno newline here");
+    here.send_raw(b"\nregatta-agent 1.2\n");
+    here.send(&Report::Settled {}).expect("a short message");
+    there.read();
+    assert_eq!(
+        there.line("regatta-"),
+        Ok(Some("regatta-agent 1.2".to_owned()))
+    );
+    assert_eq!(there.next::<Report>(), Ok(Some(Report::Settled {})));
+    assert_eq!(there.next::<Report>(), Ok(None));
+}
+
+#[test]
+fn endless_noise_is_refused() {
+    let (mut here, mut there) = channel();
+    here.send_raw(&vec![b'x'; 2 * NOISE]);
+    let ended = std::iter::from_fn(|| {
+        here.flush();
+        there.read();
+        Some(there.line("regatta-"))
+    });
+    let answer = ended.take(1000).find(|line| *line != Ok(None));
+    assert_eq!(answer, Some(Err(Malformed)));
+}
+
+#[test]
+fn a_frame_that_is_too_long_is_refused_by_both_sides() {
+    let (mut here, mut there) = channel();
+    let bytes = vec![0; LONGEST];
+    assert_eq!(here.send(&output(&bytes)), Err(Malformed));
+    here.send_raw(&(LONGEST as u32 + 1).to_le_bytes());
+    there.read();
+    assert_eq!(there.next::<Order>(), Err(Malformed));
+}

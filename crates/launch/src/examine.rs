@@ -1,0 +1,97 @@
+//! Whether jobs can run on some hosts: what `regatta doctor --host` looks at.
+
+use crate::gather::{Found, Gathering};
+use crate::hosts;
+use crate::owner::Owner;
+use crate::plan::Across;
+use crate::refusal::Refusal;
+use crate::remote;
+use crate::signals::Signals;
+
+/// What was found out about a host.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// Its name, as the user gave it.
+    pub host: String,
+    /// What it is, or why it gives no agent.
+    pub agent: Result<Agent, String>,
+}
+
+/// A host that has an agent.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// How many tasks can run at once.
+    pub cores: u32,
+    /// How the agent got there, if it was sent.
+    pub sent: Option<String>,
+    /// Where all other hosts reach it, and on which interface; or why they do not.
+    pub address: Result<String, String>,
+}
+
+/// Opens channels to the hosts, has them connect to each other, and starts nothing.
+pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
+    hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
+    let signals = Signals::catch()?;
+    let mut owner = Owner {
+        leash: None,
+        group: rustix::process::getpgrp(),
+    };
+    let mut gathering = Gathering::open(across, &signals, &mut owner)?;
+    let answers = gathering.greet(true);
+    let refusals: Vec<(u32, String)> = gathering
+        .remotes
+        .iter()
+        .zip(answers)
+        .filter_map(|(remote, answer)| Some((remote.number, answer.err()?.sentence)))
+        .collect();
+    gathering.dismiss(|number| !refusals.iter().any(|(refused, _)| *refused == number));
+    gathering.check_distinct()?;
+    let addresses = gathering.find_addresses()?;
+    let examined = (0..).zip(&across.hosts).map(|(number, host)| {
+        let refusal = refusals.iter().find(|(refused, _)| *refused == number);
+        let agent = match refusal {
+            Some((_, sentence)) => Err(sentence.clone()),
+            None => Ok(agent(&gathering, number, &addresses)),
+        };
+        Examined {
+            host: host.name.clone(),
+            agent,
+        }
+    });
+    let examined = examined.collect();
+    remote::part(&mut gathering.remotes);
+    Ok(examined)
+}
+
+fn agent(gathering: &Gathering, number: u32, addresses: &[Found]) -> Agent {
+    let hello = gathering
+        .hellos()
+        .find(|(host, _)| *host == number)
+        .map(|(_, hello)| hello);
+    let found = addresses
+        .iter()
+        .find(|(host, _)| *host == number)
+        .map(|(_, address)| address.clone());
+    let prefix = format!("the host {} has no regatta", gathering.name(number));
+    let address = found
+        .unwrap_or_else(|| Err("nobody looked for it".to_owned()))
+        .map(|address| {
+            let candidates = hello.map_or(&[][..], |hello| &hello.candidates);
+            let interface = candidates
+                .iter()
+                .find(|candidate| candidate.address == address);
+            match interface {
+                Some(interface) => format!("{address} of the interface {}", interface.name),
+                None => address.to_string(),
+            }
+        });
+    Agent {
+        cores: hello.map_or(0, |hello| hello.cores),
+        sent: gathering
+            .notes
+            .iter()
+            .find(|note| note.starts_with(&prefix))
+            .cloned(),
+        address,
+    }
+}

@@ -1,0 +1,297 @@
+//! The hosts of a job, ready to start its tasks: this one alone, or several that have been brought together.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::process::{Pid, Rlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::channel::messages::{Order, Preparation, Report};
+use crate::gather::Gathering;
+use crate::output::Output;
+use crate::owner::Owner;
+use crate::plan::{Across, Form, Plan};
+use crate::refusal::Refusal;
+use crate::remote::{Remote, WINDOW};
+use crate::signals::Signals;
+use crate::tasks::{Recipe, Tasks};
+use crate::{cores, gather, hosts, limits, program, words};
+use regatta_transport::job::{Job, MOST_TASKS};
+use regatta_transport::place::{Key, Places};
+
+/// Descriptors for each channel: both its directions, what its command says, and one to await its end.
+const PER_CHANNEL: u32 = 4;
+
+/// Everything that a job needs to be started.
+pub(crate) struct Fleet {
+    /// How many tasks, on all hosts.
+    pub size: u32,
+    /// The tasks of this host, if it has any.
+    pub tasks: Option<Tasks>,
+    /// The other hosts.
+    pub remotes: Vec<Remote>,
+    /// What the hosts are called and the host of each rank; empty when there is only this one.
+    pub names: Vec<String>,
+    pub host_of: Vec<u32>,
+}
+
+/// How many tasks a job of this host has.
+pub(crate) fn tasks_here(plan: &Plan) -> u32 {
+    plan.tasks.unwrap_or_else(|| cores::usable() as u32)
+}
+
+/// Makes everything ready; nothing is started yet, unless it is started everywhere.
+pub(crate) fn assemble(
+    plan: &Plan,
+    signals: &Signals,
+    owner: &mut Owner,
+    output: &mut Output,
+) -> Result<Fleet, Refusal> {
+    match plan.across.as_ref().filter(|across| !is_only_here(across)) {
+        Some(across) => assemble_across(plan, across, signals, owner, output),
+        None => assemble_here(plan, owner),
+    }
+}
+
+/// Whether the hosts are just this one.
+fn is_only_here(across: &Across) -> bool {
+    across.rsh.is_none()
+        && across.hosts.iter().all(|host| gather::is_here(&host.name))
+        && across.hosts.len() == 1
+}
+
+fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
+    let slots = plan
+        .across
+        .as_ref()
+        .and_then(|across| across.hosts[0].slots);
+    let size = plan.tasks.or(slots).unwrap_or_else(|| tasks_here(plan));
+    let recipe = recipe(plan, size, pipes(plan), owner.group)?;
+    let tasks = Tasks::new(
+        || Job::create(size),
+        (0..size).collect(),
+        &plan.bind,
+        recipe,
+    )?;
+    Ok(Fleet {
+        size,
+        tasks: Some(tasks),
+        remotes: Vec::new(),
+        names: Vec::new(),
+        host_of: Vec::new(),
+    })
+}
+
+/// How many pipes the output of each task needs.
+fn pipes(plan: &Plan) -> u32 {
+    if plan.form == Form::Inherit { 0 } else { 2 }
+}
+
+/// `each` is how many files of ours a task needs.
+fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refusal> {
+    Ok(Recipe {
+        name: plan.program.clone(),
+        program: program::find(&plan.program, std::env::var_os("PATH").as_deref())?,
+        arguments: plan.arguments.clone(),
+        environment: std::env::vars_os().collect(),
+        group,
+        files: match each {
+            0 => None,
+            each => limits::make_room(here, each)?,
+        },
+    })
+}
+
+fn assemble_across(
+    plan: &Plan,
+    across: &Across,
+    signals: &Signals,
+    owner: &mut Owner,
+    output: &mut Output,
+) -> Result<Fleet, Refusal> {
+    hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
+    let before = Before {
+        group: owner.group,
+        files: limits::make_room(across.hosts.len() as u32, PER_CHANNEL)?,
+    };
+    let mut gathering = Gathering::open(across, signals, owner)?;
+    let greeted = gathering.greet(false);
+    gathering.notes.drain(..).for_each(|note| output.say(&note));
+    greeted.into_iter().collect::<Result<Vec<()>, _>>()?;
+    gathering.check_distinct()?;
+
+    let slots = gathering.slots();
+    let size = plan.tasks.unwrap_or_else(|| {
+        slots
+            .iter()
+            .fold(0, |sum: u32, &slots| sum.saturating_add(slots))
+    });
+    if size > MOST_TASKS {
+        return Err(Refusal::of_regatta(format!(
+            "a job of {size} tasks is more than Regatta can hold: ask for {MOST_TASKS} at most"
+        )));
+    }
+    let host_of = hosts::deal(size, &slots, across.map);
+    gathering.dismiss(|number| host_of.contains(&number));
+    let mut addresses: HashMap<u32, IpAddr> = HashMap::new();
+    for (number, address) in gathering.find_addresses()? {
+        addresses.insert(number, address.map_err(Refusal::of_regatta)?);
+    }
+    if across.verbose {
+        describe(&gathering, &host_of, &addresses)
+            .iter()
+            .for_each(|note| output.say(note));
+    }
+    prepare(plan, across, before, gathering, host_of, &addresses)
+}
+
+/// How things stood before channels were opened: so they are for tasks.
+struct Before {
+    group: Pid,
+    files: Option<Rlimit>,
+}
+
+/// Which host gets what, and where it is reached.
+fn describe(
+    gathering: &Gathering,
+    host_of: &[u32],
+    addresses: &HashMap<u32, IpAddr>,
+) -> Vec<String> {
+    gathering
+        .hellos()
+        .map(|(number, hello)| {
+            let ranks: Vec<u32> = (0..).zip(host_of).filter(|&(_, &host)| host == number).map(|(rank, _)| rank).collect();
+            let address = addresses.get(&number);
+            let interface = hello.candidates.iter().find(|candidate| Some(&candidate.address) == address);
+            let by = interface.map_or(String::new(), |interface| {
+                format!("{} of the interface {}", interface.address, interface.name)
+            });
+            format!(
+                "{} on the host {}, with {}, reached at {by}: the first address that all others could connect to",
+                words::tasks(&ranks),
+                gathering.name(number),
+                words::count(hello.cores as usize, "core"),
+            )
+        })
+        .collect()
+}
+
+/// Has every host make its tasks ready, and starts them when all have.
+fn prepare(
+    plan: &Plan,
+    across: &Across,
+    before: Before,
+    mut gathering: Gathering,
+    host_of: Vec<u32>,
+    addresses: &HashMap<u32, IpAddr>,
+) -> Result<Fleet, Refusal> {
+    let size = host_of.len() as u32;
+    let mut key = Key::default();
+    getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the system gives no random numbers for the job's key: {errno}"
+        ))
+    })?;
+    let ranks_of = |number: u32| {
+        (0..size)
+            .filter(|&rank| host_of[rank as usize] == number)
+            .collect::<Vec<u32>>()
+    };
+    let address_of = |number: u32| {
+        addresses
+            .get(&number)
+            .copied()
+            .unwrap_or(IpAddr::from([127, 0, 0, 1]))
+    };
+    let template = Preparation {
+        here: 0,
+        host_of: host_of.clone(),
+        key,
+        trusted: across.trusted,
+        address: IpAddr::from([127, 0, 0, 1]),
+        program: plan.program.as_bytes().to_vec(),
+        arguments: plan
+            .arguments
+            .iter()
+            .map(|argument| argument.as_bytes().to_vec())
+            .collect(),
+        environment: std::env::vars_os()
+            .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
+            .collect(),
+        directory: directory(across)?.as_bytes().to_vec(),
+        bind: plan.bind.clone(),
+        window: WINDOW,
+        silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
+    };
+    for remote in &mut gathering.remotes {
+        remote.unstarted = ranks_of(remote.number);
+        remote.ranks = remote.unstarted.iter().copied().collect();
+        let job = Preparation {
+            here: remote.number,
+            address: address_of(remote.number),
+            ..template.clone()
+        };
+        remote.send(&Order::Prepare { job })?;
+    }
+    let mut listening: Vec<Option<SocketAddr>> = vec![None; size as usize];
+    let mut tasks = None;
+    if let Some((number, _)) = gathering.local {
+        let here = ranks_of(number);
+        let mut recipe = recipe(plan, here.len() as u32, pipes(plan) + 1, before.group)?;
+        recipe.files = before.files.or(recipe.files);
+        let places = Places {
+            here: number,
+            host_of: host_of.clone(),
+            key,
+            trusted: across.trusted,
+        };
+        let mut ours = Tasks::new(|| Job::create_across(&places), here, &plan.bind, recipe)?;
+        for (rank, address) in ours.listen(address_of(number))? {
+            listening[rank as usize] = Some(address);
+        }
+        tasks = Some(ours);
+    }
+    let answers = gathering.ask(|report| match report {
+        Report::Prepared { addresses } => Some(addresses),
+        _ => None,
+    })?;
+    for (rank, address) in answers.into_iter().flat_map(|(_, addresses)| addresses) {
+        if let Some(place) = listening.get_mut(rank as usize) {
+            *place = Some(address);
+        }
+    }
+    let addresses: Vec<SocketAddr> = listening
+        .into_iter()
+        .collect::<Option<_>>()
+        .ok_or_else(|| Refusal::of_regatta("an agent did not say where its tasks listen"))?;
+    if let Some(tasks) = &tasks {
+        tasks.locate(&addresses);
+    }
+    for remote in &mut gathering.remotes {
+        remote.send(&Order::Start {
+            addresses: addresses.clone(),
+        })?;
+    }
+    Ok(Fleet {
+        size,
+        tasks,
+        names: across.hosts.iter().map(|host| host.name.clone()).collect(),
+        host_of,
+        remotes: std::mem::take(&mut gathering.remotes),
+    })
+}
+
+/// Where the tasks are to run.
+fn directory(across: &Across) -> Result<OsString, Refusal> {
+    if let Some(directory) = &across.directory {
+        return Ok(directory.clone().into_os_string());
+    }
+    let here = std::env::current_dir().map_err(|error| {
+        Refusal::of_regatta(format!(
+            "the directory that the job is started in cannot be named: {error}"
+        ))
+    })?;
+    Ok(here.into_os_string())
+}

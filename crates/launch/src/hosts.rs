@@ -1,0 +1,224 @@
+//! The hosts that a job is to run on, as the user names them, and which rank goes to which.
+
+use std::collections::HashSet;
+
+/// How ranks are dealt to hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Map {
+    /// Neighbours in rank share a host: it gets all its tasks before the next host gets its first.
+    #[default]
+    Block,
+    /// One task to each host in turn.
+    Round,
+}
+
+/// A host, as the user names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// What ssh (or `--rsh`) is told.
+    pub name: String,
+    /// How many tasks it gets before others get more; its usable cores when not given.
+    pub slots: Option<u32>,
+}
+
+/// Reads `alpha,beta:4,[fe80::1]:2`.
+pub fn parse_list(text: &str) -> Result<Vec<Host>, String> {
+    text.split(',').map(|part| parse(part.trim())).collect()
+}
+
+/// Reads a file of hosts: a line each, as `alpha`, `alpha:4` or `alpha slots=4`; `#` begins a comment.
+pub fn parse_file(text: &str) -> Result<Vec<Host>, String> {
+    let mut hosts = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let at = |error: String| format!("line {}: {error}", number + 1);
+        let mut host = parse(name).map_err(at)?;
+        for word in words {
+            match word.split_once('=') {
+                Some(("slots", count)) => host.slots = Some(slots(count).map_err(at)?),
+                // Files written for other launchers say more, such as max_slots: it does not concern us.
+                Some(_) => {}
+                None => {
+                    return Err(at(format!(
+                        "`{word}` is not understood; write `{name} slots=N`"
+                    )));
+                }
+            }
+        }
+        hosts.push(host);
+    }
+    if hosts.is_empty() {
+        return Err("it names no host".to_owned());
+    }
+    Ok(hosts)
+}
+
+/// Refuses a host that is named twice.
+pub fn distinct(hosts: &[Host]) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    match hosts.iter().find(|host| !seen.insert(&host.name)) {
+        None => Ok(()),
+        Some(Host { name, .. }) => Err(format!(
+            "the host {name} is named twice; {name}:4 gives it four tasks"
+        )),
+    }
+}
+
+fn parse(text: &str) -> Result<Host, String> {
+    // In `fe80::1` no colon begins a number of slots.
+    let (name, count) = match (text.strip_prefix('['), text.matches(':').count()) {
+        (Some(rest), _) => match rest.split_once(']') {
+            Some((name, "")) => (name, None),
+            Some((name, rest)) if rest.starts_with(':') => (name, Some(&rest[1..])),
+            _ => {
+                return Err(format!(
+                    "`{text}` is not a host; write [ADDRESS] or [ADDRESS]:SLOTS"
+                ));
+            }
+        },
+        (None, 1) => text
+            .split_once(':')
+            .map_or((text, None), |(name, count)| (name, Some(count))),
+        (None, _) => (text, None),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:%".contains(c);
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
+        return Err(format!(
+            "`{name}` is not the name of a host; write names or addresses, as in --host alpha,beta:4"
+        ));
+    }
+    Ok(Host {
+        name: name.to_owned(),
+        slots: count.map(slots).transpose()?,
+    })
+}
+
+fn slots(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|&slots| (1..=regatta_transport::job::MOST_TASKS).contains(&slots))
+        .ok_or_else(|| {
+            format!("`{text}` is not a number of tasks; write alpha:4 for four tasks on alpha")
+        })
+}
+
+/// The host of each rank, when the hosts have these slots.
+///
+/// When there are more tasks than slots every host is filled again in the same measure, as one host is by `-n`.
+pub(crate) fn deal(tasks: u32, slots: &[u32], map: Map) -> Vec<u32> {
+    let counts = counts(tasks, slots);
+    match map {
+        Map::Block => counts
+            .iter()
+            .enumerate()
+            .flat_map(|(host, &count)| std::iter::repeat_n(host as u32, count as usize))
+            .collect(),
+        Map::Round => {
+            let most = counts.iter().copied().max().unwrap_or_default();
+            (0..most)
+                .flat_map(|round| {
+                    counts
+                        .iter()
+                        .enumerate()
+                        .filter(move |&(_, &count)| round < count)
+                        .map(|(host, _)| host as u32)
+                })
+                .collect()
+        }
+    }
+}
+
+/// How many tasks each host gets.
+fn counts(tasks: u32, slots: &[u32]) -> Vec<u32> {
+    let total = slots
+        .iter()
+        .map(|&slots| u64::from(slots))
+        .sum::<u64>()
+        .max(1);
+    let (full, mut rest) = (u64::from(tasks) / total, u64::from(tasks) % total);
+    let mut counts = Vec::with_capacity(slots.len());
+    for &slots in slots {
+        let more = rest.min(u64::from(slots));
+        rest -= more;
+        counts.push((full * u64::from(slots) + more) as u32);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, slots: Option<u32>) -> Host {
+        Host {
+            name: name.to_owned(),
+            slots,
+        }
+    }
+
+    #[test]
+    fn hosts_are_listed_with_and_without_slots() {
+        assert_eq!(
+            parse_list("alpha, me@beta:4,[fe80::1%eth0]:2,fe80::2"),
+            Ok(vec![
+                host("alpha", None),
+                host("me@beta", Some(4)),
+                host("fe80::1%eth0", Some(2)),
+                host("fe80::2", None),
+            ])
+        );
+        for wrong in [
+            "",
+            "a,,b",
+            "-oProxyCommand=x",
+            "a b",
+            "a;b",
+            "$(x)",
+            "a:0",
+            "a:x",
+            "[a",
+            "[a]2",
+        ] {
+            assert!(parse_list(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_names_a_host_on_each_line() {
+        let text = "# ours\nalpha\n\nbeta:3   # big\ngamma slots=2 max_slots=4\n";
+        assert_eq!(
+            parse_file(text),
+            Ok(vec![
+                host("alpha", None),
+                host("beta", Some(3)),
+                host("gamma", Some(2))
+            ])
+        );
+        assert!(parse_file("# nobody\n").is_err());
+        let error = parse_file("alpha\nbeta four\n").expect_err("nonsense");
+        assert!(error.starts_with("line 2: `four`"), "{error}");
+    }
+
+    #[test]
+    fn a_host_twice_is_refused() {
+        let hosts = parse_list("a,b,a:2").expect("hosts");
+        assert!(
+            distinct(&hosts)
+                .expect_err("a twice")
+                .contains("host a is named twice")
+        );
+        assert_eq!(distinct(&hosts[..2]), Ok(()));
+    }
+
+    #[test]
+    fn ranks_are_dealt_in_blocks_or_in_turn() {
+        assert_eq!(deal(4, &[2, 2], Map::Block), [0, 0, 1, 1]);
+        assert_eq!(deal(4, &[2, 2], Map::Round), [0, 1, 0, 1]);
+        assert_eq!(deal(5, &[1, 4], Map::Round), [0, 1, 1, 1, 1]);
+        assert_eq!(deal(2, &[4, 4], Map::Block), [0, 0]);
+        // More tasks than slots: each gets its share again.
+        assert_eq!(deal(7, &[1, 2], Map::Block), [0, 0, 0, 1, 1, 1, 1]);
+    }
+}

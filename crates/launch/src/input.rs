@@ -1,0 +1,110 @@
+//! Our standard input, when task 0 runs on another host: read by a process of ours and sent there in pieces.
+//!
+//! Only a process of the terminal's foreground group may read from a terminal, and the supervisor is in another group on
+//! purpose. So a `cat` in the group of the tasks reads, and we read from it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal};
+
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::sys::{self, Image, Place};
+use crate::{program, streams};
+
+/// So much input may be on its way.
+const WINDOW: usize = 256 * 1024;
+
+/// What is still to be read of our standard input.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// None: it has ended, or nobody wants it any more.
+    pipe: Option<OwnedFd>,
+    reader: Option<Pid>,
+    /// How many bytes have been sent and not been dealt with.
+    on_their_way: usize,
+    buffer: Vec<u8>,
+}
+
+impl Input {
+    pub(crate) fn open(group: Pid, signals: &Signals) -> Result<Self, Refusal> {
+        let cat = program::find("cat".as_ref(), None)?;
+        let failed = |what: String| {
+            Refusal::of_regatta(format!("the standard input cannot be passed on: {what}"))
+        };
+        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.0, true).map(|()| pipe))
+            .map_err(|errno| failed(errno.to_string()))?;
+        let place = Place {
+            stdio: [None, Some(theirs.as_fd()), None],
+            kept: [None, None],
+            cores: None,
+            group,
+            files: None,
+            mask: signals.before(),
+        };
+        let reader = Image::new(
+            sys::c_string(cat.as_os_str().as_bytes()),
+            vec![c"cat".to_owned()],
+            Vec::new(),
+        )
+        .start(c"LC_ALL=C".to_owned(), &place)
+        .map_err(|error| failed(format!("{error:?}")))?;
+        Ok(Self {
+            pipe: Some(ours),
+            reader: Some(reader),
+            on_their_way: 0,
+            buffer: vec![0; streams::PIECE],
+        })
+    }
+
+    /// The next piece, if there is one and there is room for it; an empty one is the end.
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
+        let pipe = self.pipe.as_ref().filter(|_| self.on_their_way < WINDOW)?;
+        match rustix::io::read(pipe, &mut self.buffer[..]) {
+            Ok(count) if count > 0 => {
+                self.on_their_way += count;
+                Some(self.buffer[..count].to_vec())
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            _ => {
+                self.pipe = None;
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// So many bytes have been dealt with.
+    pub(crate) fn taken(&mut self, bytes: usize) {
+        self.on_their_way = self.on_their_way.saturating_sub(bytes);
+    }
+
+    /// Nobody wants more of it.
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+        if let Some(reader) = self.reader {
+            let _ = rustix::process::kill_process(reader, Signal::KILL);
+        }
+    }
+
+    /// The process that reads, while it runs: no signal of the job is its.
+    pub(crate) fn reader(&self) -> Option<Pid> {
+        self.reader
+    }
+
+    /// Takes note of a child's end, if it is that process.
+    pub(crate) fn reaped(&mut self, pid: Pid) {
+        self.reader.take_if(|reader| *reader == pid);
+    }
+
+    /// What to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let pipe = self.pipe.as_ref().filter(|_| self.on_their_way < WINDOW);
+        pipe.into_iter()
+            .map(|pipe| PollFd::new(pipe, PollFlags::IN))
+    }
+}

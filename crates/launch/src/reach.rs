@@ -1,0 +1,286 @@
+//! Which addresses of a host the other hosts of a job can reach: tried, not guessed.
+//!
+//! Every host lights a *beacon*, a port that says a random token to whoever connects, and names the addresses it may
+//! have. Others connect to each and report the token they heard. So an address that is filtered, or that belongs to
+//! another machine on another network (every host with Docker is 172.17.0.1 to itself), is found out before any task
+//! starts. The token is no secret, and the beacon reads nothing.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::channel::fields::fields;
+use crate::channel::messages::{Sight, Target, Token};
+use crate::sys;
+
+/// How long an attempt to reach an address may take. Two retransmissions of a lost packet are within it.
+const PATIENCE: Duration = Duration::from_millis(3500);
+
+/// A listening socket that says who this host is, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Beacon {
+    pub(crate) port: u16,
+    pub(crate) token: Token,
+    /// Closing it ends the thread.
+    end: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beacon {
+    pub(crate) fn light() -> std::io::Result<Self> {
+        // One socket for both families where there is IPv6; a kernel without has IPv4 only.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
+            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let mut token = Token::default();
+        rustix::rand::getrandom(&mut token, rustix::rand::GetRandomFlags::empty())?;
+        let (told, end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let thread = std::thread::Builder::new().spawn(move || shine(&listener, &told, token))?;
+        Ok(Self {
+            port,
+            token,
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Beacon {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(told, PollFlags::IN),
+        ];
+        let _ = rustix::event::poll(&mut fds, None);
+        if !fds[1].revents().is_empty() {
+            return;
+        }
+        if let Ok((mut stream, _)) = listener.accept() {
+            // A token fits the buffer of a fresh connection: this does not wait.
+            let _ = stream.set_nonblocking(true);
+            let _ = stream.write(&token);
+        }
+    }
+}
+
+/// Tries every candidate of every target at once, and returns those where a beacon was heard.
+pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
+    std::thread::scope(|scope| {
+        let attempts: Vec<_> = targets
+            .iter()
+            .flat_map(|target| target.candidates.iter().map(move |&ip| (target, ip)))
+            .map(|(target, address)| {
+                scope.spawn(move || {
+                    let token = hear(SocketAddr::new(address, target.port)).ok()?;
+                    Some(Sight {
+                        host: target.host,
+                        address,
+                        token,
+                    })
+                })
+            })
+            .collect();
+        attempts
+            .into_iter()
+            .filter_map(|attempt| attempt.join().ok().flatten())
+            .collect()
+    })
+}
+
+fn hear(address: SocketAddr) -> std::io::Result<Token> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut token = Token::default();
+    stream.read_exact(&mut token)?;
+    Ok(token)
+}
+
+/// An address of an interface that is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interface {
+    pub name: String,
+    pub address: IpAddr,
+}
+fields!(Interface { name, address });
+
+/// Which interfaces may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice(Rule);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rule {
+    Name(String),
+    Network(IpAddr, u32),
+}
+
+impl Choice {
+    /// Reads the name of an interface, an address, or a network as `10.0.0.0/8`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self(Rule::Network(address, bits(address).1)));
+        }
+        if let Some((address, length)) = text.split_once('/') {
+            let network = address
+                .parse::<IpAddr>()
+                .ok()
+                .zip(length.parse::<u32>().ok());
+            return network
+                .filter(|&(address, length)| length <= bits(address).1)
+                .map(|(address, length)| Self(Rule::Network(address, length)))
+                .ok_or_else(|| format!("`{text}` is not a network; write it as 10.0.0.0/8"));
+        }
+        match text.is_empty() || text.contains(char::is_whitespace) {
+            true => {
+                Err("give the name of an interface (eth0), or a network (10.0.0.0/8)".to_owned())
+            }
+            false => Ok(Self(Rule::Name(text.to_owned()))),
+        }
+    }
+
+    fn allows(&self, interface: &Interface) -> bool {
+        match &self.0 {
+            Rule::Name(name) => *name == interface.name,
+            Rule::Network(network, length) => {
+                let ((ours, wide), (theirs, width)) = (bits(*network), bits(interface.address));
+                let outside = wide - length;
+                wide == width && (outside == 128 || (ours ^ theirs) >> outside == 0)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Rule::Name(name) => f.write_str(name),
+            Rule::Network(address, length) => write!(f, "{address}/{length}"),
+        }
+    }
+}
+
+/// An address as a number, and how many bits such an address has.
+fn bits(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    }
+}
+
+/// The addresses under which this host may be reached, the likeliest first: where the launcher came in (`known`), those
+/// of interfaces that look like networks, and last the loopback, which serves hosts that are none.
+pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
+    let mut all = sys::interfaces();
+    all.retain(|interface| !is_link_local(interface.address));
+    all.sort_by_key(|interface| {
+        let address = interface.address;
+        (
+            Some(address) != known,
+            address.is_loopback(),
+            is_bridge(&interface.name),
+            address.is_ipv6(),
+        )
+    });
+    all
+}
+
+/// Those of them that the user has chosen, all when there was no choice.
+pub(crate) fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
+    let allowed = |interface: &&Interface| choice.is_none_or(|choice| choice.allows(interface));
+    all.iter()
+        .filter(allowed)
+        .map(|interface| interface.address)
+        .collect()
+}
+
+/// Networks of containers and virtual machines inside a host: rarely the way to another host.
+fn is_bridge(name: &str) -> bool {
+    ["docker", "br-", "virbr", "veth", "cni", "podman", "lxc"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beacon_is_heard_where_it_is_and_silent_elsewhere() {
+        let (here, other) = (
+            Beacon::light().expect("a beacon"),
+            Beacon::light().expect("another"),
+        );
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let target = |host, port| Target {
+            host,
+            port,
+            candidates: vec![loopback],
+        };
+        let gone = {
+            let beacon = Beacon::light().expect("a third");
+            beacon.port
+        };
+        let seen = look_for(&[target(0, here.port), target(1, other.port), target(2, gone)]);
+        let sight = |host, token| Sight {
+            host,
+            address: loopback,
+            token,
+        };
+        assert_eq!(seen, [sight(0, here.token), sight(1, other.token)]);
+    }
+
+    #[test]
+    fn a_choice_is_a_name_an_address_or_a_network() {
+        let at = |name: &str, address: &str| Interface {
+            name: name.to_owned(),
+            address: address.parse().expect("an address"),
+        };
+        let allows = |choice: &str, interface: &Interface| {
+            Choice::parse(choice).expect("a choice").allows(interface)
+        };
+        let eth = at("eth0", "10.1.2.3");
+        for yes in ["eth0", "10.1.2.3", "10.0.0.0/8", "10.1.2.0/24", "0.0.0.0/0"] {
+            assert!(allows(yes, &eth), "{yes}");
+        }
+        for no in ["eth1", "10.1.2.4", "10.1.3.0/24", "::/0"] {
+            assert!(!allows(no, &eth), "{no}");
+        }
+        assert!(allows("fd00::/8", &at("eth0", "fd00::7")));
+        for wrong in ["", "10.0.0.0/33", "x/y", "a b"] {
+            assert!(Choice::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_loopback_is_the_last_resort() {
+        let all = candidates(None);
+        let first = all
+            .iter()
+            .position(|interface| interface.address.is_loopback());
+        assert!(
+            all[first.unwrap_or(all.len())..]
+                .iter()
+                .all(|interface| interface.address.is_loopback())
+        );
+    }
+}

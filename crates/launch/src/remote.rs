@@ -1,0 +1,272 @@
+//! A host of the job, as the launcher sees it: a channel, and what is known of the tasks at its other end.
+
+use std::collections::{BTreeMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::time::Timespec;
+
+use crate::channel::Link;
+use crate::channel::messages::{Hello, Order};
+use crate::plan::Across;
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::{rsh, sys};
+
+/// How often either side of a channel says that it is there.
+pub(crate) const BEAT: Duration = Duration::from_millis(500);
+/// So many bytes of output may be on their way from one host.
+pub(crate) const WINDOW: u32 = 1 << 20;
+/// How long the commands that carried the channels have to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Kept of what the command of a channel says.
+const SAID: usize = 4096;
+
+/// One host, and the channel to its agent.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub name: String,
+    /// Its number in the job.
+    pub number: u32,
+    pub link: Link,
+    pub hello: Option<Hello>,
+    /// Its tasks: all, those still to be started, and the processes of those that run.
+    pub ranks: HashSet<u32>,
+    pub unstarted: Vec<u32>,
+    pub running: BTreeMap<u32, u32>,
+    /// What its tasks have left behind.
+    pub strays: String,
+    /// Nothing of the job is left there.
+    pub settled: bool,
+    /// Nothing can be said to it any more.
+    pub lost: bool,
+    /// When we last heard it, and when we last said something.
+    pub heard: Instant,
+    spoken: Instant,
+    /// Output that was dealt with and not yet said to be.
+    pub owed: u32,
+    /// The command that carries the channel, until it is reaped, and how it ended.
+    command: Option<Pid>,
+    status: Option<i32>,
+    errors: Option<OwnedFd>,
+    said: String,
+}
+
+impl Remote {
+    /// Runs the command that leads to a host.
+    pub(crate) fn open(
+        across: &Across,
+        number: u32,
+        name: &str,
+        signals: &Signals,
+    ) -> Result<Self, Refusal> {
+        let mut command = rsh::command(across, name);
+        // What we block would stay blocked in the agent's tasks, when the agent is on this machine.
+        sys::start_with(&mut command, signals.before());
+        let refused = |error: String| {
+            let program = command_name(across);
+            Refusal::of_regatta(format!(
+                "the host {name} cannot be reached: {program} {error}"
+            ))
+        };
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => refused(
+                "is not there; install it (openssh-client), or name another command with --rsh"
+                    .to_owned(),
+            ),
+            _ => refused(format!("cannot be started: {error}")),
+        })?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            return Err(refused("has no input or output".to_owned()));
+        };
+        let errors = OwnedFd::from(errors);
+        let link = Link::new(output.into(), input.into())
+            .and_then(|link| rustix::io::ioctl_fionbio(&errors, true).map(|()| link))
+            .map_err(|errno| refused(format!("cannot be listened to: {errno}")))?;
+        Ok(Self {
+            name: name.to_owned(),
+            number,
+            link,
+            hello: None,
+            ranks: HashSet::new(),
+            unstarted: Vec::new(),
+            running: BTreeMap::new(),
+            strays: String::new(),
+            settled: false,
+            lost: false,
+            heard: Instant::now(),
+            spoken: Instant::now(),
+            owed: 0,
+            command: Some(Pid::from_child(&child)),
+            status: None,
+            errors: Some(errors),
+            said: String::new(),
+        })
+    }
+
+    /// Whether this is the host of a task.
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        self.ranks.contains(&rank)
+    }
+
+    /// Says something to the agent, unless it is gone.
+    pub(crate) fn send(&mut self, order: &Order) -> Result<(), Refusal> {
+        if self.lost {
+            return Ok(());
+        }
+        self.spoken = Instant::now();
+        self.link.send(order).map(|_| ()).map_err(|_| {
+            Refusal::of_regatta(format!(
+                "the arguments and the environment of the program are too long to be sent to the host {}",
+                self.name
+            ))
+        })
+    }
+
+    /// Says that we are there, if we have said nothing for a while.
+    pub(crate) fn beat(&mut self) {
+        if !self.lost && self.spoken.elapsed() >= BEAT {
+            // A beat fits every frame.
+            let _ = self.send(&Order::Beat {});
+        }
+    }
+
+    /// The same while it is not known whether there is an agent yet, or only a shell.
+    pub(crate) fn beat_if_greeted(&mut self) {
+        if self.hello.is_some() {
+            self.beat();
+        }
+    }
+
+    /// Until the next beat.
+    pub(crate) fn until_beat(&self) -> Duration {
+        BEAT.saturating_sub(self.spoken.elapsed())
+    }
+
+    /// Reads what has arrived. Returns whether there may be more.
+    pub(crate) fn read(&mut self) -> bool {
+        let count = self.link.read();
+        if count > 0 {
+            self.heard = Instant::now();
+        }
+        count > 0
+    }
+
+    /// There is an agent: what was said on the way to it is of no interest any more.
+    pub(crate) fn greeted(&mut self, hello: Hello) {
+        self.errors();
+        self.said.clear();
+        self.hello = Some(hello);
+    }
+
+    /// What to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let errors = self
+            .errors
+            .iter()
+            .map(|errors| PollFd::new(errors, PollFlags::IN));
+        self.link.polls().filter(|_| !self.lost).chain(errors)
+    }
+
+    /// Reads what the command says to its standard error, and returns the lines that are whole.
+    pub(crate) fn errors(&mut self) -> Vec<String> {
+        let mut bytes = [0_u8; 1024];
+        while let Some(errors) = &self.errors {
+            match rustix::io::read(errors, &mut bytes) {
+                Ok(0) => self.errors = None,
+                Ok(count) => self.said += &String::from_utf8_lossy(&bytes[..count]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(_) => self.errors = None,
+            }
+        }
+        let excess = self.said.len().saturating_sub(SAID);
+        let cut = (excess..self.said.len()).find(|&at| self.said.is_char_boundary(at));
+        self.said.drain(..cut.unwrap_or_default());
+        match (self.hello.is_some(), self.said.rfind('\n')) {
+            (true, Some(end)) => {
+                let lines = self.said.drain(..=end).collect::<String>();
+                lines
+                    .lines()
+                    .map(|line| line.trim_end().to_owned())
+                    .filter(|line| !line.is_empty())
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Everything that was said and has not been handed out.
+    pub(crate) fn said(&mut self) -> &str {
+        self.errors();
+        &self.said
+    }
+
+    /// Takes note of a child's end, if it is this host's command.
+    pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
+        if self.command == Some(pid) {
+            self.command = None;
+            self.status = status
+                .exit_status()
+                .or(status.terminating_signal().map(|signal| 128 + signal));
+        }
+    }
+
+    /// The command of the channel, while it runs.
+    pub(crate) fn command(&self) -> Option<Pid> {
+        self.command
+    }
+
+    /// How the command ended; waits a moment for the end of one that has closed its output.
+    pub(crate) fn status(&mut self) -> Option<i32> {
+        self.await_end(Instant::now() + Duration::from_secs(1));
+        self.status
+    }
+
+    /// Gives the host up: nothing is said to it, and its command is ended.
+    pub(crate) fn lose(&mut self) {
+        self.lost = true;
+        self.link.close();
+        if let Some(pid) = self.command {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+
+    fn await_end(&mut self, until: Instant) {
+        let Some(pid) = self.command else { return };
+        let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+            return;
+        };
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        let _ = rustix::event::poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref());
+        if let Ok(Some((_, status))) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG) {
+            self.reaped(pid, status);
+        }
+    }
+}
+
+/// Ends all channels, and with them whatever their agents still hold; returns when their commands have ended.
+pub(crate) fn part(remotes: &mut [Remote]) {
+    let until = Instant::now() + PATIENCE;
+    for remote in remotes.iter_mut() {
+        remote.link.close();
+        // An agent ends with its channel; what never became one may not look at it.
+        if let Some(pid) = remote.command.filter(|_| remote.hello.is_none()) {
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+        }
+    }
+    for remote in remotes.iter_mut() {
+        remote.await_end(until);
+        if remote.command.is_some() {
+            remote.lose();
+            remote.await_end(Instant::now() + PATIENCE);
+        }
+    }
+}
+
+fn command_name(across: &Across) -> &str {
+    across.rsh.as_ref().map_or("ssh", |words| &words[0])
+}

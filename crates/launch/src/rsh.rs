@@ -1,0 +1,232 @@
+//! Getting a shell on another host, and an agent out of it.
+//!
+//! The command is the user's own ssh, with all its configuration, or whatever `--rsh` says; all it has to do is to run
+//! the one word `sh` there and to carry bytes. What the shell is to do comes as its input ([`script`]), so nothing needs
+//! quoting, and it does not matter which shell the user has there, or whether the command takes words or a line.
+//!
+//! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::channel;
+use crate::plan::Across;
+
+/// What begins the lines in which a host answers; all other text is the noise of shells that start.
+pub(crate) const MARK: &str = "regatta-";
+/// The agent is there, and frames follow.
+pub(crate) const READY: &str = "regatta-agent";
+/// The host asks for the program: its system and architecture follow.
+pub(crate) const SEND: &str = "regatta-send";
+/// It cannot be done: why follows.
+pub(crate) const TROUBLE: &str = "regatta-trouble";
+
+/// What two programs must have in common to be launcher and agent of one job.
+pub fn identity() -> String {
+    format!(
+        "{} (channel {}, job {}, {})",
+        env!("CARGO_PKG_VERSION"),
+        channel::VERSION,
+        regatta_transport::job::VERSION,
+        std::env::consts::ARCH
+    )
+}
+
+/// The command that runs `sh` on a host.
+pub(crate) fn command(across: &Across, host: &str) -> Command {
+    let seconds = across.connect.as_secs().max(1).to_string();
+    let words = match &across.rsh {
+        Some(words) => words
+            .iter()
+            .map(|word| word.replace("{host}", host))
+            .collect(),
+        // A question would wait for an answer that nobody can give: it is an error instead.
+        None => [
+            "ssh",
+            "-T",
+            "-x",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            &format!("ConnectTimeout={seconds}"),
+            "--",
+            host,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    };
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .arg("sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What the shell of a host is to do. `size` is that of the program at `own`, which is asked for when the host has none
+/// that fits, or always with `send`.
+///
+/// The braces make the shell read all of it before it begins: what follows on its input is not for the shell.
+pub(crate) fn script(own: &Path, size: u64, send: bool) -> String {
+    let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let identity = quote(&identity());
+    let found = match send {
+        true => String::new(),
+        false => format!("regatta {}", quote(&own.to_string_lossy())),
+    };
+    let kib = size.div_ceil(1024);
+    format!(
+        r#"{{
+trouble() {{ printf '\n{TROUBLE} %s\n' "$1"; exit 1; }}
+fits() {{ [ "$("$1" agent --identity </dev/null 2>/dev/null)" = {identity} ]; }}
+for agent in {found}; do
+    if fits "$agent"; then exec "$agent" agent; fi
+done
+file=
+for folder in "${{XDG_RUNTIME_DIR:-}}" "${{TMPDIR:-}}" /tmp /var/tmp "${{HOME:-}}" /dev/shm; do
+    [ -n "$folder" ] || continue
+    file=$(umask 077; mktemp "$folder/regatta-XXXXXXXX" 2>/dev/null) || {{ file=; continue; }}
+    if printf '#!/bin/sh\n' >"$file" && chmod 700 "$file" && "$file" </dev/null; then
+        free=$(df -Pk "$folder" | {{ read -r title; read -r name blocks used free rest; echo "$free"; }})
+        [ "${{free:-0}}" -ge {kib} ] && break
+    fi
+    rm -f "$file"
+    file=
+done 2>/dev/null
+[ -n "$file" ] || trouble "no directory there has {kib} KiB free and lets programs run (tried XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp, HOME, /dev/shm)"
+trap 'rm -f "$file"' 0
+trap 'exit 1' 1 2 15
+printf '\n{SEND} %s %s\n' "$(uname -s)" "$(uname -m)"
+head -c {size} >"$file" 2>/dev/null || trouble "it could not be written to $folder there: is the disk full?"
+[ "$(wc -c <"$file")" -eq {size} ] || trouble "only a part of it arrived in $folder there"
+fits "$file" || trouble "it does not run there: $("$file" agent --identity </dev/null 2>&1 | head -n 1)"
+exec "$file" agent --temporary
+}}
+"#
+    )
+}
+
+fn is_ssh(across: &Across) -> bool {
+    let program = across
+        .rsh
+        .as_ref()
+        .map(|words| Path::new(&words[0]).file_name());
+    program.is_none_or(|name| name == Some("ssh".as_ref()))
+}
+
+/// Why a channel ended before the agent answered. `said` is what the command wrote to its standard error.
+pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &str) -> String {
+    let last = said
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .trim();
+    let with = |part: &str| said.contains(part);
+    let words = match () {
+        () if !is_ssh(across) => None,
+        () if with("Could not resolve hostname") => Some((
+            "is not known here",
+            "check the name, or give it an address in ~/.ssh/config or /etc/hosts",
+        )),
+        () if with("Host key verification failed") => Some((
+            "has a key that ssh does not know, or that has changed",
+            "log in once by hand (`ssh HOST`) to look at the key and accept it",
+        )),
+        () if with("Permission denied") || with("Too many authentication failures") => Some((
+            "wants a password, or refuses your key, and a job has nobody to ask",
+            "make a login without a question work: `ssh-copy-id HOST`, or start an ssh-agent",
+        )),
+        () if with("Connection refused") => Some((
+            "runs no ssh server that answers",
+            "start sshd there, or name its port in ~/.ssh/config",
+        )),
+        () if with("timed out") || with("No route to host") || with("is unreachable") => Some((
+            "cannot be reached",
+            "is it up, and does a firewall let ssh through? Try `ssh HOST true`",
+        )),
+        () => None,
+    };
+    if let Some((what, next)) = words {
+        let next = next.replace("HOST", host);
+        return format!("the host {host} {what} ({last}): {next}");
+    }
+    let command = command_words(across, host);
+    let status = status.map_or(String::new(), |status| format!(" with status {status}"));
+    let reason = if last.is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        format!("it said: {last}")
+    };
+    format!(
+        "the host {host} gave no agent: `{command}` ended{status}, and {reason}. Try `{command}` by hand: it must run a shell on {host} without asking anything"
+    )
+}
+
+/// What to say of a host that does not answer.
+pub(crate) fn silence(across: &Across, host: &str, after: Duration) -> String {
+    let command = command_words(across, host);
+    format!(
+        "the host {host} has not answered within {} s: is it up, and does a firewall let it through? Try `{command}` by hand, or give it longer with --connect-timeout",
+        after.as_secs_f32()
+    )
+}
+
+/// The command as the user would type it.
+pub(crate) fn command_words(across: &Across, host: &str) -> String {
+    match &across.rsh {
+        None => format!("ssh {host} sh"),
+        Some(words) => format!("{} sh", words.join(" ").replace("{host}", host)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ssh_says_becomes_a_sentence_with_a_remedy() {
+        let across = Across::new(Vec::new());
+        for (said, part, remedy) in [
+            (
+                "ssh: Could not resolve hostname beta: Name or service not known",
+                "not known here",
+                "/etc/hosts",
+            ),
+            (
+                "me@beta: Permission denied (publickey,password).",
+                "wants a password",
+                "ssh-copy-id beta",
+            ),
+            (
+                "Host key verification failed.",
+                "key that ssh does not know",
+                "`ssh beta`",
+            ),
+            (
+                "ssh: connect to host beta port 22: Connection refused",
+                "no ssh server",
+                "sshd",
+            ),
+            (
+                "ssh: connect to host beta port 22: Connection timed out",
+                "cannot be reached",
+                "firewall",
+            ),
+            ("sh: not found", "status 127", "by hand"),
+        ] {
+            let sentence = explain(&across, "beta", Some(127), said);
+            assert!(
+                sentence.contains("beta") && sentence.contains(part),
+                "{sentence}"
+            );
+            assert!(
+                sentence.contains(remedy) && sentence.contains(said),
+                "{sentence}"
+            );
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The supervisor's side of its channels: what agents report, and what becomes of a host that is lost.
+
+use std::time::Duration;
+
+use super::Supervisor;
+use crate::channel::messages::{Order, Report};
+use crate::refusal::Refusal;
+use crate::remote::WINDOW;
+use crate::streams::Heard;
+use crate::tasks::{Ended, Started};
+
+/// Messages of one host that are heeded before the loop looks at what else happened.
+const BATCH: usize = 64;
+
+impl Supervisor<'_> {
+    /// Says something to every host.
+    pub(super) fn tell_all(&mut self, order: &Order) {
+        for remote in &mut self.remotes {
+            // What is said while a job runs fits every frame.
+            let _ = remote.send(order);
+        }
+    }
+
+    /// Until something has to be said to a host, or one has been silent for too long.
+    pub(super) fn until_beat(&self) -> Option<Duration> {
+        let silence = self.silence();
+        self.remotes
+            .iter()
+            .filter(|remote| !remote.lost)
+            .map(|remote| {
+                remote
+                    .until_beat()
+                    .min(silence.saturating_sub(remote.heard.elapsed()))
+            })
+            .min()
+    }
+
+    fn silence(&self) -> Duration {
+        self.plan
+            .across
+            .as_ref()
+            .map_or(Duration::MAX, |across| across.silence)
+    }
+
+    /// Heeds what the hosts report.
+    pub(super) fn heed_hosts(&mut self) {
+        for index in 0..self.remotes.len() {
+            if self.remotes[index].lost {
+                continue;
+            }
+            self.remotes[index].link.flush();
+            let gone = match self.heed_host(index) {
+                Ok(()) => self.is_gone(index),
+                Err(cause) => Some(cause),
+            };
+            for line in self.remotes[index].errors() {
+                let line = format!("{}: {line}", self.remotes[index].name);
+                self.output.say(&line);
+            }
+            if let Some(cause) = gone {
+                self.host_lost(index, &cause);
+            } else {
+                self.repay(index);
+                self.remotes[index].beat();
+            }
+        }
+    }
+
+    /// Takes what has arrived from one host. An error is a reason to give it up.
+    fn heed_host(&mut self, index: usize) -> Result<(), String> {
+        for _ in 0..BATCH {
+            let report = self.remotes[index]
+                .link
+                .next()
+                .map_err(|_| "its agent says what cannot be understood".to_owned())?;
+            match report {
+                Some(report) => self.heed_report(index, report)?,
+                None if self.remotes[index].read() => {}
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn heed_report(&mut self, index: usize, report: Report) -> Result<(), String> {
+        let remote = &mut self.remotes[index];
+        let stranger = |rank: u32| format!("its agent speaks of task {rank}, which is not there");
+        match report {
+            Report::Started { rank, pid } => {
+                let at = remote
+                    .unstarted
+                    .iter()
+                    .position(|&unstarted| unstarted == rank);
+                remote
+                    .unstarted
+                    .swap_remove(at.ok_or_else(|| stranger(rank))?);
+                remote.running.insert(rank, pid);
+                self.task_started(Started { rank, pid });
+            }
+            Report::Output {
+                rank,
+                stream,
+                bytes,
+            } if remote.has(rank) && stream < 2 => {
+                remote.owed += bytes.len() as u32;
+                let which = stream as usize;
+                let heard = match bytes.is_empty() {
+                    true => Heard::End(rank, which),
+                    false => Heard::Bytes(rank, which, &bytes),
+                };
+                if !self.output.pass(heard) && !bytes.is_empty() {
+                    let _ = remote.send(&Order::Deaf { rank, stream });
+                }
+            }
+            Report::Ended {
+                rank,
+                pid,
+                end,
+                state,
+            } => {
+                remote.running.remove(&rank).ok_or_else(|| stranger(rank))?;
+                self.task_ended(Ended {
+                    rank,
+                    pid,
+                    end,
+                    state,
+                });
+            }
+            Report::Refused { status, sentence } => {
+                let sentence = format!("on the host {}: {sentence}", remote.name);
+                self.cannot_start(&Refusal::new(status as u8, sentence));
+            }
+            Report::Strays { names } => remote.strays = names,
+            Report::Settled {} => remote.settled = true,
+            Report::Taken { bytes } => self
+                .input
+                .iter_mut()
+                .for_each(|input| input.taken(bytes as usize)),
+            Report::Beat {} => {}
+            _ => return Err("its agent says what nobody asked for".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Sends what there is of our standard input to the host of task 0.
+    pub(super) fn send_input(&mut self) {
+        let Some(remote) = self.remotes.iter_mut().find(|remote| remote.has(0)) else {
+            return;
+        };
+        while let Some(bytes) = self.input.as_mut().and_then(|input| input.next()) {
+            let _ = remote.send(&Order::Input { bytes });
+        }
+    }
+
+    /// Why a host has to be given up, if it has.
+    fn is_gone(&mut self, index: usize) -> Option<String> {
+        let silence = self.silence();
+        let remote = &mut self.remotes[index];
+        if remote.link.is_ended() {
+            let status = remote
+                .status()
+                .map_or(String::new(), |status| format!(" with status {status}"));
+            let said = remote.said().trim().to_owned();
+            let said = if said.is_empty() {
+                said
+            } else {
+                format!(" ({said})")
+            };
+            return Some(format!("its channel ended{status}{said}"));
+        }
+        let silent = remote.heard.elapsed() >= silence;
+        silent.then(|| {
+            format!(
+                "it has been silent for {} s (--host-timeout)",
+                silence.as_secs_f32()
+            )
+        })
+    }
+
+    fn host_lost(&mut self, index: usize, cause: &str) {
+        let remote = &mut self.remotes[index];
+        remote.lose();
+        if remote.has(0) {
+            self.input.iter_mut().for_each(|input| input.close());
+        }
+        let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
+        let unstarted = std::mem::take(&mut remote.unstarted);
+        let sentence = format!("the host {} is lost: {cause}", remote.name);
+        let mut acts = Vec::new();
+        self.course.host_lost(
+            self.started.elapsed(),
+            &sentence,
+            &running,
+            &unstarted,
+            &mut acts,
+        );
+        self.perform(acts);
+    }
+
+    /// Lets a host send more output when what it has sent is on its way to the user.
+    fn repay(&mut self, index: usize) {
+        let full = self.output.is_full();
+        let remote = &mut self.remotes[index];
+        // In large pieces, or a chatty task would cost a message for each of its own.
+        if !full && remote.owed >= WINDOW / 4 {
+            let bytes = std::mem::take(&mut remote.owed);
+            let _ = remote.send(&Order::Credit { bytes });
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The tasks of one host: started, announced in the job's table, reaped.
+//!
+//! What the loop of a launcher on one host, of a launcher of many, and of an agent have in common. Whoever owns this is
+//! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsString};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Rlimit, WaitOptions, WaitStatus};
+
+use crate::bind::Placement;
+use crate::course::End;
+use crate::plan::Bind;
+use crate::refusal::{Refusal, STATUS_REFUSED};
+use crate::streams::Streams;
+use crate::sys::{Image, Mask, Place, StartError};
+use crate::{closing, limits, program, sys, tree, words};
+use regatta_transport::job::{Invitation, Job, TaskState, VERSION};
+
+/// So many tasks are started before the loop looks at what else happened.
+const BATCH: u32 = 16;
+/// The descriptors of the segment and of the listening socket in the tasks. Shells and scripts use the small numbers; at
+/// 64 the kernel would have to enlarge every task's table.
+const SEGMENT_FD: i32 = 60;
+const LISTENER_FD: i32 = 61;
+
+/// What every task is started from.
+pub(crate) struct Recipe {
+    /// The program, as the user named it, and where it is.
+    pub name: OsString,
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(OsString, OsString)>,
+    /// The process group of the tasks.
+    pub group: Pid,
+    /// The limit of open files to give back, when ours was raised.
+    pub files: Option<Rlimit>,
+}
+
+/// A task that has been started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub rank: u32,
+    pub pid: u32,
+}
+
+/// A task that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub rank: u32,
+    pub pid: u32,
+    pub end: End,
+    /// Where it was in its life as a task.
+    pub state: TaskState,
+}
+
+/// The tasks of a job that run on this host.
+pub(crate) struct Tasks {
+    job: Job,
+    /// The job's segment, under the number that the tasks see.
+    segment: OwnedFd,
+    /// The ranks of this host, ascending, and the listening socket of each until it has started.
+    here: Vec<u32>,
+    listeners: Vec<Option<TcpListener>>,
+    program: PathBuf,
+    placement: Placement,
+    image: Image,
+    /// The standard input of all tasks but task 0, and of that when it is not ours.
+    nothing: OwnedFd,
+    input: Option<OwnedFd>,
+    group: Pid,
+    files: Option<Rlimit>,
+    /// How many of `here` have been started.
+    next: usize,
+    stopped: bool,
+    running: HashMap<Pid, u32>,
+}
+
+impl Tasks {
+    /// Makes everything ready for the ranks `here` of a job whose table is made by `job`. The cores are decided first:
+    /// the job counts those that are left to it.
+    pub(crate) fn new(
+        job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
+        here: Vec<u32>,
+        bind: &Bind,
+        recipe: Recipe,
+    ) -> Result<Self, Refusal> {
+        let failed =
+            |what: &str, errno| Refusal::of_regatta(format!("the launcher cannot {what}: {errno}"));
+        let count = here.len() as u32;
+        let placement = Placement::new(bind, count)?;
+        if let Some(cores) = placement.squeezed(count) {
+            let _ = rustix::thread::sched_setaffinity(None, &cores);
+        }
+        let job = job().map_err(|error| Refusal::of_regatta(error.to_string()))?;
+        let segment = rustix::io::fcntl_dupfd_cloexec(job.fd(), SEGMENT_FD)
+            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(job.fd(), 3))
+            .map_err(|errno| failed("hand on the job's segment", errno))?;
+        let nothing =
+            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|errno| failed("open /dev/null", errno))?;
+        Ok(Self {
+            image: image(&recipe),
+            program: recipe.program,
+            group: recipe.group,
+            files: recipe.files,
+            listeners: here.iter().map(|_| None).collect(),
+            running: HashMap::with_capacity(here.len()),
+            job,
+            segment,
+            here,
+            placement,
+            nothing,
+            input: None,
+            next: 0,
+            stopped: false,
+        })
+    }
+
+    /// Opens a listening socket for each task, and returns where they are.
+    pub(crate) fn listen(&mut self, address: IpAddr) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
+        let refused = |error: std::io::Error| {
+            Refusal::of_regatta(format!(
+                "no socket can be opened at the address {address}: {error}"
+            ))
+        };
+        let mut addresses = Vec::with_capacity(self.here.len());
+        for (rank, place) in self.here.iter().zip(&mut self.listeners) {
+            let listener = TcpListener::bind((address, 0)).map_err(refused)?;
+            addresses.push((*rank, listener.local_addr().map_err(refused)?));
+            *place = Some(listener);
+        }
+        Ok(addresses)
+    }
+
+    /// Notes where all ranks of the job listen.
+    pub(crate) fn locate(&self, addresses: &[SocketAddr]) {
+        for (rank, &address) in (0..self.job.tasks()).zip(addresses) {
+            self.job.set_address(rank, address);
+        }
+    }
+
+    /// Gives task 0 this standard input instead of ours.
+    pub(crate) fn set_input(&mut self, input: OwnedFd) {
+        self.input = Some(input);
+    }
+
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub(crate) fn here(&self) -> &[u32] {
+        &self.here
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Whether there are tasks to be started.
+    pub(crate) fn are_to_start(&self) -> bool {
+        !self.stopped && self.next < self.here.len()
+    }
+
+    /// Whether tasks run, or are still to be started.
+    pub(crate) fn are_left(&self) -> bool {
+        self.are_to_start() || !self.running.is_empty()
+    }
+
+    pub(crate) fn stop_starting(&mut self) {
+        self.stopped = true;
+        self.listeners
+            .iter_mut()
+            .for_each(|listener| *listener = None);
+    }
+
+    /// Starts the next few tasks, whose output goes to `streams`, or is ours. A refusal ends the starting.
+    pub(crate) fn start_some(
+        &mut self,
+        mut streams: Option<&mut Streams>,
+        mask: &Mask,
+        mut started: impl FnMut(Started),
+    ) -> Result<(), Refusal> {
+        for _ in 0..BATCH {
+            if !self.are_to_start() {
+                return Ok(());
+            }
+            match self.start(self.next, streams.as_deref_mut(), mask) {
+                Ok(task) => started(task),
+                Err(refusal) => {
+                    self.stop_starting();
+                    return Err(refusal);
+                }
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        index: usize,
+        streams: Option<&mut Streams>,
+        mask: &Mask,
+    ) -> Result<Started, Refusal> {
+        let rank = self.here[index];
+        let set_up = |errno| {
+            Refusal::new(
+                STATUS_REFUSED,
+                format!("task {rank} cannot be set up: {errno}"),
+            )
+        };
+        let pipes = streams
+            .map(|streams| streams.pipes(rank))
+            .transpose()
+            .map_err(|errno| {
+                Refusal::of_regatta(format!("no pipe for the output of task {rank}: {errno}"))
+            })?;
+        let listener = match self.listeners[index].take() {
+            Some(listener) => {
+                Some(rustix::io::fcntl_dupfd_cloexec(&listener, LISTENER_FD).map_err(set_up)?)
+            }
+            None => None,
+        };
+        let invitation = Invitation {
+            version: VERSION,
+            fd: self.segment.as_raw_fd(),
+            rank,
+            size: self.job.tasks(),
+            listener: listener.as_ref().map(AsRawFd::as_raw_fd),
+        };
+        let input = match rank {
+            0 => self.input.take(),
+            _ => None,
+        };
+        let place = Place {
+            stdio: [
+                input
+                    .as_ref()
+                    .or((rank > 0).then_some(&self.nothing))
+                    .map(AsFd::as_fd),
+                pipes.as_ref().map(|[output, _]| output.as_fd()),
+                pipes.as_ref().map(|[_, error]| error.as_fd()),
+            ],
+            kept: [
+                Some(self.segment.as_fd()),
+                listener.as_ref().map(AsFd::as_fd),
+            ],
+            cores: self.placement.of(index as u32),
+            group: self.group,
+            files: self.files,
+            mask,
+        };
+        let variable = sys::c_string(format!("{}={invitation}", Invitation::VARIABLE).as_bytes());
+        let pid = self
+            .image
+            .start(variable, &place)
+            .map_err(|error| match error {
+                StartError::NoProcess(errno) => limits::explain(errno, index as u32),
+                StartError::Execute(errno) => program::explain(&self.program, errno),
+                StartError::SetUp(errno) => set_up(errno),
+            })?;
+        self.running.insert(pid, rank);
+        let pid = pid.as_raw_nonzero().get() as u32;
+        self.job.announce(rank, pid);
+        Ok(Started { rank, pid })
+    }
+
+    /// What it means that this child has ended: nothing, when it was no task.
+    pub(crate) fn ended(&mut self, pid: Pid, status: WaitStatus) -> Option<Ended> {
+        let rank = self.running.remove(&pid)?;
+        let end = match status.terminating_signal() {
+            Some(signal) => End::Signalled {
+                signal,
+                core: status.as_raw() & 0x80 != 0,
+            },
+            None => End::Exited(status.exit_status().unwrap_or_default()),
+        };
+        Some(Ended {
+            rank,
+            pid: pid.as_raw_nonzero().get() as u32,
+            end,
+            state: self.job.state(rank),
+        })
+    }
+
+    /// The ranks that run, ascending.
+    pub(crate) fn running(&self) -> Vec<u32> {
+        let mut ranks: Vec<u32> = self.running.values().copied().collect();
+        ranks.sort_unstable();
+        ranks
+    }
+}
+
+/// All children that have ended, and whether none is left.
+pub(crate) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
+    let mut ended = Vec::new();
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(child)) => ended.push(child),
+            Ok(None) => return (ended, false),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return (ended, true),
+        }
+    }
+}
+
+/// The processes that tasks have left behind, for a sentence.
+pub(crate) fn strays(others: &[Pid]) -> String {
+    let names = tree::descendants(others)
+        .iter()
+        .map(|stray| format!("{} (pid {})", stray.name, stray.pid))
+        .collect::<Vec<_>>();
+    closing::few(&names)
+}
+
+/// What still runs, for a sentence: tasks, or what they left behind.
+pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
+    match ranks {
+        [] => strays(),
+        ranks => words::tasks(ranks),
+    }
+}
+
+/// The program with its arguments and environment, less an invitation to another job.
+fn image(recipe: &Recipe) -> Image {
+    let arguments = std::iter::once(&recipe.name).chain(&recipe.arguments);
+    let environment = recipe
+        .environment
+        .iter()
+        .filter(|(name, _)| name != Invitation::VARIABLE)
+        .map(|(name, value)| {
+            let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            sys::c_string(&entry)
+        });
+    Image::new(
+        sys::c_string(recipe.program.as_os_str().as_bytes()),
+        arguments
+            .map(|argument| sys::c_string(argument.as_bytes()))
+            .collect::<Vec<CString>>(),
+        environment.collect(),
+    )
+}
