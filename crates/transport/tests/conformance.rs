@@ -3,11 +3,15 @@
 
 mod contract;
 
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use contract::World;
 use regatta_engine::Presence;
 use regatta_transport::job::{Cause, Invitation, Job, VERSION};
+use regatta_transport::paths::Paths;
+use regatta_transport::place::Places;
 use regatta_transport::shm::Shm;
 
 /// Two tasks of one job, each with a mapping of its own.
@@ -32,6 +36,50 @@ fn shm() -> World<Shm> {
             Presence::Dead => job.mark_dead(peer, Cause::Exited(1)),
         }),
     }
+}
+
+/// Two tasks on different hosts.
+fn across(trusted: bool) -> World<Paths> {
+    let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let jobs = [0, 1].map(|here| {
+        let places = Places {
+            here,
+            host_of: vec![0, 1],
+            key: [42; 32],
+            trusted,
+        };
+        let job = Job::create_across(&places).unwrap();
+        for (rank, listener) in (0..).zip(&listeners) {
+            job.set_address(rank, listener.local_addr().unwrap());
+        }
+        Arc::new(job)
+    });
+    let mut listeners = listeners.into_iter();
+    let mut join = |rank: u32| {
+        let fd = jobs[rank as usize].fd().try_clone_to_owned().unwrap();
+        let invitation = Invitation {
+            version: VERSION,
+            fd: 0,
+            rank,
+            size: 2,
+            listener: None,
+        };
+        let job = Arc::new(Job::join(fd, invitation).unwrap());
+        Paths::new(job, rank, listeners.next().map(OwnedFd::from)).unwrap()
+    };
+    World {
+        tasks: [join(0), join(1)],
+        // The other host's launcher hears of it.
+        lose: Box::new(move |peer, how| match how {
+            Presence::Here => {}
+            Presence::Left => jobs[1 - peer as usize].leave(peer),
+            Presence::Dead => jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
+        }),
+    }
+}
+
+fn trusted() -> World<Paths> {
+    across(true)
 }
 
 macro_rules! conforms {
@@ -71,5 +119,26 @@ conforms!(shm:
         a_loan_that_is_none_is_refused,
         posts_are_read_by_the_others,
         halls_are_found_by_name,
+    },
+);
+
+conforms!(trusted:
+    frames::{
+        frames_arrive_whole_once_and_in_order,
+        any_interleaving_is_a_queue_each_way,
+        without_room_nothing_is_sent,
+        a_short_buffer_keeps_the_front,
+        matching_takes_only_what_matches,
+        bodies_and_bytes_are_payloads,
+        ready_peers_are_those_with_frames,
+        what_the_lost_sent_can_be_received,
+    },
+    streams::{
+        either_side_opens_a_stream,
+        a_stream_ends_however_the_turns_fall,
+        streams_do_not_hold_each_other_up,
+        bytes_beyond_the_buffer_are_dropped,
+        streams_are_limited_and_come_back,
+        a_route_that_makes_no_sense_is_the_peers_fault,
     },
 );
