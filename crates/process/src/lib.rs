@@ -8,6 +8,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `leave` | before leaving: what was sent has arrived |
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
 //! | `until` | waiting for a flag of the caller's |
@@ -22,6 +23,7 @@ mod cycle;
 mod explain;
 mod groups;
 mod join;
+mod leave;
 mod loan;
 mod message;
 mod notice;

@@ -81,6 +81,19 @@ impl Paths {
         }
     }
 
+    /// The next look for messages is at the sockets, too.
+    pub fn look_everywhere(&mut self) {
+        self.looks = SOCKETS - 1;
+    }
+
+    /// The task has said that it is about to sleep on its bell: let what comes from other hosts ring it, and what is
+    /// there already.
+    pub fn arm(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.arm();
+        }
+    }
+
     /// This task sends nothing more. False: not all has arrived yet, look again.
     pub fn leave(&mut self) -> bool {
         self.tcp.as_mut().is_none_or(|tcp| tcp.leave())
@@ -215,7 +228,7 @@ impl Transport for Paths {
         };
         if first {
             self.looks = self.looks.wrapping_add(1);
-            if self.looks.is_multiple_of(SOCKETS) {
+            if self.looks.is_multiple_of(SOCKETS) || self.shm.crowded() {
                 tcp.poll();
                 self.ended = tcp.ended;
             }

@@ -67,6 +67,8 @@ pub(crate) struct Link {
     newest: u32,
     /// Position of the peer's bytes it has last been told of.
     told: u64,
+    /// The poller has been asked to tell when the socket takes more.
+    pub(crate) waits_for_room: bool,
     /// Something may be there to be received.
     pub(crate) hint: bool,
     /// This task has said that nothing more comes; and the peer has.
@@ -98,6 +100,7 @@ impl Link {
             next_in: 1,
             newest: 0,
             told: 0,
+            waits_for_room: false,
             hint: false,
             said_bye: false,
             bye: false,
@@ -130,6 +133,7 @@ impl Link {
         self.outbox.forget_connection();
         self.chunk = None;
         self.hint = false;
+        self.waits_for_room = false;
         self.told = self.inbox.taken;
     }
 
@@ -137,6 +141,11 @@ impl Link {
     #[inline]
     pub(crate) fn is_restless(&self) -> bool {
         self.lost || !self.outbox.is_written()
+    }
+
+    /// Is there something to write as soon as the socket takes it?
+    pub(crate) fn wants_room(&self) -> bool {
+        !self.outbox.is_written() || self.outs.iter().any(|stream| stream.sendable().is_some())
     }
 
     /// Does anything wait for a connection?

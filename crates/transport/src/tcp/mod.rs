@@ -11,6 +11,7 @@
 mod channel;
 mod dial;
 mod door;
+mod ear;
 mod inbox;
 mod link;
 mod outbox;
@@ -20,7 +21,7 @@ mod stream;
 mod wires;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,7 @@ use rustix::event::epoll;
 use crate::job::{Job, TaskState};
 use channel::Channel;
 use door::Door;
+use ear::Ear;
 use link::{Link, Trouble, say};
 use phase::{Phase, Resuming, rest};
 use shake::{End, LIMIT, Own, Shake};
@@ -41,6 +43,8 @@ pub(crate) use wires::Wire;
 
 /// What a peer that is gone may still have on its way, and the word of its end may overtake.
 const GRACE: Duration = Duration::from_millis(200);
+/// A sleeper looks after deadlines this often.
+const TICK: Duration = Duration::from_millis(5);
 /// Tokens: peers have their numbers; then come guests, and last the listening socket.
 const GUESTS: u64 = 1 << 32;
 const LISTENER: u64 = u64::MAX;
@@ -60,6 +64,9 @@ pub(crate) struct Tcp {
     losses_seen: u32,
     /// Something has a deadline, or waits for a socket to take more.
     restless: bool,
+    /// Something has a deadline.
+    timed: bool,
+    ear: Option<Ear>,
     /// Peers found gone so far.
     pub(crate) ended: u32,
 }
@@ -84,14 +91,11 @@ impl Tcp {
             verdict: None,
             losses_seen: 0,
             restless: false,
+            timed: false,
+            ear: None,
             ended: 0,
             job,
         })
-    }
-
-    /// Readable when there may be something to do.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
     }
 
     #[inline]
@@ -320,8 +324,13 @@ impl Tcp {
             return;
         };
         match &mut link.phase {
-            Phase::Open(_) => {
-                link.hint = true;
+            Phase::Open(channel) => {
+                if link.waits_for_room {
+                    let data = epoll::EventData::new_u64(peer as u64);
+                    let _ = epoll::modify(&self.epoll, channel, data, epoll::EventFlags::IN);
+                    link.waits_for_room = false;
+                }
+                link.receive();
                 if !link.outbox.is_written() {
                     link.pump(0);
                 }
@@ -459,7 +468,8 @@ impl Tcp {
             self.losses_seen = self.job.losses();
             self.verdict = Some(now + GRACE);
         }
-        let mut restless = self.door.tidy(now);
+        let mut timed = self.door.tidy(now);
+        let mut blocked = false;
         for index in 0..self.known.len() {
             let peer = self.known[index];
             let gone = self.is_lost(peer);
@@ -471,27 +481,52 @@ impl Tcp {
                 Phase::Open(_) => {
                     if !link.outbox.is_written() {
                         link.pump(0);
-                        restless |= !link.outbox.is_written();
+                        blocked |= !link.outbox.is_written();
                     }
                 }
                 Phase::Resuming(resuming) if now > resuming.until => self.retreat(peer),
                 Phase::Calling(shake) if now > shake.until => self.retreat(peer),
-                Phase::Resuming(_) | Phase::Calling(_) => restless = true,
+                Phase::Resuming(_) | Phase::Calling(_) => timed = true,
                 Phase::Idle | Phase::Resting(_) if gone || link.bye || link.fault.is_some() => {}
                 Phase::Idle | Phase::Resting(_) => {
                     if link.needs_connection() {
                         // An address that is missing now was there before.
                         let _ = self.reach(peer);
-                        restless = true;
+                        timed = true;
                     }
                 }
             }
-            restless |= self.end(peer, gone, now);
+            timed |= self.end(peer, gone, now);
         }
         if self.verdict.is_some_and(|until| now >= until) {
             self.verdict = None;
         }
-        self.restless = restless;
+        self.timed = timed;
+        self.restless = timed || blocked;
+    }
+
+    /// The task is about to sleep: what happens on a socket is to wake it.
+    pub(crate) fn arm(&mut self) {
+        for &peer in &self.known {
+            let Some(link) = self.links[peer as usize].as_deref_mut() else {
+                continue;
+            };
+            if let Phase::Open(channel) = &link.phase
+                && !link.waits_for_room
+                && link.wants_room()
+            {
+                let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+                let data = epoll::EventData::new_u64(peer as u64);
+                link.waits_for_room = epoll::modify(&self.epoll, channel, data, flags).is_ok();
+            }
+        }
+        if self.ear.is_none() {
+            // Without an ear the task looks around now and then.
+            self.ear = Ear::new(&self.epoll, self.job.clone(), self.own.me).ok();
+        }
+        if let Some(ear) = &self.ear {
+            ear.arm(self.timed.then_some(TICK));
+        }
     }
 
     /// If a peer is gone by the job's table, and by its connection or after the grace: it is. True: not yet.

@@ -159,9 +159,4 @@ impl InStream {
         self.release(&Views::none());
         self.extend();
     }
-
-    /// Has the whole message come?
-    pub(crate) fn is_complete(&self) -> bool {
-        self.total == Some(self.received)
-    }
 }
