@@ -211,11 +211,12 @@ fn receive(views: &Views, from: u32) {
 
 fn report(what: &str, size: usize, mut times: Vec<std::time::Duration>) {
     times.sort();
+    let slowest = times.last().map_or(0.0, std::time::Duration::as_secs_f64);
     let median = times[times.len() / 2].as_secs_f64();
     if size > 1024 {
-        println!("{what} {size} B: {:.3} GB/s", size as f64 / median / 1e9);
+        println!("{what} {size} B: {:.3} GB/s (slowest {:.1} ms)", size as f64 / median / 1e9, slowest * 1e3);
     } else {
-        println!("{what} {size} B: {:.2} us one way", median * 5e5);
+        println!("{what} {size} B: {:.2} us one way (slowest {:.1} ms)", median * 5e5, slowest * 1e3);
     }
 }
 

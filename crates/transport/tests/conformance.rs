@@ -82,6 +82,10 @@ fn trusted() -> World<Paths> {
     across(true)
 }
 
+fn encrypted() -> World<Paths> {
+    across(false)
+}
+
 macro_rules! conforms {
     ($maker:ident: $($module:ident::{$($test:ident),+ $(,)?}),+ $(,)?) => {
         mod $maker {
@@ -123,6 +127,27 @@ conforms!(shm:
 );
 
 conforms!(trusted:
+    frames::{
+        frames_arrive_whole_once_and_in_order,
+        any_interleaving_is_a_queue_each_way,
+        without_room_nothing_is_sent,
+        a_short_buffer_keeps_the_front,
+        matching_takes_only_what_matches,
+        bodies_and_bytes_are_payloads,
+        ready_peers_are_those_with_frames,
+        what_the_lost_sent_can_be_received,
+    },
+    streams::{
+        either_side_opens_a_stream,
+        a_stream_ends_however_the_turns_fall,
+        streams_do_not_hold_each_other_up,
+        bytes_beyond_the_buffer_are_dropped,
+        streams_are_limited_and_come_back,
+        a_route_that_makes_no_sense_is_the_peers_fault,
+    },
+);
+
+conforms!(encrypted:
     frames::{
         frames_arrive_whole_once_and_in_order,
         any_interleaving_is_a_queue_each_way,

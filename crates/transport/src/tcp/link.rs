@@ -140,12 +140,19 @@ impl Link {
     /// Is there something to look after that no event will tell of?
     #[inline]
     pub(crate) fn is_restless(&self) -> bool {
-        self.lost || !self.outbox.is_written()
+        self.lost || self.is_blocked()
+    }
+
+    /// Is something begun that the socket did not take?
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        let unsent = matches!(&self.phase, Phase::Open(channel) if !channel.is_flushed());
+        unsent || !self.outbox.is_written()
     }
 
     /// Is there something to write as soon as the socket takes it?
     pub(crate) fn wants_room(&self) -> bool {
-        !self.outbox.is_written() || self.outs.iter().any(|stream| stream.sendable().is_some())
+        self.is_blocked() || self.outs.iter().any(|stream| stream.sendable().is_some())
     }
 
     /// Does anything wait for a connection?
@@ -285,7 +292,7 @@ impl Link {
             self.hint = false;
             return Ok(false);
         };
-        self.hint = n == asked;
+        self.hint = n == asked || channel.holds_back();
         self.arrived(n)?;
         Ok(true)
     }
@@ -533,7 +540,7 @@ impl Link {
             return Ok(false);
         };
         let whole = chunk.left + tail;
-        self.hint = n == whole;
+        self.hint = n == whole || channel.holds_back();
         let placed = n.min(chunk.left);
         stream.passed(placed);
         chunk.left -= placed;

@@ -16,6 +16,7 @@ mod inbox;
 mod link;
 mod outbox;
 mod phase;
+mod secure;
 mod shake;
 mod stream;
 mod wires;
@@ -331,7 +332,7 @@ impl Tcp {
                     link.waits_for_room = false;
                 }
                 link.receive();
-                if !link.outbox.is_written() {
+                if link.is_blocked() {
                     link.pump(0);
                 }
             }
@@ -479,9 +480,9 @@ impl Tcp {
             link.lost = false;
             match &link.phase {
                 Phase::Open(_) => {
-                    if !link.outbox.is_written() {
+                    if link.is_blocked() {
                         link.pump(0);
-                        blocked |= !link.outbox.is_written();
+                        blocked |= link.is_blocked();
                     }
                 }
                 Phase::Resuming(resuming) if now > resuming.until => self.retreat(peer),
