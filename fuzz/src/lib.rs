@@ -2,6 +2,8 @@
 //! what the fuzzer makes up; an ordinary test calls them with the kept corpus.
 
 use regatta_transport::job::Invitation;
+use regatta_wire::hello::{Hello, Welcome};
+use regatta_wire::link::Head;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token};
 
 /// Bodies of frames: refused, or what was read is what is written again.
@@ -17,6 +19,15 @@ pub fn decoders(bytes: &[u8]) {
     }
     if let Ok(loan) = Loan::decode(bytes) {
         assert_eq!(loan.encode(), bytes);
+    }
+    if let Some(Ok(head)) = bytes.first_chunk().map(Head::decode) {
+        assert_eq!(Some(&head.encode()), bytes.first_chunk());
+    }
+    if let Some(Ok(hello)) = bytes.first_chunk().map(Hello::decode) {
+        assert_eq!(Some(&hello.encode()), bytes.first_chunk());
+    }
+    if let Some(Ok(welcome)) = bytes.first_chunk().map(Welcome::decode) {
+        assert_eq!(Some(&welcome.encode()), bytes.first_chunk());
     }
     for byte in bytes {
         if let Some(kind) = Kind::from_byte(*byte) {

@@ -2,16 +2,16 @@
 //! run on each. A new transport is one more maker of pairs here.
 
 mod contract;
+#[path = "support/hosts.rs"]
+mod hosts;
 
-use std::net::TcpListener;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use contract::World;
+use hosts::Hosts;
 use regatta_engine::Presence;
 use regatta_transport::job::{Cause, Invitation, Job, VERSION};
 use regatta_transport::paths::Paths;
-use regatta_transport::place::Places;
 use regatta_transport::shm::Shm;
 
 /// Two tasks of one job, each with a mapping of its own.
@@ -40,40 +40,14 @@ fn shm() -> World<Shm> {
 
 /// Two tasks on different hosts.
 fn across(trusted: bool) -> World<Paths> {
-    let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    let jobs = [0, 1].map(|here| {
-        let places = Places {
-            here,
-            host_of: vec![0, 1],
-            key: [42; 32],
-            trusted,
-        };
-        let job = Job::create_across(&places).unwrap();
-        for (rank, listener) in (0..).zip(&listeners) {
-            job.set_address(rank, listener.local_addr().unwrap());
-        }
-        Arc::new(job)
-    });
-    let mut listeners = listeners.into_iter();
-    let mut join = |rank: u32| {
-        let fd = jobs[rank as usize].fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation {
-            version: VERSION,
-            fd: 0,
-            rank,
-            size: 2,
-            listener: None,
-        };
-        let job = Arc::new(Job::join(fd, invitation).unwrap());
-        Paths::new(job, rank, listeners.next().map(OwnedFd::from)).unwrap()
-    };
+    let hosts = Hosts::new(trusted, [42; 32], |address| address);
     World {
-        tasks: [join(0), join(1)],
+        tasks: [hosts.join(0), hosts.join(1)],
         // The other host's launcher hears of it.
         lose: Box::new(move |peer, how| match how {
             Presence::Here => {}
-            Presence::Left => jobs[1 - peer as usize].leave(peer),
-            Presence::Dead => jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
+            Presence::Left => hosts.jobs[1 - peer as usize].leave(peer),
+            Presence::Dead => hosts.jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
         }),
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Inbox {
     pub(crate) end: usize,
     /// Number of the byte at `start`, of all numbered ones that ever came.
     pub(crate) taken: u64,
+    /// The same of the byte at `scanned`: what need not come again.
+    pub(crate) reached: u64,
 }
 
 impl Inbox {
@@ -38,34 +40,41 @@ impl Inbox {
             scanned: 0,
             end: 0,
             taken: 0,
+            reached: 0,
         }
     }
 
-    /// The connection is lost: what has not been taken will come again.
-    pub(crate) fn clear(&mut self) {
-        (self.start, self.scanned, self.end) = (0, 0, 0);
+    /// The connection is lost: what has not come whole will come again.
+    pub(crate) fn cut(&mut self) {
+        self.end = self.scanned;
     }
 
-    /// Where the next bytes go; an honest peer always finds some room.
+    /// Where the next bytes go. None while more than an honest peer sends waits to be taken: it must wait, too.
     #[inline]
-    pub(crate) fn room(&mut self) -> Result<&mut [u8], &'static str> {
+    pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
         if self.start == self.end {
-            self.clear();
+            (self.start, self.scanned, self.end) = (0, 0, 0);
         }
         if self.bytes.len() - self.end < LOOK {
             self.compact();
-            if self.scanned > 2 * MOST || self.end == self.bytes.len() {
-                return Err("a connection carries more than may be on its way");
+            if self.scanned > MOST || self.bytes.len() - self.end < LOOK {
+                return None;
             }
         }
-        let upto = (self.end + LOOK).min(self.bytes.len());
-        Ok(&mut self.bytes[self.end..upto])
+        Some(&mut self.bytes[self.end..self.end + LOOK])
     }
 
     /// The head at `at`, and bytes of its body that are there.
     #[inline]
     pub(crate) fn head_at(&self, at: usize) -> Option<&[u8; HEAD]> {
         self.bytes[at..self.end].first_chunk()
+    }
+
+    /// The parcel at `scanned` is whole; it stays until it is taken.
+    #[inline]
+    pub(crate) fn hold(&mut self, head: &Head) {
+        self.scanned += head.size();
+        self.reached += head.size() as u64;
     }
 
     /// The scanned parcel of `size` bytes has been dealt with.

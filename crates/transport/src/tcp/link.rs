@@ -129,7 +129,7 @@ impl Link {
 
     /// What was on its way on a connection comes again on the next one.
     pub(crate) fn forget_connection(&mut self) {
-        self.inbox.clear();
+        self.inbox.cut();
         self.outbox.forget_connection();
         self.chunk = None;
         self.hint = false;
@@ -279,7 +279,10 @@ impl Link {
         let Phase::Open(channel) = &mut self.phase else {
             return Ok(false);
         };
-        let room = self.inbox.room()?;
+        let Some(room) = self.inbox.room() else {
+            self.hint = false;
+            return Ok(false);
+        };
         let room = match self.chunk {
             Some(chunk) => {
                 let upto = chunk.left.min(room.len());
@@ -421,7 +424,7 @@ impl Link {
             Parcel::Bye => self.bye = true,
         }
         self.outbox.acknowledged(head.word)?;
-        self.inbox.scanned += head.size();
+        self.inbox.hold(head);
         Ok(false)
     }
 
@@ -530,7 +533,9 @@ impl Link {
         if !stream.is_empty() || at + chunk.left > into.len() {
             return self.try_receive();
         }
-        let room = self.inbox.room()?;
+        let Some(room) = self.inbox.room() else {
+            return Ok(false);
+        };
         // SAFETY: inside the memory of a message being received, which is nobody else's until it is.
         let place = unsafe { std::slice::from_raw_parts_mut(base.add(at), chunk.left) };
         let tail = TAIL.min(room.len());
@@ -578,7 +583,7 @@ impl Link {
 
     /// A word of the first parcel of a connection.
     pub(crate) fn resume_head(&self) -> [u8; HEAD] {
-        Head::bare(Parcel::Resume, 0, self.inbox.taken).encode()
+        Head::bare(Parcel::Resume, 0, self.inbox.reached).encode()
     }
 }
 

@@ -14,6 +14,8 @@ mod door;
 mod ear;
 mod inbox;
 mod link;
+#[cfg(test)]
+mod link_tests;
 mod outbox;
 mod phase;
 mod secure;

@@ -8,7 +8,7 @@ use regatta_engine::{Presence, Transport};
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind};
 
-use super::{World, block, eager, expect, expect_none, front, pattern, send, soon};
+use super::{World, block, eager, expect, expect_none, front, pattern, send, send_soon, soon};
 
 pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
@@ -60,8 +60,10 @@ pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> Wor
                 if sends {
                     let len = [0, 8, 48, 49, 1000, limit][size];
                     if !send(&mut tasks[from], 1 - from as u32, next, len) {
-                        assert!(!queue.is_empty(), "an empty path has room");
-                        break;
+                        if !queue.is_empty() {
+                            break;
+                        }
+                        send_soon(&mut tasks, from, next, len);
                     }
                     queue.push_back((next, len));
                     next += 1;
@@ -83,11 +85,12 @@ pub fn without_room_nothing_is_sent<T: Transport>(make: impl Fn() -> World<T>) {
         let (mut sent, mut got) = (0, 0);
         // Several times full and empty: what was refused has left no trace.
         for _ in 0..5 {
+            send_soon(&mut tasks, 0, sent, len);
+            sent += 1;
             while send(&mut tasks[0], 1, sent, len) {
                 sent += 1;
                 assert!(sent - got < 1 << 20, "room has an end");
             }
-            assert!(sent > got, "an empty path has room");
             while got < sent {
                 expect(&mut tasks, 1, got, len);
                 got += 1;
