@@ -95,7 +95,9 @@ fn launch(hosts: usize, per_host: usize, trusted: bool, program: &[&str]) -> Exi
             enter(rank / per_host);
             TcpListener::bind((place(rank / per_host).1, 0)).unwrap()
         };
-        let each: Vec<_> = (0..tasks).map(|rank| scope.spawn(move || bind(rank))).collect();
+        let each: Vec<_> = (0..tasks)
+            .map(|rank| scope.spawn(move || bind(rank)))
+            .collect();
         each.into_iter().map(|one| one.join().unwrap()).collect()
     });
     for job in &jobs {
@@ -175,7 +177,11 @@ fn pingpong(size: usize, rounds: usize) {
     let mut bytes = vec![me as u8; size];
     // SAFETY: `bytes` outlives each message.
     let whole = unsafe { Views::block(bytes.as_mut_ptr(), size) };
-    let answer = if size > 1024 { Views::none() } else { whole.clone() };
+    let answer = if size > 1024 {
+        Views::none()
+    } else {
+        whole.clone()
+    };
     let mut times = vec![];
     for round in 0..rounds + rounds / 10 {
         let start = Instant::now();
@@ -214,9 +220,17 @@ fn report(what: &str, size: usize, mut times: Vec<std::time::Duration>) {
     let slowest = times.last().map_or(0.0, std::time::Duration::as_secs_f64);
     let median = times[times.len() / 2].as_secs_f64();
     if size > 1024 {
-        println!("{what} {size} B: {:.3} GB/s (slowest {:.1} ms)", size as f64 / median / 1e9, slowest * 1e3);
+        println!(
+            "{what} {size} B: {:.3} GB/s (slowest {:.1} ms)",
+            size as f64 / median / 1e9,
+            slowest * 1e3
+        );
     } else {
-        println!("{what} {size} B: {:.2} us one way (slowest {:.1} ms)", median * 5e5, slowest * 1e3);
+        println!(
+            "{what} {size} B: {:.2} us one way (slowest {:.1} ms)",
+            median * 5e5,
+            slowest * 1e3
+        );
     }
 }
 
@@ -265,7 +279,10 @@ fn raw() {
     let listener = TcpListener::bind((place(0).1, 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let own = std::env::current_exe().unwrap();
-    let mut child = Command::new(own).args(["raw-child", &address]).spawn().unwrap();
+    let mut child = Command::new(own)
+        .args(["raw-child", &address])
+        .spawn()
+        .unwrap();
     let mut stream = listener.accept().unwrap().0;
     prepare(&stream);
     raw_rounds(&mut stream, true);

@@ -112,7 +112,8 @@ impl Task {
             let sent = self
                 .engine
                 .start_send(1 - self.me, 0, tag, views, Mode::Standard);
-            self.sends.push_back(Pending(self.sent, sent.unwrap(), bytes));
+            self.sends
+                .push_back(Pending(self.sent, sent.unwrap(), bytes));
             self.sent += 1;
         }
         while self.receives.len() < 12 && self.received + (self.receives.len() as u64) < count {
@@ -141,8 +142,14 @@ impl Task {
                 break;
             };
             let expected = contents(1 - self.me, *n);
-            assert_eq!((error, status.tag as u64, status.length), (None, *n, expected.len()));
-            assert!(bytes[..status.length] == expected[..], "message {n} is damaged");
+            assert_eq!(
+                (error, status.tag as u64, status.length),
+                (None, *n, expected.len())
+            );
+            assert!(
+                bytes[..status.length] == expected[..],
+                "message {n} is damaged"
+            );
             self.received += 1;
             self.receives.pop_front();
         }
@@ -166,7 +173,12 @@ fn all_arrive(trusted: bool, seed: u64, count: u64, mercy: u64) {
         received: 0,
     });
     let start = Instant::now();
-    while !tasks.each_mut().map(|task| task.turn(count)).iter().all(|done| *done) {
+    while !tasks
+        .each_mut()
+        .map(|task| task.turn(count))
+        .iter()
+        .all(|done| *done)
+    {
         assert!(
             start.elapsed() < PATIENCE,
             "after {} cuts: sent {:?}, received {:?}; {}; {}",

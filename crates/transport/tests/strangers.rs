@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Transport, Presence};
+use regatta_engine::{Presence, Transport};
 use regatta_memory::views::Views;
 use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};
@@ -160,7 +160,9 @@ fn what_was_overheard_is_of_no_use() {
     assert!(tasks[0].send(1, frame, &Views::none()).unwrap());
     let (mut caller, _) = overhear.accept().unwrap();
     let mut callee = call(real[1]);
-    caller.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    caller
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
     // Pass everything on, and write down what the caller says.
     let mut said = vec![];
     let start = Instant::now();
@@ -185,5 +187,9 @@ fn what_was_overheard_is_of_no_use() {
     assert_eq!(tasks[1].accept_bytes(0), []);
     assert!(tasks[1].front(0).unwrap().is_none());
     // And the connection it was to take over is still there.
-    assert!(tasks[1].path(0).ends_with("; connected"), "{}", tasks[1].path(0));
+    assert!(
+        tasks[1].path(0).ends_with("; connected"),
+        "{}",
+        tasks[1].path(0)
+    );
 }

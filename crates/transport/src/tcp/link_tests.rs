@@ -69,8 +69,14 @@ fn what_breaks_the_protocol_is_a_fault() {
     let bare = |parcel| Head::bare(parcel, 0, 0).encode();
     let cases: [(Vec<u8>, &str); 8] = [
         (vec![0; HEAD], "a head that makes no sense"),
-        (frame(LONGEST + 1, 0).encode().to_vec(), "longer than frames"),
-        (frame(0, 1).encode().to_vec(), "acknowledges what was not sent"),
+        (
+            frame(LONGEST + 1, 0).encode().to_vec(),
+            "longer than frames",
+        ),
+        (
+            frame(0, 1).encode().to_vec(),
+            "acknowledges what was not sent",
+        ),
         (bare(Parcel::Resume).to_vec(), "begins twice"),
         (chunk(2, 1, 1), "has a gap"),
         (chunk(2, 0, CHUNK), "further than it may"),

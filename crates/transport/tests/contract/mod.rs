@@ -70,7 +70,9 @@ fn soon<T: Transport, R>(
 /// A path with nothing on it has room, at the latest when both sides have looked.
 fn send_soon<T: Transport>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
     let to = 1 - from as Peer;
-    let sent = soon(tasks, |tasks| send(&mut tasks[from], to, n, len).then_some(()));
+    let sent = soon(tasks, |tasks| {
+        send(&mut tasks[from], to, n, len).then_some(())
+    });
     assert_eq!(sent, Some(()), "an empty path has room");
 }
 
