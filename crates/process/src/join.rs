@@ -31,6 +31,7 @@ pub fn init() -> Result<()> {
         job,
         callbacks: FxHashMap::default(),
         next_callback: 1,
+        copies: 0,
     });
     Ok(())
 }

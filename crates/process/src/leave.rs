@@ -14,6 +14,9 @@ impl Awaited for Delivered {
     const PROGRESSES: bool = false;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
+        if process.copies > 0 {
+            return Ok(None);
+        }
         Ok(process.engine.transport.leave().then_some(()))
     }
 

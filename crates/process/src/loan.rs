@@ -62,8 +62,10 @@ fn send_copy(
     let give_back = move |_, _| {
         if let Ok(mut held) = enter() {
             held.engine.transport.give_back(place);
+            held.copies -= 1;
         }
     };
+    process.copies += 1;
     process.call_back(handle, Box::new(give_back))
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Process {
     pub(crate) crowded: bool,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
+    /// Loans being sent to other hosts as copies: nobody else waits for them.
+    pub(crate) copies: u32,
 }
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
