@@ -4,6 +4,8 @@
 mod neighbour;
 
 use regatta_transport::job::Invitation;
+use regatta_wire::hello::{Hello, Welcome};
+use regatta_wire::link::Head;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 pub use neighbour::neighbour;
@@ -24,6 +26,15 @@ pub fn decoders(bytes: &[u8]) {
     }
     if let Ok(withdrawn) = Withdrawn::decode(bytes) {
         assert_eq!(withdrawn.encode(), bytes);
+    }
+    if let Some(Ok(head)) = bytes.first_chunk().map(Head::decode) {
+        assert_eq!(Some(&head.encode()), bytes.first_chunk());
+    }
+    if let Some(Ok(hello)) = bytes.first_chunk().map(Hello::decode) {
+        assert_eq!(Some(&hello.encode()), bytes.first_chunk());
+    }
+    if let Some(Ok(welcome)) = bytes.first_chunk().map(Welcome::decode) {
+        assert_eq!(Some(&welcome.encode()), bytes.first_chunk());
     }
     for byte in bytes {
         if let Some(kind) = Kind::from_byte(*byte) {

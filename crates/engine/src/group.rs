@@ -271,12 +271,16 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Make a hall for a group of `members` tasks; 0 when they have no memory in common.
-    pub fn make_hall(&mut self, members: u32) -> Result<u64> {
-        Ok(self
-            .transport
-            .new_hall(members)?
-            .map_or(0, |(_, name)| name))
+    /// Make a hall for a group of these tasks; 0 when they have no memory in common.
+    pub fn make_hall(&mut self, members: &[Peer]) -> Result<u64> {
+        if !members
+            .iter()
+            .all(|&peer| self.transport.shares_memory(peer))
+        {
+            return Ok(0);
+        }
+        let hall = self.transport.new_hall(members.len() as u32)?;
+        Ok(hall.map_or(0, |(_, name)| name))
     }
 
     /// Forget a group. Messages still on their way in it will never be received.

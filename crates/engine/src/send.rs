@@ -81,7 +81,7 @@ impl<T: Transport> Engine<T> {
             return self.send_to_self(context, tag, message, mode);
         }
         self.check_present(to)?;
-        let eager = message.len() <= self.eager_limit && mode == Mode::Standard;
+        let eager = mode == Mode::Standard && message.len() <= self.transport.eager_limit_to(to);
         let frame = Frame {
             kind: Kind::Eager,
             context,

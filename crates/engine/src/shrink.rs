@@ -344,7 +344,7 @@ impl<T: Transport> Engine<T> {
             Lead::Asking(waiting) if !waits(waiting) => {
                 let choice = match agreement.adopted.take() {
                     Some((_, choice)) => choice,
-                    None => self.choose(agreement.free, &there, turn),
+                    None => self.choose(&agreement.members, agreement.free, &there, turn),
                 };
                 agreement.send_all(&there, Kind::Propose, &choice.words());
                 agreement.adopted = Some((turn, choice));
@@ -358,14 +358,18 @@ impl<T: Transport> Engine<T> {
     }
 
     /// The survivors are those that answered and are there.
-    fn choose(&mut self, context: u32, there: &[bool], me: usize) -> Choice {
+    fn choose(&mut self, members: &[Peer], context: u32, there: &[bool], me: usize) -> Choice {
         let mut survives = there.to_vec();
         survives[me] = true;
-        let count = survives.iter().filter(|&&survives| survives).count();
+        let both = members.iter().zip(&survives);
+        let peers: Vec<Peer> = both
+            .filter(|&(_, &survives)| survives)
+            .map(|(&peer, _)| peer)
+            .collect();
         Choice {
             context,
             // Without memory for a hall the group meets by messages.
-            hall: self.make_hall(count as u32).unwrap_or(0),
+            hall: self.make_hall(&peers).unwrap_or(0),
             survives,
         }
     }

@@ -99,8 +99,15 @@ pub trait Transport {
         0
     }
 
-    /// Longest payload of a frame.
+    /// Longest payload of a frame to any peer.
     fn eager_limit(&self) -> usize;
+    /// Longest payload of a frame to this peer; at least `eager_limit`.
+    fn eager_limit_to(&self, _peer: Peer) -> usize {
+        self.eager_limit()
+    }
+    /// Is there memory that both this task and that peer can see? Only then can there be loans between them, and
+    /// halls for both.
+    fn shares_memory(&self, peer: Peer) -> bool;
     /// Send a frame whole, or say `false`: no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
     /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.

@@ -89,11 +89,16 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         .map(|rank| (words[rank as usize][1], rank))
         .collect();
     chosen.sort();
-    let me = rank(group)?;
+    let (me, peers) = {
+        let held = enter()?;
+        let old = held.engine.group(group)?;
+        let peers = chosen.iter().filter_map(|&(_, rank)| old.peer(rank));
+        (old.rank, peers.collect::<Vec<Peer>>())
+    };
     let leads = colour >= 0 && chosen.first().is_some_and(|first| first.1 == me);
     // A hall that cannot be had is the whole group's error: all learn of it.
     let hall = if leads {
-        enter()?.engine.make_hall(chosen.len() as u32)
+        enter()?.engine.make_hall(&peers)
     } else {
         Ok(0)
     };
@@ -109,13 +114,8 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         let reason = hall.err();
         return Err(reason.unwrap_or_else(|| Error::Memory("no hall for the new group".into())));
     }
-    let mut held = enter()?;
-    let old = held.engine.group(group)?;
-    let peers: Vec<Peer> = chosen
-        .iter()
-        .filter_map(|&(_, rank)| old.peer(rank))
-        .collect();
-    held.engine.add_group(peers, context, name as u64).map(Some)
+    let made = enter()?.engine.add_group(peers, context, name as u64);
+    made.map(Some)
 }
 
 /// Internal messages of the function below: collectives' context, tags beyond theirs.
@@ -195,7 +195,7 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
             let word = receive_words(peer, context, ASSEMBLY, 1)?;
             next = next.max(word.first().map_or(0, |&word| word as u32));
         }
-        enter()?.engine.make_hall(peers.len() as u32)
+        enter()?.engine.make_hall(&peers)
     };
     // Whatever came of it, the others wait to hear it.
     let hall = led();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use regatta_engine::{Engine, Error, Result, Settings};
 use regatta_transport::job::{Invitation, Job, JobError};
-use regatta_transport::shm::Shm;
+use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
 use crate::fork;
@@ -28,21 +28,23 @@ fn join() -> Result<()> {
         return Ok(());
     }
     let settings = settings()?;
-    let (job, rank) = match std::env::var(Invitation::VARIABLE) {
+    let (job, rank, listener) = match std::env::var(Invitation::VARIABLE) {
         Ok(text) => invited(&text)?,
-        Err(_) => alone()?,
+        Err(_) => alone().map(|job| (job, 0, None))?,
     };
     job.keep_from_children();
     let job = Arc::new(job);
-    let shm = Shm::new(job.clone(), rank);
+    let paths = Paths::new(job.clone(), rank, listener)
+        .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     *place = Some(Process {
         size: job.tasks(),
-        crowded: shm.crowded(),
-        engine: Engine::new(shm, settings),
+        crowded: paths.crowded(),
+        engine: Engine::new(paths, settings),
         job,
         callbacks: FxHashMap::default(),
         next_callback: 1,
         in_vain: (0, None),
+        copies: 0,
     });
     Ok(())
 }
@@ -55,6 +57,7 @@ pub fn is_initialized() -> bool {
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
     hand_out_answers()?;
+    crate::leave::say_goodbye()?;
     let mut held = enter()?;
     held.engine.leave();
     held.job.leave(held.engine.me());
@@ -93,25 +96,36 @@ fn join_error(error: JobError) -> Error {
     }
 }
 
-fn invited(text: &str) -> Result<(Job, u32)> {
-    let invitation = Invitation::parse(text).map_err(join_error)?;
-    // A duplicate that does not survive exec: a child of this task is not this task.
+/// A duplicate of an inherited descriptor that does not survive exec: a child of this task is not this task.
+fn inherited(number: i32) -> Result<OwnedFd> {
     // SAFETY: fcntl on any number is harmless; the result is checked.
-    let fd = unsafe { libc::fcntl(invitation.fd, libc::F_DUPFD_CLOEXEC, 3) };
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if fd < 0 {
-        let what = format!("descriptor {} is not open", invitation.fd);
+        let what = format!("descriptor {number} is not open");
         return Err(join_error(JobError::Invitation(what)));
     }
     // SAFETY: just duplicated, so it is ours alone.
-    let owned = unsafe { OwnedFd::from_raw_fd(fd) };
-    let job = Job::join(owned, invitation).map_err(join_error)?;
-    // SAFETY: the inherited descriptor is not used by anybody else in this process; marking it is
-    // harmless if it is.
-    unsafe { libc::fcntl(invitation.fd, libc::F_SETFD, libc::FD_CLOEXEC) };
-    Ok((job, invitation.rank))
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn alone() -> Result<(Job, u32)> {
+fn close_on_exec(number: i32) {
+    // SAFETY: the inherited descriptor is not used by anybody else in this process; marking it is
+    // harmless if it is.
+    unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+}
+
+fn invited(text: &str) -> Result<(Job, u32, Option<OwnedFd>)> {
+    let invitation = Invitation::parse(text).map_err(join_error)?;
+    let listener = invitation.listener.map(inherited).transpose()?;
+    let job = Job::join(inherited(invitation.fd)?, invitation).map_err(join_error)?;
+    close_on_exec(invitation.fd);
+    if let Some(number) = invitation.listener {
+        close_on_exec(number);
+    }
+    Ok((job, invitation.rank, listener))
+}
+
+fn alone() -> Result<Job> {
     if let Some(launcher) = foreign_launcher() {
         return Err(Error::Launcher(format!(
             "this task was started by {launcher}, which Regatta cannot speak to yet, as one of \
@@ -122,7 +136,7 @@ fn alone() -> Result<(Job, u32)> {
     }
     let job = Job::create(1).map_err(join_error)?;
     job.join_alone().map_err(join_error)?;
-    Ok((job, 0))
+    Ok(job)
 }
 
 /// The launcher that started this process as one task of several, if there is one.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `join` | becoming a task: invitation, alone, or a foreign launcher |
 //! | `fork` | children that a task forks are kept out |
+//! | `leave` | before leaving: what was sent has arrived |
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
 //! | `until` | waiting for a flag of the caller's |
@@ -24,6 +25,7 @@ mod explain;
 mod fork;
 mod groups;
 mod join;
+mod leave;
 mod loan;
 mod message;
 mod notice;

@@ -1,11 +1,11 @@
 //! Messages in place.
 
-use regatta_engine::{Error, GroupId, Result, Status};
+use regatta_engine::{Error, GroupId, Mode, Peer, Result, Status};
 use regatta_engine::{TagSelect, Transport};
 use regatta_memory::views::Views;
 
 use crate::message::{NONE, probe, receive};
-use crate::state::enter;
+use crate::state::{Process, enter};
 
 /// Borrow shared memory.
 pub fn lend(len: usize) -> Result<Views> {
@@ -40,7 +40,33 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
         return Ok(());
     }
     let (peer, context) = held.address(group, to)?;
+    if peer != held.engine.me() && !held.engine.transport.shares_memory(peer) {
+        return send_copy(&mut held, place, len, peer, context, tag);
+    }
     held.engine.send_loan(peer, context, tag, place, len as u64)
+}
+
+/// To another host goes a copy; the loan goes back when it has gone.
+fn send_copy(
+    process: &mut Process,
+    place: u64,
+    len: usize,
+    peer: Peer,
+    context: u32,
+    tag: i32,
+) -> Result<()> {
+    let engine = &mut process.engine;
+    let me = engine.me();
+    let message = engine.transport.borrowed(me, place, len as u64)?;
+    let handle = engine.start_send(peer, context, tag, message, Mode::Standard)?;
+    let give_back = move |_, _| {
+        if let Ok(mut held) = enter() {
+            held.engine.transport.give_back(place);
+            held.copies -= 1;
+        }
+    };
+    process.copies += 1;
+    process.call_back(handle, Box::new(give_back))
 }
 
 /// Receive a message in place; one that was not lent is copied into a loan. Blocks.

@@ -535,12 +535,7 @@ pub fn test_any(handles: &[Option<Handle>]) -> Result<Option<usize>> {
 
 /// Call back at completion, from a later call of some thread. The handle is then used up.
 pub fn on_complete(handle: Handle, callback: Callback) -> Result<()> {
-    let mut held = enter()?;
-    let number = held.next_callback;
-    held.engine.on_complete(handle, number)?;
-    held.next_callback += 1;
-    held.callbacks.insert(number, callback);
-    Ok(())
+    enter()?.call_back(handle, callback)
 }
 
 /// Cancel a receive that has no message yet; it then completes as cancelled. Also when its

@@ -99,8 +99,13 @@ fn anything() -> bool {
     let Ok(mut held) = enter() else {
         return true;
     };
+    held.engine.transport.look_everywhere();
     let mut cursor = 0;
-    held.engine.transport.next_ready(&mut cursor).is_some() || held.engine.progress()
+    let found = held.engine.transport.next_ready(&mut cursor).is_some() || held.engine.progress();
+    if !found {
+        held.engine.transport.arm();
+    }
+    found
 }
 
 fn raise(event: &OwnedFd, shared: &Shared) {

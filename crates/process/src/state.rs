@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-use regatta_engine::{Engine, Error, GroupId, Peer, Result, Status};
+use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
 use regatta_memory::biased::{Biased, Guard};
 use regatta_transport::job::Job;
-use regatta_transport::shm::Shm;
+use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
 /// What a completion callback is told: source as a rank.
@@ -15,7 +15,7 @@ pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 
 /// Everything a task has.
 pub(crate) struct Process {
-    pub(crate) engine: Engine<Shm>,
+    pub(crate) engine: Engine<Paths>,
     pub(crate) job: Arc<Job>,
     pub(crate) size: u32,
     /// More tasks than cores: a core spent spinning is taken from another task.
@@ -24,6 +24,8 @@ pub(crate) struct Process {
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.
     pub(crate) in_vain: (u32, Option<Instant>),
+    /// Loans being sent to other hosts as copies: nobody else waits for them.
+    pub(crate) copies: u32,
 }
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
@@ -136,6 +138,15 @@ impl Process {
                 self.engine.take_in_offers();
             }
         }
+    }
+
+    /// Have a request's completion call back.
+    pub(crate) fn call_back(&mut self, handle: Handle, callback: Callback) -> Result<()> {
+        let number = self.next_callback;
+        self.engine.on_complete(handle, number)?;
+        self.next_callback += 1;
+        self.callbacks.insert(number, callback);
+        Ok(())
     }
 
     /// Callbacks that are due, to be called without the lock.

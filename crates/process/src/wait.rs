@@ -139,6 +139,17 @@ fn poll_some<A: Awaited>(
     Ok(Polled::Nothing)
 }
 
+/// The look before the sleep. What other hosts send rings from here on; not before, or a ring for what this look leaves
+/// would be heard by nobody.
+fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polled<A::Output>> {
+    process.engine.transport.look_everywhere();
+    let polled = poll_some(awaited, process, 1)?;
+    if matches!(polled, Polled::Nothing) {
+        process.engine.transport.arm();
+    }
+    Ok(polled)
+}
+
 /// Sleep until something rings. The last look happens after the sleep has been announced.
 fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     let mut held = enter()?;
@@ -151,7 +162,7 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     let patience = awaited.patience();
     let mut last = Ok(Polled::Nothing);
     bell.sleep(fencing, Some(patience), || {
-        last = enter().and_then(|mut held| poll_some(awaited, &mut held, 1));
+        last = enter().and_then(|mut held| last_look(awaited, &mut held));
         !matches!(last, Ok(Polled::Nothing))
     });
     SLEEPERS.fetch_sub(1, Ordering::SeqCst);

@@ -1,12 +1,15 @@
 //! Transports: implementations of the engine's [`regatta_engine::Transport`].
 //!
 //! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
-//! it; [`place`] says where tasks are when a job runs on several hosts. The launcher uses `job` too: it makes the job and watches over its tasks.
+//! it; [`paths`] adds connections to tasks on other hosts; [`place`] says where tasks are when a job runs on
+//! several hosts. The launcher uses `job` too: it makes the job and watches over its tasks.
 
 mod halls;
 pub mod job;
 mod lane;
 mod loans;
 mod meeting;
+pub mod paths;
 pub mod place;
 pub mod shm;
+mod tcp;

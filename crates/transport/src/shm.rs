@@ -113,6 +113,24 @@ impl Shm {
         self.fencing
     }
 
+    /// Has this task sent to that peer before?
+    #[inline(always)]
+    pub(crate) fn sends_to(&self, peer: Peer) -> bool {
+        matches!(self.outs.get(peer as usize), Some(Some(_)))
+    }
+
+    /// Has that peer sent to this task before?
+    #[inline(always)]
+    pub(crate) fn hears_from(&self, peer: Peer) -> bool {
+        matches!(self.ins.get(peer as usize), Some(Some(_)))
+    }
+
+    /// Peers `next_ready` goes through.
+    #[inline(always)]
+    pub(crate) fn heard(&self) -> usize {
+        self.open.len()
+    }
+
     /// More tasks than cores?
     pub fn crowded(&self) -> bool {
         self.crowded
@@ -346,6 +364,10 @@ impl Transport for Shm {
         self.job.geometry().bay as usize / 8
     }
 
+    fn shares_memory(&self, peer: Peer) -> bool {
+        self.job.is_here(peer)
+    }
+
     #[inline(always)]
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         self.write(to, frame, payload)
@@ -556,6 +578,9 @@ impl Transport for Shm {
     }
 
     fn world_hall(&mut self) -> Option<Hall> {
+        if self.job.tasks_here() != self.job.tasks() {
+            return None;
+        }
         let at = crate::job::meeting_at(self.job.tasks());
         Hall::at(self.job.segment(), at, self.job.tasks()).ok()
     }

@@ -2,12 +2,16 @@
 //! run on each. A new transport is one more maker of pairs here.
 
 mod contract;
+#[path = "support/hosts.rs"]
+mod hosts;
 
 use std::sync::Arc;
 
 use contract::World;
+use hosts::Hosts;
 use regatta_engine::Presence;
 use regatta_transport::job::{Cause, Invitation, Job, VERSION};
+use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
 /// Two tasks of one job, each with a mapping of its own.
@@ -32,6 +36,28 @@ fn shm() -> World<Shm> {
             Presence::Dead => job.mark_dead(peer, Cause::Exited(1)),
         }),
     }
+}
+
+/// Two tasks on different hosts.
+fn across(trusted: bool) -> World<Paths> {
+    let hosts = Hosts::new(trusted, [42; 32], |address| address);
+    World {
+        tasks: [hosts.join(0), hosts.join(1)],
+        // The other host's launcher hears of it.
+        lose: Box::new(move |peer, how| match how {
+            Presence::Here => {}
+            Presence::Left => hosts.jobs[1 - peer as usize].leave(peer),
+            Presence::Dead => hosts.jobs[1 - peer as usize].mark_dead(peer, Cause::Exited(1)),
+        }),
+    }
+}
+
+fn trusted() -> World<Paths> {
+    across(true)
+}
+
+fn encrypted() -> World<Paths> {
+    across(false)
 }
 
 macro_rules! conforms {
@@ -72,5 +98,47 @@ conforms!(shm:
         posts_are_read_by_the_others,
         halls_are_found_by_name,
         a_hall_is_used_again_when_all_have_left,
+    },
+);
+
+conforms!(trusted:
+    frames::{
+        frames_arrive_whole_once_and_in_order,
+        any_interleaving_is_a_queue_each_way,
+        without_room_nothing_is_sent,
+        a_short_buffer_keeps_the_front,
+        matching_takes_only_what_matches,
+        bodies_and_bytes_are_payloads,
+        ready_peers_are_those_with_frames,
+        what_the_lost_sent_can_be_received,
+    },
+    streams::{
+        either_side_opens_a_stream,
+        a_stream_ends_however_the_turns_fall,
+        streams_do_not_hold_each_other_up,
+        bytes_beyond_the_buffer_are_dropped,
+        streams_are_limited_and_come_back,
+        a_route_that_makes_no_sense_is_the_peers_fault,
+    },
+);
+
+conforms!(encrypted:
+    frames::{
+        frames_arrive_whole_once_and_in_order,
+        any_interleaving_is_a_queue_each_way,
+        without_room_nothing_is_sent,
+        a_short_buffer_keeps_the_front,
+        matching_takes_only_what_matches,
+        bodies_and_bytes_are_payloads,
+        ready_peers_are_those_with_frames,
+        what_the_lost_sent_can_be_received,
+    },
+    streams::{
+        either_side_opens_a_stream,
+        a_stream_ends_however_the_turns_fall,
+        streams_do_not_hold_each_other_up,
+        bytes_beyond_the_buffer_are_dropped,
+        streams_are_limited_and_come_back,
+        a_route_that_makes_no_sense_is_the_peers_fault,
     },
 );

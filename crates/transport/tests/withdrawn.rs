@@ -17,6 +17,7 @@ fn two() -> [Engine<Shm>; 2] {
             fd: 0,
             rank,
             size: 2,
+            listener: None,
         };
         let fd = job.fd().try_clone_to_owned().unwrap();
         let task = Arc::new(Job::join(fd, invitation).unwrap());

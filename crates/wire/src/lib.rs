@@ -6,6 +6,9 @@
 //! come from another process. `decode(encode(x)) == x`, and no input panics; both are tested.
 #![forbid(unsafe_code)]
 
+pub mod hello;
+pub mod link;
+
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

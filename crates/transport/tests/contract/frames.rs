@@ -8,13 +8,14 @@ use regatta_engine::{Presence, Transport};
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind};
 
-use super::{World, block, eager, expect, expect_none, pattern, send};
+use super::{World, block, eager, expect, expect_none, front, pattern, send, send_soon, soon};
 
 pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
+    let mut tasks = make().tasks;
+    let [a, b] = &tasks;
     assert_eq!([a.me(), b.me(), a.peers(), b.peers()], [0, 1, 2, 2]);
-    expect_none(&mut b, 0);
-    let limit = a.eager_limit();
+    expect_none(&mut tasks, 1);
+    let limit = tasks[0].eager_limit();
     let lengths = [
         0,
         1,
@@ -34,14 +35,14 @@ pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> Wo
     ];
     for round in 0..40 {
         for (n, len) in (round * 100..).zip(lengths) {
-            assert!(send(&mut a, 1, n, len), "an empty path has room");
-            assert!(send(&mut b, 0, n, len));
-            expect(&mut b, 0, n, len);
-            expect(&mut a, 1, n, len);
+            assert!(send(&mut tasks[0], 1, n, len), "an empty path has room");
+            assert!(send(&mut tasks[1], 0, n, len));
+            expect(&mut tasks, 1, n, len);
+            expect(&mut tasks, 0, n, len);
         }
     }
-    expect_none(&mut a, 1);
-    expect_none(&mut b, 0);
+    expect_none(&mut tasks, 0);
+    expect_none(&mut tasks, 1);
 }
 
 pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> World<T>) {
@@ -59,15 +60,17 @@ pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> Wor
                 if sends {
                     let len = [0, 8, 48, 49, 1000, limit][size];
                     if !send(&mut tasks[from], 1 - from as u32, next, len) {
-                        assert!(!queue.is_empty(), "an empty path has room");
-                        break;
+                        if !queue.is_empty() {
+                            break;
+                        }
+                        send_soon(&mut tasks, from, next, len);
                     }
                     queue.push_back((next, len));
                     next += 1;
                 } else if let Some((n, len)) = queue.pop_front() {
-                    expect(&mut tasks[1 - from], from as u32, n, len);
+                    expect(&mut tasks, 1 - from, n, len);
                 } else {
-                    expect_none(&mut tasks[1 - from], from as u32);
+                    expect_none(&mut tasks, 1 - from);
                 }
             }
         }
@@ -78,75 +81,90 @@ pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> Wor
 
 pub fn without_room_nothing_is_sent<T: Transport>(make: impl Fn() -> World<T>) {
     for len in [0, 48, 49, make().tasks[0].eager_limit()] {
-        let [mut a, mut b] = make().tasks;
+        let mut tasks = make().tasks;
         let (mut sent, mut got) = (0, 0);
         // Several times full and empty: what was refused has left no trace.
         for _ in 0..5 {
-            while send(&mut a, 1, sent, len) {
+            send_soon(&mut tasks, 0, sent, len);
+            sent += 1;
+            while send(&mut tasks[0], 1, sent, len) {
                 sent += 1;
                 assert!(sent - got < 1 << 20, "room has an end");
             }
-            assert!(sent > got, "an empty path has room");
             while got < sent {
-                expect(&mut b, 0, got, len);
+                expect(&mut tasks, 1, got, len);
                 got += 1;
             }
-            expect_none(&mut b, 0);
+            expect_none(&mut tasks, 1);
         }
     }
 }
 
 pub fn a_short_buffer_keeps_the_front<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
-    for len in [40, 48, 200, a.eager_limit()] {
-        assert!(send(&mut a, 1, 1, len) && send(&mut a, 1, 2, len));
-        assert!((0..2).any(|_| b.front(0).unwrap().is_some()));
+    let mut tasks = make().tasks;
+    for len in [40, 48, 200, tasks[0].eager_limit()] {
+        assert!(send(&mut tasks[0], 1, 1, len) && send(&mut tasks[0], 1, 2, len));
+        front(&mut tasks, 1);
         let mut bytes = [0; 20];
-        b.accept(0, &block(&mut bytes[..10]));
+        tasks[1].accept(0, &block(&mut bytes[..10]));
         assert_eq!(bytes[..10], pattern(len, 1)[..10]);
         assert_eq!(bytes[10..], [0; 10]);
-        expect(&mut b, 0, 2, len);
-        assert!(send(&mut a, 1, 3, len));
-        expect_none_after_dropping(&mut b);
+        expect(&mut tasks, 1, 2, len);
+        assert!(send(&mut tasks[0], 1, 3, len));
+        front(&mut tasks, 1);
+        tasks[1].accept(0, &Views::none());
+        expect_none(&mut tasks, 1);
     }
 }
 
-fn expect_none_after_dropping<T: Transport>(task: &mut T) {
-    task.accept(0, &Views::none());
-    expect_none(task, 0);
-}
-
 pub fn matching_takes_only_what_matches<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
+    let mut tasks = make().tasks;
     let mut bytes = [0; 300];
     let into = block(&mut bytes);
     let mut small = [0; 99];
-    assert_eq!(b.accept_matching(0, 7, 7, &into), None, "nothing is there");
+    assert_eq!(
+        tasks[1].accept_matching(0, 7, 7, &into),
+        None,
+        "nothing is there"
+    );
     for len in [0, 8, 100, 300] {
-        assert!(send(&mut a, 1, 7, len));
-        assert!((0..2).any(|_| b.front(0).unwrap().is_some()));
-        assert_eq!(b.accept_matching(0, 6, 7, &into), None, "another context");
-        assert_eq!(b.accept_matching(0, 7, 6, &into), None, "another tag");
+        assert!(send(&mut tasks[0], 1, 7, len));
+        front(&mut tasks, 1);
+        assert_eq!(
+            tasks[1].accept_matching(0, 6, 7, &into),
+            None,
+            "another context"
+        );
+        assert_eq!(
+            tasks[1].accept_matching(0, 7, 6, &into),
+            None,
+            "another tag"
+        );
         if len > small.len() {
-            let fits = b.accept_matching(0, 7, 7, &block(&mut small));
+            let fits = tasks[1].accept_matching(0, 7, 7, &block(&mut small));
             assert_eq!(fits, None, "too long");
         }
-        assert_eq!(b.accept_matching(0, 7, 7, &into), Some(len));
+        assert_eq!(tasks[1].accept_matching(0, 7, 7, &into), Some(len));
         assert_eq!(into.to_vec()[..len], pattern(len, 7));
-        expect_none(&mut b, 0);
+        expect_none(&mut tasks, 1);
     }
     let offer = Frame {
         kind: Kind::Offer,
         ..eager(7, 7)
     };
-    assert!(a.send_body(1, offer, &[1; BODY]).unwrap());
-    assert_eq!(b.accept_matching(0, 7, 7, &into), None, "no eager message");
-    assert_eq!(b.accept_bytes(0), [1; BODY]);
+    assert!(tasks[0].send_body(1, offer, &[1; BODY]).unwrap());
+    front(&mut tasks, 1);
+    assert_eq!(
+        tasks[1].accept_matching(0, 7, 7, &into),
+        None,
+        "no eager message"
+    );
+    assert_eq!(tasks[1].accept_bytes(0), [1; BODY]);
 }
 
 pub fn bodies_and_bytes_are_payloads<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
-    assert_eq!(b.accept_bytes(0), [0; 0]);
+    let mut tasks = make().tasks;
+    assert_eq!(tasks[1].accept_bytes(0), [0; 0]);
     for kind in [Kind::Offer, Kind::Clear, Kind::Begun, Kind::Loan] {
         for (len, tag) in [(0, 0), (8, i32::MAX), (BODY, -1)] {
             let frame = Frame {
@@ -154,53 +172,70 @@ pub fn bodies_and_bytes_are_payloads<T: Transport>(make: impl Fn() -> World<T>) 
                 context: u32::MAX,
                 tag,
             };
-            assert!(a.send_body(1, frame, &pattern(len, 5)).unwrap());
-            let front = (0..2).find_map(|_| b.front(0).unwrap()).unwrap();
+            assert!(tasks[0].send_body(1, frame, &pattern(len, 5)).unwrap());
+            let front = front(&mut tasks, 1);
             assert_eq!((front.frame, front.length), (frame, len));
-            assert_eq!(b.accept_bytes(0), pattern(len, 5));
+            assert_eq!(tasks[1].accept_bytes(0), pattern(len, 5));
         }
     }
-    let limit = a.eager_limit();
-    assert!(send(&mut a, 1, 9, limit));
-    assert_eq!(b.accept_bytes(0), pattern(limit, 9));
+    let limit = tasks[0].eager_limit();
+    assert!(send(&mut tasks[0], 1, 9, limit));
+    front(&mut tasks, 1);
+    assert_eq!(tasks[1].accept_bytes(0), pattern(limit, 9));
 }
 
 pub fn ready_peers_are_those_with_frames<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
+    let mut tasks = make().tasks;
     let ready = |task: &mut T| {
         let mut cursor = 0;
         let peers: Vec<_> = std::iter::from_fn(|| task.next_ready(&mut cursor)).collect();
         peers
     };
-    assert_eq!(ready(&mut b), []);
-    assert!(send(&mut a, 1, 1, 8) && send(&mut a, 1, 2, 8));
+    assert_eq!(ready(&mut tasks[1]), []);
+    assert!(send(&mut tasks[0], 1, 1, 8) && send(&mut tasks[0], 1, 2, 8));
     for n in [1, 2] {
-        assert_eq!(ready(&mut b), [0]);
-        assert_eq!(ready(&mut b), [0], "looking takes nothing");
-        expect(&mut b, 0, n, 8);
+        // Found by looking for anybody, not for that one.
+        let found = soon(&mut tasks, |tasks| {
+            Some(ready(&mut tasks[1])).filter(|peers| !peers.is_empty())
+        });
+        assert_eq!(found, Some(vec![0]));
+        assert_eq!(ready(&mut tasks[1]), [0], "looking takes nothing");
+        expect(&mut tasks, 1, n, 8);
     }
-    assert_eq!(ready(&mut b), []);
-    assert_eq!(ready(&mut a), []);
+    assert_eq!(ready(&mut tasks[1]), []);
+    assert_eq!(ready(&mut tasks[0]), []);
 }
 
 pub fn what_the_lost_sent_can_be_received<T: Transport>(make: impl Fn() -> World<T>) {
     for how in [Presence::Left, Presence::Dead] {
-        let World {
-            tasks: [mut a, mut b],
-            lose,
-        } = make();
+        let World { mut tasks, lose } = make();
+        let [a, b] = &tasks;
         assert_eq!(
             (a.presence(1), b.presence(0)),
             (Presence::Here, Presence::Here)
         );
         let before = b.losses();
-        assert!(send(&mut a, 1, 1, 8) && send(&mut a, 1, 2, 1000));
+        assert!(send(&mut tasks[0], 1, 0, 8));
+        expect(&mut tasks, 1, 0, 8);
+        assert!(send(&mut tasks[0], 1, 1, 8) && send(&mut tasks[0], 1, 2, 1000));
         lose(0, how);
+        let [a, b] = tasks;
         drop(a);
+        // A third task stands in for the one that is gone.
+        let mut tasks = [b, make().tasks.into_iter().next().unwrap()];
+        let told = soon(&mut tasks, |tasks| {
+            (tasks[0].presence(0) != Presence::Here).then_some(())
+        });
+        assert_eq!(told, Some(()), "the loss is told");
+        let [mut b, _] = tasks;
         assert_ne!(b.losses(), before);
         assert_eq!((b.presence(0), b.presence(1)), (how, Presence::Here));
-        expect(&mut b, 0, 1, 8);
-        expect(&mut b, 0, 2, 1000);
-        expect_none(&mut b, 0);
+        // All is there by then: one look must do.
+        for (n, len) in [(1, 8), (2, 1000)] {
+            let front = b.front(0).unwrap().expect("it was sent");
+            assert_eq!((front.frame, front.length), (eager(n, n as i32), len));
+            assert_eq!(b.accept_bytes(0), pattern(len, n));
+        }
+        assert!(b.front(0).unwrap().is_none());
     }
 }

@@ -4,7 +4,9 @@ pub mod frames;
 pub mod memory;
 pub mod streams;
 
-use regatta_engine::{Peer, Presence, Transport};
+use std::time::{Duration, Instant};
+
+use regatta_engine::{Arrival, Peer, Presence, Transport};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
@@ -42,21 +44,58 @@ fn send<T: Transport>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
         .unwrap()
 }
 
-/// The next message from a peer is number `n` with so many bytes.
-fn expect<T: Transport>(task: &mut T, from: Peer, n: u32, len: usize) {
-    // The first look may only notice that there is a path.
-    let front = (0..2).find_map(|_| task.front(from).unwrap());
-    let front = front.expect("a frame has arrived");
-    assert_eq!((front.frame, front.length), (eager(n, n as i32), len));
+/// Looks given to a transport before what it was to bring counts as lost: seconds of them.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Give both tasks turns until `found` finds something: a transport may need both sides for what one of them sends.
+fn soon<T: Transport, R>(
+    tasks: &mut [T; 2],
+    mut found: impl FnMut(&mut [T; 2]) -> Option<R>,
+) -> Option<R> {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found(tasks) {
+            return Some(found);
+        }
+        for task in tasks.iter_mut() {
+            let mut cursor = 0;
+            while task.next_ready(&mut cursor).is_some() {}
+        }
+        if start.elapsed() > PATIENCE {
+            return None;
+        }
+    }
+}
+
+/// A path with nothing on it has room, at the latest when both sides have looked.
+fn send_soon<T: Transport>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
+    let to = 1 - from as Peer;
+    let sent = soon(tasks, |tasks| {
+        send(&mut tasks[from], to, n, len).then_some(())
+    });
+    assert_eq!(sent, Some(()), "an empty path has room");
+}
+
+/// The front frame at task `to`, from the other one.
+fn front<T: Transport>(tasks: &mut [T; 2], to: usize) -> Arrival {
+    let from = 1 - to as Peer;
+    soon(tasks, |tasks| tasks[to].front(from).unwrap()).expect("a frame has arrived")
+}
+
+/// The next message at task `to` is number `n` with so many bytes.
+fn expect<T: Transport>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
+    let first = front(tasks, to);
+    let (task, from) = (&mut tasks[to], 1 - to as Peer);
+    assert_eq!((first.frame, first.length), (eager(n, n as i32), len));
     let again = task.front(from).unwrap().expect("looking takes nothing");
-    assert_eq!((again.frame, again.length), (front.frame, front.length));
+    assert_eq!((again.frame, again.length), (first.frame, first.length));
     let mut bytes = vec![0; len];
     task.accept(from, &block(&mut bytes));
     assert_eq!(bytes, pattern(len, n));
 }
 
-fn expect_none<T: Transport>(task: &mut T, from: Peer) {
+fn expect_none<T: Transport>(tasks: &mut [T; 2], to: usize) {
     for _ in 0..2 {
-        assert!(task.front(from).unwrap().is_none());
+        assert!(tasks[to].front(1 - to as Peer).unwrap().is_none());
     }
 }

@@ -1,0 +1,419 @@
+//! The transport a process uses: shared memory to the tasks of its own host, connections to all others.
+//!
+//! A task that has a ring is on this host; whoever has none is looked up in the job's table. So messages between
+//! tasks of one host pay nothing for the others. A look at the sockets is a system call: it is
+//! paid by receives from tasks on other hosts, and by one in [`SOCKETS`] of the looks for anything at all.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+use regatta_memory::bell::Fencing;
+use regatta_memory::held::Held;
+use regatta_memory::views::Views;
+use regatta_wire::{Frame, Route};
+
+use crate::job::Job;
+use crate::meeting::Hall;
+use crate::shm::{self, Shm};
+use crate::tcp::{Tcp, Wire};
+
+/// Of so many looks for messages from anybody, one is at the sockets.
+const SOCKETS: u32 = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Paths {
+    shm: Shm,
+    tcp: Option<Box<Tcp>>,
+    looks: u32,
+    /// How many hosts the job runs on.
+    hosts: u32,
+    /// Peers on other hosts found gone.
+    ended: u32,
+}
+
+/// One side of a stream.
+#[derive(Debug)]
+pub struct Stream(Way);
+
+#[derive(Debug)]
+enum Way {
+    Shm(shm::Bulk),
+    Tcp(Wire),
+}
+
+impl Paths {
+    /// The transport of task `me` of a job it has joined. Others call it at `listener`, if the job runs on several
+    /// hosts.
+    pub fn new(job: Arc<Job>, me: Peer, listener: Option<OwnedFd>) -> io::Result<Paths> {
+        let tcp = match listener {
+            Some(listener) => Some(Box::new(Tcp::new(job.clone(), me, listener)?)),
+            None => None,
+        };
+        let hosts: std::collections::BTreeSet<u32> = match tcp {
+            Some(_) => (0..job.tasks()).map(|rank| job.host_of(rank)).collect(),
+            None => [0].into(),
+        };
+        Ok(Paths {
+            hosts: hosts.len() as u32,
+            shm: Shm::new(job, me),
+            tcp,
+            looks: 0,
+            ended: 0,
+        })
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        self.shm.job()
+    }
+
+    /// How fences are paid for here.
+    pub fn fencing(&self) -> Fencing {
+        self.shm.fencing()
+    }
+
+    /// More tasks than cores?
+    pub fn crowded(&self) -> bool {
+        self.shm.crowded()
+    }
+
+    /// The path messages to a peer take, and why; for people.
+    pub fn path(&mut self, peer: Peer) -> String {
+        match self.tcp_to(peer) {
+            Ok(Some(tcp)) => tcp.path(peer),
+            Ok(None) => self.shm.path(peer),
+            Err(_) => "none: this task listens nowhere".into(),
+        }
+    }
+
+    /// The next look for messages is at the sockets, too.
+    pub fn look_everywhere(&mut self) {
+        self.looks = SOCKETS - 1;
+    }
+
+    /// The task has said that it is about to sleep on its bell: let what comes from other hosts ring it, and what is
+    /// there already.
+    pub fn arm(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.arm();
+        }
+    }
+
+    /// This task sends nothing more. False: not all has arrived yet, look again.
+    pub fn leave(&mut self) -> bool {
+        self.tcp.as_mut().is_none_or(|tcp| tcp.leave())
+    }
+
+    /// Connections to a peer, if that is where it is to be found.
+    #[inline]
+    fn tcp_to(&mut self, peer: Peer) -> Result<Option<&mut Tcp>, Fault> {
+        if self.shm.job().is_here(peer) {
+            return Ok(None);
+        }
+        match self.tcp.as_deref_mut() {
+            Some(tcp) => Ok(Some(tcp)),
+            None => Err(Fault::Memory(format!(
+                "task {peer} is on another host, and this task was given no socket to reach it"
+            ))),
+        }
+    }
+}
+
+impl Transport for Paths {
+    type Bulk = Stream;
+    type Hall = Hall;
+
+    fn me(&self) -> Peer {
+        self.shm.me()
+    }
+
+    fn peers(&self) -> u32 {
+        self.shm.peers()
+    }
+
+    fn presence(&self, peer: Peer) -> Presence {
+        let told = self.shm.presence(peer);
+        match &self.tcp {
+            Some(tcp) if told != Presence::Here => tcp.presence(peer, told),
+            _ => told,
+        }
+    }
+
+    #[inline(always)]
+    fn losses(&self) -> u32 {
+        self.shm.losses().wrapping_add(self.ended)
+    }
+
+    fn close(&mut self, peer: Peer) {
+        match self.tcp_to(peer) {
+            Ok(Some(tcp)) => tcp.shut(peer),
+            _ => self.shm.close(peer),
+        }
+    }
+
+    fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    fn host(&self, peer: Peer) -> u32 {
+        self.shm.job().host_of(peer)
+    }
+
+    fn eager_limit(&self) -> usize {
+        self.shm.eager_limit()
+    }
+
+    fn eager_limit_to(&self, peer: Peer) -> usize {
+        match self.shares_memory(peer) {
+            true => self.shm.eager_limit(),
+            false => Tcp::EAGER.max(self.shm.eager_limit()),
+        }
+    }
+
+    fn shares_memory(&self, peer: Peer) -> bool {
+        self.shm.shares_memory(peer)
+    }
+
+    #[inline(always)]
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        if self.shm.sends_to(to) {
+            return self.shm.send(to, frame, payload);
+        }
+        match self.tcp_to(to)? {
+            Some(tcp) => tcp.send(to, frame, payload),
+            None => self.shm.send(to, frame, payload),
+        }
+    }
+
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
+        // SAFETY: the body is only read, before this call ends.
+        let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
+        self.send(to, frame, &payload)
+    }
+
+    #[inline(always)]
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        if self.shm.hears_from(from) {
+            return self.shm.front(from);
+        }
+        match self.tcp_to(from) {
+            Ok(Some(tcp)) => tcp.front(from),
+            Ok(None) => self.shm.front(from),
+            Err(_) => Ok(None),
+        }
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, from: Peer, into: &Views) {
+        if self.shm.hears_from(from) {
+            self.shm.accept(from, into);
+        } else if let Ok(Some(tcp)) = self.tcp_to(from) {
+            tcp.accept(from, into);
+        }
+    }
+
+    #[inline(always)]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        if self.shm.hears_from(from) {
+            return self.shm.accept_matching(from, context, tag, into);
+        }
+        match self.tcp_to(from) {
+            Ok(Some(tcp)) => tcp.accept_matching(from, context, tag, into),
+            _ => self.shm.accept_matching(from, context, tag, into),
+        }
+    }
+
+    fn accept_bytes(&mut self, from: Peer) -> Held {
+        match self.tcp_to(from) {
+            Ok(Some(tcp)) => tcp.accept_bytes(from),
+            _ => self.shm.accept_bytes(from),
+        }
+    }
+
+    #[inline(always)]
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        let first = *cursor == 0;
+        let peer = self.shm.next_ready(cursor);
+        if peer.is_some() && !first {
+            return peer;
+        }
+        let Some(tcp) = self.tcp.as_deref_mut() else {
+            return peer;
+        };
+        if first {
+            self.looks = self.looks.wrapping_add(1);
+            if self.looks.is_multiple_of(SOCKETS) || self.shm.crowded() {
+                tcp.poll();
+                self.ended = tcp.ended;
+            }
+        }
+        if peer.is_some() {
+            return peer;
+        }
+        let mut own = *cursor - self.shm.heard();
+        let peer = tcp.next_ready(&mut own);
+        *cursor = self.shm.heard() + own;
+        peer
+    }
+
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Stream, Route)>, Fault> {
+        let opened = match self.tcp_to(to)? {
+            Some(tcp) => tcp
+                .open(to, message)?
+                .map(|(wire, route)| (Way::Tcp(wire), route)),
+            None => self
+                .shm
+                .open(to, message)?
+                .map(|(bulk, route)| (Way::Shm(bulk), route)),
+        };
+        Ok(opened.map(|(way, route)| (Stream(way), route)))
+    }
+
+    fn open_for(&mut self, from: Peer) -> Result<(Stream, Route), Fault> {
+        if let Some(tcp) = self.tcp_to(from)? {
+            let (wire, route) = tcp.open_for(from)?;
+            return Ok((Stream(Way::Tcp(wire)), route));
+        }
+        let (bulk, route) = self.shm.open_for(from)?;
+        Ok((Stream(Way::Shm(bulk)), route))
+    }
+
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
+        if let Some(tcp) = self.tcp_to(peer)? {
+            return Ok(Stream(Way::Tcp(tcp.attach(peer, route)?)));
+        }
+        Ok(Stream(Way::Shm(self.shm.attach(peer, route)?)))
+    }
+
+    fn fill(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<Flow, Fault> {
+        match &mut bulk.0 {
+            Way::Shm(bulk) => self.shm.fill(to, bulk, message),
+            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+                Some(tcp) => tcp.fill(wire, message),
+                None => Ok(Flow::Still),
+            },
+        }
+    }
+
+    fn drain(
+        &mut self,
+        from: Peer,
+        bulk: &mut Stream,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
+        match &mut bulk.0 {
+            Way::Shm(bulk) => self.shm.drain(from, bulk, into, total),
+            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+                Some(tcp) => tcp.drain(wire, into, total),
+                None => Ok(Flow::Still),
+            },
+        }
+    }
+
+    fn abandon(&mut self, bulk: Stream) {
+        match (bulk.0, self.tcp.as_deref_mut()) {
+            (Way::Shm(bulk), _) => self.shm.abandon(bulk),
+            (Way::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
+            (Way::Tcp(_), None) => {}
+        }
+    }
+
+    fn reclaim(&mut self, bulk: Stream) {
+        match (bulk.0, self.tcp.as_deref_mut()) {
+            (Way::Shm(bulk), _) => self.shm.reclaim(bulk),
+            (Way::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
+            (Way::Tcp(_), None) => {}
+        }
+    }
+
+    fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
+        self.shm.lend(len)
+    }
+
+    fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
+        if !self.shm.shares_memory(peer) {
+            return Err(Fault::Corrupt {
+                peer,
+                what: "a loan came from another host",
+            });
+        }
+        self.shm.borrowed(peer, place, len)
+    }
+
+    fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
+        self.shm.loan_at(address)
+    }
+
+    fn give_back(&mut self, place: u64) {
+        self.shm.give_back(place);
+    }
+
+    fn world_hall(&mut self) -> Option<Hall> {
+        self.shm.world_hall()
+    }
+
+    fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
+        self.shm.new_hall(members)
+    }
+
+    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
+        self.shm.enter_hall(name, members)
+    }
+
+    fn leave_hall(&mut self, name: u64, members: u32) {
+        self.shm.leave_hall(name, members);
+    }
+
+    fn hall_capacity(&self, hall: &Hall) -> usize {
+        self.shm.hall_capacity(hall)
+    }
+
+    #[inline(always)]
+    fn post(
+        &self,
+        hall: &Hall,
+        index: u32,
+        round: u32,
+        from: &Views,
+        members: u32,
+        peer_of: &impl Fn(u32) -> Peer,
+    ) {
+        self.shm.post(hall, index, round, from, members, peer_of);
+    }
+
+    #[inline(always)]
+    fn posted(&self, hall: &Hall, index: u32, round: u32) -> bool {
+        self.shm.posted(hall, index, round)
+    }
+
+    fn posted_round(&self, hall: &Hall, index: u32, round: u32) -> u32 {
+        self.shm.posted_round(hall, index, round)
+    }
+
+    #[inline(always)]
+    fn collect(&self, hall: &Hall, index: u32, round: u32, part: Part, into: &Views) {
+        self.shm.collect(hall, index, round, part, into);
+    }
+
+    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) {
+        self.shm.await_post(hall, index, target);
+    }
+}
+
+impl Drop for Paths {
+    fn drop(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.close();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The listening socket, and who has come through it and has not yet said who he is.
+//!
+//! There are only so many of them and only for so long; to make room the one that has said nothing for longest goes.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::net::{SocketFlags, accept_with, sockopt};
+
+use super::GUESTS;
+use super::channel::Channel;
+use super::shake::{End, Own, Shake};
+
+/// At a time.
+const MOST: usize = 64;
+/// Looks at the listening socket at a time.
+const TURN: usize = 16;
+/// When no more sockets are to be had.
+const CLOSED: Duration = Duration::from_millis(50);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Door {
+    listener: OwnedFd,
+    /// Oldest first.
+    guests: Vec<(u64, Shake)>,
+    next: u64,
+    closed: Option<Instant>,
+}
+
+impl Door {
+    pub(crate) fn new(listener: OwnedFd) -> io::Result<Door> {
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        Ok(Door {
+            listener,
+            guests: Vec::new(),
+            next: GUESTS,
+            closed: None,
+        })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Let in who waits outside; their tokens.
+    pub(crate) fn open(&mut self) -> Vec<u64> {
+        let mut tokens = vec![];
+        if self.closed.is_some() {
+            return tokens;
+        }
+        for _ in 0..TURN {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let socket = match accept_with(&self.listener, flags) {
+                Ok(socket) => socket,
+                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+                    self.closed = Some(Instant::now() + CLOSED);
+                    break;
+                }
+                Err(_) => break,
+            };
+            if sockopt::set_tcp_nodelay(&socket, true).is_err() {
+                continue;
+            }
+            if self.guests.len() == MOST {
+                self.guests.remove(0);
+            }
+            self.next += 1;
+            self.guests.push((self.next, Shake::listener(socket)));
+            tokens.push(self.next);
+        }
+        tokens
+    }
+
+    fn find(&self, token: u64) -> Option<usize> {
+        self.guests.iter().position(|(number, _)| *number == token)
+    }
+
+    pub(crate) fn guest(&self, token: u64) -> Option<BorrowedFd<'_>> {
+        Some(self.guests[self.find(token)?].1.fd())
+    }
+
+    /// Hear what a guest has to say.
+    pub(crate) fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
+        let at = self.find(token)?;
+        self.guests[at].1.advance(own)
+    }
+
+    /// A guest is known now.
+    pub(crate) fn admit(&mut self, token: u64) -> Option<Channel> {
+        let at = self.find(token)?;
+        Some(self.guests.remove(at).1.into_channel())
+    }
+
+    /// A guest goes, and is told nothing.
+    pub(crate) fn dismiss(&mut self, token: u64) {
+        self.guests.retain(|(number, _)| *number != token);
+    }
+
+    /// Those whose time is over go. True: there are others.
+    pub(crate) fn tidy(&mut self, now: Instant) -> bool {
+        self.guests.retain(|(_, shake)| now <= shake.until);
+        self.closed = self.closed.filter(|until| now < *until);
+        !self.guests.is_empty() || self.closed.is_some()
+    }
+}

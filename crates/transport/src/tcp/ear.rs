@@ -1,0 +1,126 @@
+//! What lets a task sleep on its doorbell while messages may come from other hosts: a thread that sleeps on the
+//! task's sockets in its place, and rings.
+//!
+//! It listens once each time it is armed: the sockets are read by the task alone, and what the task has not read yet
+//! would wake the ear again and again. It reads nothing and knows nothing of what comes.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use regatta_engine::Peer;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::job::Job;
+
+#[derive(Debug, Default)]
+struct State {
+    armed: bool,
+    stop: bool,
+    /// Ring after so long, even if nothing comes.
+    limit: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Readable: look at the state.
+    nudge: OwnedFd,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nudge(&self) {
+        let _ = rustix::io::write(&self.nudge, &1u64.to_ne_bytes());
+    }
+}
+
+impl Ear {
+    /// An ear on everything `sockets` watches.
+    pub(crate) fn new(sockets: &OwnedFd, job: Arc<Job>, me: Peer) -> io::Result<Ear> {
+        let sockets = sockets.as_fd().try_clone_to_owned()?;
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            nudge: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        });
+        let own = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("regatta-ear".into())
+            .spawn(move || listen(&own, &sockets, &job, me))?;
+        Ok(Ear {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ring when something comes, or after `limit`.
+    pub(crate) fn arm(&self, limit: Option<Duration>) {
+        let mut state = self.shared.state();
+        let sooner = limit.is_some() && state.limit != limit;
+        state.limit = limit;
+        if !state.armed {
+            state.armed = true;
+            self.shared.changed.notify_one();
+        } else if sooner {
+            self.shared.nudge();
+        }
+    }
+}
+
+fn listen(shared: &Shared, sockets: &OwnedFd, job: &Job, me: Peer) {
+    loop {
+        let limit = {
+            let mut state = shared.state();
+            while !state.armed && !state.stop {
+                state = shared
+                    .changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.stop {
+                return;
+            }
+            state.limit
+        };
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let mut both = [
+            PollFd::new(sockets, PollFlags::IN),
+            PollFd::new(&shared.nudge, PollFlags::IN),
+        ];
+        let heard = poll(&mut both, limit.as_ref());
+        if heard.is_ok() && both[1].revents().contains(PollFlags::IN) {
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&shared.nudge, &mut count);
+            if both[0].revents().is_empty() {
+                continue;
+            }
+        }
+        shared.state().armed = false;
+        job.bell(me).wake();
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.shared.state().stop = true;
+        self.shared.changed.notify_one();
+        self.shared.nudge();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

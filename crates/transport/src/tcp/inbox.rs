@@ -1,0 +1,143 @@
+//! What has come from a peer and has not been taken by the engine.
+//!
+//! ```text
+//! bytes: taken | whole parcels, looked at | not looked at yet | room
+//!              start                      scanned             end
+//! ```
+//!
+//! Frames are looked at where they were received. Whatever else stands between them is dealt with when it is scanned
+//! and passed over later: a hole is a head of kind 0.
+
+use regatta_wire::link::{HEAD, Head, Parcel};
+
+use super::outbox::RETAIN;
+
+/// An honest peer keeps at most this much that has not been taken.
+const MOST: usize = RETAIN + (64 << 10);
+/// Bytes asked for at a time.
+const LOOK: usize = 64 << 10;
+/// Kind of a head that stands for a hole.
+const HOLE: u8 = 0;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) bytes: Box<[u8]>,
+    start: usize,
+    pub(crate) scanned: usize,
+    pub(crate) end: usize,
+    /// Number of the byte at `start`, of all numbered ones that ever came.
+    pub(crate) taken: u64,
+    /// The same of the byte at `scanned`: what need not come again.
+    pub(crate) reached: u64,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        Inbox {
+            bytes: vec![0; 2 * MOST + LOOK].into_boxed_slice(),
+            start: 0,
+            scanned: 0,
+            end: 0,
+            taken: 0,
+            reached: 0,
+        }
+    }
+
+    /// The connection is lost: what has not come whole will come again.
+    pub(crate) fn cut(&mut self) {
+        self.end = self.scanned;
+    }
+
+    /// Where the next bytes go. None while more than an honest peer sends waits to be taken: it must wait, too.
+    #[inline]
+    pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
+        if self.start == self.end {
+            (self.start, self.scanned, self.end) = (0, 0, 0);
+        }
+        if self.bytes.len() - self.end < LOOK {
+            self.compact();
+            if self.scanned > MOST || self.bytes.len() - self.end < LOOK {
+                return None;
+            }
+        }
+        Some(&mut self.bytes[self.end..self.end + LOOK])
+    }
+
+    /// The head at `at`, and bytes of its body that are there.
+    #[inline]
+    pub(crate) fn head_at(&self, at: usize) -> Option<&[u8; HEAD]> {
+        self.bytes[at..self.end].first_chunk()
+    }
+
+    /// The parcel at `scanned` is whole; it stays until it is taken.
+    #[inline]
+    pub(crate) fn hold(&mut self, head: &Head) {
+        self.scanned += head.size();
+        self.reached += head.size() as u64;
+    }
+
+    /// The scanned parcel of `size` bytes has been dealt with.
+    pub(crate) fn pass(&mut self, size: usize) {
+        let (at, after) = (self.scanned, self.scanned + size);
+        self.scanned = after;
+        if self.start == at {
+            self.start = after;
+            return;
+        }
+        self.bytes[at] = HOLE;
+        let length = (size - HEAD) as u32;
+        self.bytes[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// The oldest frame.
+    #[inline]
+    pub(crate) fn front(&mut self) -> Option<Head> {
+        while self.start < self.scanned {
+            let head = self.bytes[self.start..].first_chunk::<HEAD>()?;
+            if head[0] == HOLE {
+                let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+                self.start += HEAD + length as usize;
+                continue;
+            }
+            // It was read before, so it can be read again.
+            let head = Head::decode(head).ok()?;
+            if matches!(head.parcel, Parcel::Frame(_)) {
+                return Some(head);
+            }
+            self.take(&head);
+        }
+        None
+    }
+
+    /// The payload of the frame at the front.
+    #[inline]
+    pub(crate) fn payload(&self, head: &Head) -> &[u8] {
+        &self.bytes[self.start + HEAD..self.start + head.size()]
+    }
+
+    /// Be done with the parcel at the front.
+    #[inline]
+    pub(crate) fn take(&mut self, head: &Head) {
+        self.start += head.size();
+        self.taken += head.size() as u64;
+    }
+
+    /// Close the holes, and make room at the end.
+    fn compact(&mut self) {
+        let (mut from, mut to) = (self.start, 0);
+        while from < self.scanned {
+            let head = &self.bytes[from..];
+            let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+            let (hole, size) = (head[0] == HOLE, HEAD + length);
+            if !hole {
+                self.bytes.copy_within(from..from + size, to);
+                to += size;
+            }
+            from += size;
+        }
+        self.bytes.copy_within(self.scanned..self.end, to);
+        self.end = to + self.end - self.scanned;
+        (self.start, self.scanned) = (0, to);
+    }
+}

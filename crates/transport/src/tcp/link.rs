@@ -1,0 +1,599 @@
+//! All that is between this task and one peer on another host. It outlives the connections it uses.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use regatta_memory::views::Views;
+use regatta_wire::Frame;
+use regatta_wire::link::{HEAD, Head, Parcel};
+
+use super::channel::Channel;
+use super::inbox::Inbox;
+use super::outbox::{Outbox, RETAIN};
+use super::phase::Phase;
+use super::stream::{InStream, MOST, OutStream};
+
+/// Longest payload of a frame.
+pub(crate) const LONGEST: usize = 16 << 10;
+/// Bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
+const TAIL: usize = 4 << 10;
+/// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
+const PATIENCE: u32 = 64;
+
+/// Why nothing more can be done on a connection.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It is lost; another one will do.
+    Lost,
+    /// The peer broke the protocol.
+    Corrupt(&'static str),
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(_: std::io::Error) -> Trouble {
+        Trouble::Lost
+    }
+}
+
+impl From<&'static str> for Trouble {
+    fn from(what: &'static str) -> Trouble {
+        Trouble::Corrupt(what)
+    }
+}
+
+/// The chunk at the head of the connection, of which some bytes are still to come.
+#[derive(Clone, Copy, Debug)]
+struct InChunk {
+    stream: u32,
+    /// Bytes to come, and how many of them have come before, on a connection that was lost.
+    left: usize,
+    known: usize,
+    last: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) phase: Phase,
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+    pub(crate) outs: Vec<OutStream>,
+    pub(crate) ins: Vec<InStream>,
+    chunk: Option<InChunk>,
+    /// Vain looks at a chunk in the way.
+    waited: u32,
+    next_out: u32,
+    next_in: u32,
+    /// The newest stream the peer has opened.
+    newest: u32,
+    /// Position of the peer's bytes it has last been told of.
+    told: u64,
+    /// The poller has been asked to tell when the socket takes more.
+    pub(crate) waits_for_room: bool,
+    /// Something may be there to be received.
+    pub(crate) hint: bool,
+    /// This task has said that nothing more comes; and the peer has.
+    pub(crate) said_bye: bool,
+    pub(crate) bye: bool,
+    /// It broke the protocol.
+    pub(crate) fault: Option<&'static str>,
+    /// This task neither sends nor receives any more here.
+    pub(crate) closed: bool,
+    /// The engine has been told of the fault.
+    pub(crate) reported: bool,
+    /// The table of the job says it is gone, and its connection has ended too.
+    pub(crate) gone: bool,
+    /// The connection has ended, and nobody has looked after it yet.
+    pub(crate) lost: bool,
+    /// Attempts to connect since the last connection.
+    pub(crate) attempts: u32,
+}
+
+impl Link {
+    pub(crate) fn new() -> Link {
+        Link {
+            phase: Phase::Idle,
+            outbox: Outbox::new(),
+            inbox: Inbox::new(),
+            outs: Vec::new(),
+            ins: Vec::new(),
+            chunk: None,
+            waited: 0,
+            next_out: 2,
+            next_in: 1,
+            newest: 0,
+            told: 0,
+            waits_for_room: false,
+            hint: false,
+            said_bye: false,
+            bye: false,
+            fault: None,
+            closed: false,
+            reported: false,
+            gone: false,
+            lost: false,
+            attempts: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open(_))
+    }
+
+    /// The connection ended, or must.
+    pub(crate) fn trouble(&mut self, trouble: Trouble) {
+        self.forget_connection();
+        self.phase = Phase::Idle;
+        self.lost = true;
+        if let Trouble::Corrupt(what) = trouble {
+            self.fault.get_or_insert(what);
+        }
+    }
+
+    /// What was on its way on a connection comes again on the next one.
+    pub(crate) fn forget_connection(&mut self) {
+        self.inbox.cut();
+        self.outbox.forget_connection();
+        self.chunk = None;
+        self.hint = false;
+        self.waits_for_room = false;
+        self.told = self.inbox.taken;
+    }
+
+    /// Is there something to look after that no event will tell of?
+    #[inline]
+    pub(crate) fn is_restless(&self) -> bool {
+        self.lost || self.is_blocked()
+    }
+
+    /// Is something begun that the socket did not take?
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        let unsent = matches!(&self.phase, Phase::Open(channel) if !channel.is_flushed());
+        unsent || !self.outbox.is_written()
+    }
+
+    /// Is there something to write as soon as the socket takes it?
+    pub(crate) fn wants_room(&self) -> bool {
+        self.is_blocked() || self.outs.iter().any(|stream| stream.sendable().is_some())
+    }
+
+    /// Does anything wait for a connection?
+    pub(crate) fn needs_connection(&self) -> bool {
+        !self.outbox.is_settled() || !self.outs.is_empty()
+    }
+
+    /// A new connection is there, and the peer has taken everything up to `position`.
+    pub(crate) fn resume(&mut self, position: u64) -> Result<(), Trouble> {
+        self.outbox.rewind(position)?;
+        self.outs.iter_mut().for_each(OutStream::rewind);
+        for stream in &mut self.ins {
+            stream.announce = stream.total.is_none();
+        }
+        self.told = self.inbox.taken;
+        self.attempts = 0;
+        self.hint = true;
+        Ok(())
+    }
+
+    // Sending.
+
+    /// Keep a frame, and write it if that can be done at once.
+    #[inline]
+    pub(crate) fn send(&mut self, frame: Frame, payload: &Views) {
+        let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
+        self.outbox.keep(&head, payload);
+        self.told = self.inbox.taken;
+        let Phase::Open(channel) = &mut self.phase else {
+            return;
+        };
+        match self.outbox.write_now(channel) {
+            Ok(true) => {}
+            Ok(false) => self.pump(0),
+            Err(error) => self.trouble(error.into()),
+        }
+    }
+
+    /// Keep a numbered parcel that is only a head.
+    fn keep(&mut self, parcel: Parcel, context: u32) {
+        if !self.outbox.has_spare() {
+            return self.trouble("a peer takes nothing, but goes on".into());
+        }
+        let head = Head::bare(parcel, context, self.inbox.taken);
+        self.outbox.keep(&head, &Views::none());
+    }
+
+    /// The last words.
+    pub(crate) fn say_bye(&mut self) {
+        self.keep(Parcel::Bye, 0);
+        self.pump(0);
+    }
+
+    /// Write what can be written.
+    pub(crate) fn pump(&mut self, budget: usize) {
+        if let Err(trouble) = self.try_pump(budget) {
+            self.trouble(trouble);
+        }
+    }
+
+    pub(crate) fn try_pump(&mut self, budget: usize) -> Result<bool, Trouble> {
+        let Phase::Open(channel) = &mut self.phase else {
+            return Ok(false);
+        };
+        let taken = self.inbox.taken;
+        if taken - self.told >= RETAIN as u64 / 4 {
+            self.told = taken;
+            self.outbox.urge(&Head::bare(Parcel::Taken, 0, taken), &[]);
+        }
+        for stream in self.ins.iter_mut().filter(|stream| stream.announce) {
+            stream.announce = false;
+            let mut head = Head::bare(Parcel::Credit, stream.id, stream.limit);
+            head.length = 8;
+            self.outbox.urge(&head, &stream.received.to_le_bytes());
+        }
+        Ok(self.outbox.pump(channel, &mut self.outs, budget)?)
+    }
+
+    // Receiving.
+
+    /// The oldest frame, as far as has been received.
+    #[inline]
+    pub(crate) fn front(&mut self) -> Option<Head> {
+        let front = self.inbox.front();
+        if front.is_some() || !self.is_open() {
+            return front;
+        }
+        self.receive();
+        self.inbox.front()
+    }
+
+    /// Be done with the front frame.
+    #[inline]
+    pub(crate) fn take(&mut self, head: &Head) {
+        self.inbox.take(head);
+        if self.inbox.taken - self.told >= RETAIN as u64 / 4 {
+            self.pump(0);
+        }
+    }
+
+    /// Receive what is there. A chunk that somebody drains is left to him for a while.
+    #[inline]
+    pub(crate) fn receive(&mut self) {
+        if self.chunk.is_some() && self.leave_chunk() {
+            self.hint = false;
+            return;
+        }
+        if let Err(trouble) = self.try_receive() {
+            self.trouble(trouble);
+        }
+    }
+
+    fn leave_chunk(&mut self) -> bool {
+        let Some(chunk) = self.chunk else {
+            return false;
+        };
+        let stream = self.ins.iter().find(|stream| stream.id == chunk.stream);
+        let wanted = stream.is_some_and(|stream| stream.attached && !stream.discarded);
+        self.waited += 1;
+        wanted && self.waited < PATIENCE
+    }
+
+    fn try_receive(&mut self) -> Result<bool, Trouble> {
+        let Phase::Open(channel) = &mut self.phase else {
+            return Ok(false);
+        };
+        let Some(room) = self.inbox.room() else {
+            self.hint = false;
+            return Ok(false);
+        };
+        let room = match self.chunk {
+            Some(chunk) => {
+                let upto = chunk.left.min(room.len());
+                &mut room[..upto]
+            }
+            None => room,
+        };
+        let asked = room.len();
+        let Some(n) = channel.recv(&mut [IoSliceMut::new(room)])? else {
+            self.hint = false;
+            return Ok(false);
+        };
+        self.hint = n == asked || channel.holds_back();
+        self.arrived(n)?;
+        Ok(true)
+    }
+
+    /// So many bytes have come into the inbox's room.
+    fn arrived(&mut self, n: usize) -> Result<(), Trouble> {
+        if self.chunk.is_some() {
+            // Not kept there: they go on into the stream.
+            let at = self.inbox.end;
+            self.absorb(at, n)?;
+            if self.chunk.is_none() {
+                self.try_pump(0)?;
+            }
+            return Ok(());
+        }
+        self.inbox.end += n;
+        self.scan()
+    }
+
+    /// `n` bytes of the present chunk lie at `at` of the inbox.
+    fn absorb(&mut self, at: usize, n: usize) -> Result<(), Trouble> {
+        let Some(chunk) = &mut self.chunk else {
+            return Ok(());
+        };
+        let bytes = &self.inbox.bytes[at..at + n];
+        let known = chunk.known.min(n);
+        chunk.known -= known;
+        chunk.left -= n;
+        let id = chunk.stream;
+        if let Some(stream) = self.ins.iter_mut().find(|stream| stream.id == id) {
+            stream.hold(&bytes[known..]);
+        }
+        self.end_chunk();
+        Ok(())
+    }
+
+    /// If the present chunk is through, be done with it.
+    fn end_chunk(&mut self) {
+        let Some(chunk) = self.chunk.filter(|chunk| chunk.left == 0) else {
+            return;
+        };
+        self.chunk = None;
+        self.waited = 0;
+        let Some(at) = self.ins.iter().position(|one| one.id == chunk.stream) else {
+            return;
+        };
+        let stream = &mut self.ins[at];
+        if chunk.last && stream.total.is_none() {
+            stream.total = Some(stream.received);
+            if stream.discarded {
+                self.ins.swap_remove(at);
+            }
+            self.keep(Parcel::Complete, chunk.stream);
+        }
+    }
+
+    /// Look at what has come.
+    fn scan(&mut self) -> Result<(), Trouble> {
+        let mut answer = false;
+        while let Some(bytes) = self.inbox.head_at(self.inbox.scanned) {
+            let head = Head::decode(bytes)
+                .map_err(|_| "a connection carries a head that makes no sense")?;
+            let there = self.inbox.end - self.inbox.scanned - HEAD;
+            if head.parcel == Parcel::Chunk {
+                let n = there.min(head.length as usize);
+                self.chunk = Some(self.begin_chunk(&head)?);
+                self.absorb(self.inbox.scanned + HEAD, n)?;
+                self.inbox.pass(HEAD + n);
+                answer = true;
+                continue;
+            }
+            if matches!(head.parcel, Parcel::Frame(_)) && head.length as usize > LONGEST {
+                return Err("a frame is longer than frames may be".into());
+            }
+            if there < head.length as usize {
+                break;
+            }
+            answer |= self.parcel(&head)?;
+        }
+        // A stream that has come to its end lets its sender go on.
+        if answer {
+            self.try_pump(0)?;
+        }
+        Ok(())
+    }
+
+    /// A whole parcel that is no chunk; whether there may be something to say to it.
+    #[inline]
+    fn parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
+        match head.parcel {
+            Parcel::Credit => {
+                let at = self.inbox.scanned + HEAD;
+                let mut taken = [0; 8];
+                taken.copy_from_slice(&self.inbox.bytes[at..at + 8]);
+                let mut outs = self.outs.iter_mut();
+                if let Some(stream) = outs.find(|stream| stream.id == head.context) {
+                    stream.credit(u64::from_le_bytes(taken), head.word)?;
+                }
+                self.inbox.pass(head.size());
+                return Ok(true);
+            }
+            Parcel::Taken => {
+                self.outbox.acknowledged(head.word)?;
+                self.inbox.pass(head.size());
+                return Ok(false);
+            }
+            Parcel::Resume | Parcel::Chunk => {
+                return Err("a connection begins twice".into());
+            }
+            Parcel::Frame(_) => {}
+            Parcel::Complete => {
+                let mut outs = self.outs.iter_mut();
+                if let Some(stream) = outs.find(|stream| stream.id == head.context) {
+                    stream.complete = true;
+                }
+            }
+            Parcel::Cancelled => {
+                self.notice(head.context)?;
+                self.ins.retain(|stream| {
+                    stream.id != head.context || (stream.attached && !stream.discarded)
+                });
+                if let Some(stream) = self.in_stream(head.context) {
+                    stream.total = Some(stream.received);
+                }
+            }
+            Parcel::Bye => self.bye = true,
+        }
+        self.outbox.acknowledged(head.word)?;
+        self.inbox.hold(head);
+        Ok(false)
+    }
+
+    /// A chunk begins.
+    fn begin_chunk(&mut self, head: &Head) -> Result<InChunk, Trouble> {
+        self.notice(head.context)?;
+        let (offset, length) = (head.word, head.length as usize);
+        let mut chunk = InChunk {
+            stream: head.context,
+            left: length,
+            known: length,
+            last: head.last,
+        };
+        // A stream that is not there any more: it has ended, and this was sent before that was known.
+        let Some(stream) = self.in_stream(head.context) else {
+            return Ok(chunk);
+        };
+        let end = offset.checked_add(length as u64);
+        if end.is_none_or(|end| end > stream.limit) {
+            return Err("a stream goes further than it may".into());
+        }
+        let Some(known) = stream.received.checked_sub(offset) else {
+            return Err("a stream has a gap".into());
+        };
+        if stream.total.is_none() {
+            chunk.known = (known as usize).min(length);
+        }
+        Ok(chunk)
+    }
+
+    pub(crate) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
+        self.ins.iter_mut().find(|stream| stream.id == id)
+    }
+
+    /// A number of a stream the peer has opened, maybe a new one. Numbers rise, so those skipped are new too.
+    fn notice(&mut self, id: u32) -> Result<(), Trouble> {
+        if id % 2 == 1 {
+            return Ok(());
+        }
+        while (id.wrapping_sub(self.newest) as i32) > 0 {
+            // Some that it has ended may still be drained here.
+            if self.ins.len() > 4 * MOST || id.wrapping_sub(self.newest) > 4 * MOST as u32 {
+                return Err("a peer opens more streams than it may".into());
+            }
+            self.newest = self.newest.wrapping_add(2);
+            self.ins.push(InStream::new(self.newest));
+        }
+        Ok(())
+    }
+
+    // Streams.
+
+    /// Open a stream for a message to the peer.
+    pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
+        let open = self.outs.iter().filter(|stream| stream.is_counted());
+        if open.count() >= MOST || !self.outbox.has_room(0) {
+            return None;
+        }
+        let id = self.next_out;
+        self.next_out = self.next_out.wrapping_add(2);
+        self.outs.push(OutStream::new(id, Some(message.clone())));
+        Some(id)
+    }
+
+    /// Open a stream for a message from the peer.
+    pub(crate) fn open_in(&mut self) -> u32 {
+        let id = self.next_in;
+        self.next_in = self.next_in.wrapping_add(2);
+        let mut stream = InStream::new(id);
+        stream.attached = true;
+        stream.extend();
+        self.ins.push(stream);
+        id
+    }
+
+    /// Use a stream the peer has opened: to receive, or to send.
+    pub(crate) fn attach(&mut self, id: u32) -> Result<(), Trouble> {
+        if id % 2 == 1 {
+            if self.outs.iter().any(|stream| stream.id == id) {
+                return Err("a stream is named twice".into());
+            }
+            self.outs.push(OutStream::new(id, None));
+            return Ok(());
+        }
+        self.notice(id)?;
+        let stream = self.in_stream(id).filter(|stream| !stream.attached);
+        let stream = stream.ok_or("a stream is named that is not there")?;
+        stream.attached = true;
+        stream.extend();
+        Ok(())
+    }
+
+    /// Receive the present chunk of `id`, straight into its place if it can go there.
+    pub(crate) fn pull(&mut self, id: u32, into: &Views) -> Result<bool, Trouble> {
+        let Phase::Open(channel) = &mut self.phase else {
+            return Ok(false);
+        };
+        let Some(chunk) = self.chunk.as_mut().filter(|chunk| chunk.stream == id) else {
+            return self.try_receive();
+        };
+        let stream = self.ins.iter_mut().find(|stream| stream.id == id);
+        let (Some(base), Some(stream), 0) = (into.contiguous(), stream, chunk.known) else {
+            return self.try_receive();
+        };
+        let at = stream.drained as usize;
+        if !stream.is_empty() || at + chunk.left > into.len() {
+            return self.try_receive();
+        }
+        let Some(room) = self.inbox.room() else {
+            return Ok(false);
+        };
+        // SAFETY: inside the memory of a message being received, which is nobody else's until it is.
+        let place = unsafe { std::slice::from_raw_parts_mut(base.add(at), chunk.left) };
+        let tail = TAIL.min(room.len());
+        let parts = &mut [IoSliceMut::new(place), IoSliceMut::new(&mut room[..tail])];
+        let Some(n) = channel.recv(parts)? else {
+            self.hint = false;
+            return Ok(false);
+        };
+        let whole = chunk.left + tail;
+        self.hint = n == whole || channel.holds_back();
+        let placed = n.min(chunk.left);
+        stream.passed(placed);
+        chunk.left -= placed;
+        self.waited = 0;
+        self.end_chunk();
+        if n > placed {
+            self.inbox.end += n - placed;
+            self.scan()?;
+        }
+        self.try_pump(0)?;
+        Ok(true)
+    }
+
+    /// The sender gives a stream up.
+    pub(crate) fn abandon_out(&mut self, id: u32) {
+        self.outbox.let_go(id);
+        let before = self.outs.len();
+        self.outs.retain(|stream| stream.id != id);
+        if self.outs.len() != before {
+            self.keep(Parcel::Cancelled, id);
+            self.pump(0);
+        }
+    }
+
+    /// The receiver does.
+    pub(crate) fn abandon_in(&mut self, id: u32) {
+        if let Some(stream) = self.in_stream(id) {
+            stream.discard();
+            if stream.total.is_some() {
+                self.ins.retain(|stream| stream.id != id);
+            }
+            self.pump(0);
+        }
+    }
+
+    /// A word of the first parcel of a connection.
+    pub(crate) fn resume_head(&self) -> [u8; HEAD] {
+        Head::bare(Parcel::Resume, 0, self.inbox.reached).encode()
+    }
+}
+
+/// Send the first parcel of a connection.
+pub(crate) fn say(channel: &mut Channel, bytes: &[u8]) -> Result<(), Trouble> {
+    match channel.send(&[IoSlice::new(bytes)])? {
+        n if n == bytes.len() => Ok(()),
+        _ => Err(Trouble::Lost),
+    }
+}

@@ -1,0 +1,152 @@
+//! What a peer that has the key, but not our best interest, may send.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use proptest::prelude::*;
+use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
+use regatta_wire::{Frame, Kind};
+
+use super::channel::Channel;
+use super::link::{LONGEST, Link};
+use super::phase::Phase;
+
+/// An open link, and the peer's end of its connection.
+fn open() -> (Link, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut link = Link::new();
+    link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
+    (link, theirs)
+}
+
+/// Feed the link; take what it takes for frames.
+fn feed(link: &mut Link, theirs: &mut UnixStream, mut bytes: &[u8]) {
+    let mut idle = 0;
+    while idle < 3 && link.is_open() {
+        idle += 1;
+        if let Ok(n) = theirs.write(bytes)
+            && n > 0
+        {
+            bytes = &bytes[n..];
+            idle = 0;
+        }
+        link.receive();
+        while let Some(head) = link.front() {
+            let _ = link.inbox.payload(&head);
+            link.take(&head);
+            idle = 0;
+        }
+    }
+}
+
+fn frame(length: usize, word: u64) -> Head {
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+    Head::frame(frame, length as u32, word)
+}
+
+fn chunk(stream: u32, offset: u64, length: usize) -> Vec<u8> {
+    let mut head = Head::bare(Parcel::Chunk, stream, offset);
+    head.length = length as u32;
+    let mut bytes = head.encode().to_vec();
+    bytes.resize(HEAD + length, 1);
+    bytes
+}
+
+fn fault(bytes: &[u8]) -> Option<&'static str> {
+    let (mut link, mut theirs) = open();
+    feed(&mut link, &mut theirs, bytes);
+    link.fault
+}
+
+#[test]
+fn what_breaks_the_protocol_is_a_fault() {
+    let bare = |parcel| Head::bare(parcel, 0, 0).encode();
+    let cases: [(Vec<u8>, &str); 8] = [
+        (vec![0; HEAD], "a head that makes no sense"),
+        (
+            frame(LONGEST + 1, 0).encode().to_vec(),
+            "longer than frames",
+        ),
+        (
+            frame(0, 1).encode().to_vec(),
+            "acknowledges what was not sent",
+        ),
+        (bare(Parcel::Resume).to_vec(), "begins twice"),
+        (chunk(2, 1, 1), "has a gap"),
+        (chunk(2, 0, CHUNK), "further than it may"),
+        (chunk(2, u64::MAX, 1), "further than it may"),
+        (chunk(1 << 20, 0, 1), "more streams than it may"),
+    ];
+    for (bytes, what) in cases {
+        let found = fault(&bytes).unwrap_or("nothing");
+        assert!(found.contains(what), "{found}, not {what}");
+    }
+}
+
+#[test]
+fn a_frame_cut_short_is_waited_for() {
+    let whole = [&frame(100, 0).encode()[..], &[7; 100]].concat();
+    for cut in [0, 1, HEAD - 1, HEAD, HEAD + 1, whole.len() - 1] {
+        let (mut link, mut theirs) = open();
+        theirs.write_all(&whole[..cut]).unwrap();
+        assert!(link.front().is_none());
+        theirs.write_all(&whole[cut..]).unwrap();
+        assert_eq!(link.front(), Some(frame(100, 0)));
+    }
+}
+
+/// A peer that never drains, acknowledges or takes anything makes nothing here grow without end.
+#[test]
+fn who_only_sends_is_held_up() {
+    let (mut link, mut theirs) = open();
+    let one = [&frame(LONGEST, 0).encode()[..], &vec![7; LONGEST]].concat();
+    let mut sent = 0usize;
+    for _ in 0..1000 {
+        // Nobody takes the frames.
+        while let Ok(n) = theirs.write(&one[sent % one.len()..]) {
+            sent += n;
+        }
+        link.receive();
+    }
+    assert!(link.is_open() && link.fault.is_none());
+    assert!(sent < 4 << 20, "{sent} bytes went in");
+    // A stream for every chunk, each ended at once.
+    let (mut link, mut theirs) = open();
+    for stream in 1..20_000 {
+        let mut last = chunk(2 * stream, 0, 1);
+        last[1] = 1;
+        feed(&mut link, &mut theirs, &last);
+    }
+    assert!(link.fault.is_some());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        fault(&bytes);
+    }
+
+    #[test]
+    fn any_parcels_are_taken_or_refused(
+        parcels in prop::collection::vec((0u8..40, any::<bool>(), 0u32..70_000, 0u32..9, 0u64..3), 0..40),
+    ) {
+        let mut bytes = vec![];
+        for (kind, last, length, context, word) in parcels {
+            let length = if kind == 34 { 8 } else { length };
+            let mut head = Head::bare(Parcel::Taken, context, word * 30_000).encode();
+            (head[0], head[1]) = (kind, (last && kind == 32) as u8);
+            let bare = matches!(kind, 16..=18 | 33 | 35);
+            let length = if bare { 0 } else { length };
+            head[4..8].copy_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(&head);
+            bytes.resize(bytes.len() + length as usize, 3);
+        }
+        fault(&bytes);
+    }
+}

@@ -1,0 +1,676 @@
+//! Messages to tasks on other hosts: a connection for each pair that talks.
+//!
+//! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. What
+//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `shake`.
+//! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
+//! doubled or overtaken: what was sent is kept until the peer says it has taken it.
+//! Whether a peer is gone is for the job's table to say, not for a connection.
+//!
+//! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
+
+mod channel;
+mod dial;
+mod door;
+mod ear;
+mod inbox;
+mod link;
+#[cfg(test)]
+mod link_tests;
+mod outbox;
+mod phase;
+mod secure;
+mod shake;
+mod stream;
+mod wires;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_engine::{Arrival, Fault, Peer, Presence};
+use regatta_memory::held::Held;
+use regatta_memory::views::Views;
+use regatta_wire::link::{HEAD, Head, Parcel};
+use regatta_wire::{Frame, Kind};
+use rustix::event::epoll;
+
+use crate::job::{Job, TaskState};
+use channel::Channel;
+use door::Door;
+use ear::Ear;
+use link::{Link, Trouble, say};
+use phase::{Phase, Resuming, rest};
+use shake::{End, LIMIT, Own, Shake};
+
+pub(crate) use wires::Wire;
+
+/// What a peer that is gone may still have on its way, and the word of its end may overtake.
+const GRACE: Duration = Duration::from_millis(200);
+/// A sleeper looks after deadlines this often.
+const TICK: Duration = Duration::from_millis(5);
+/// Tokens: peers have their numbers; then come guests, and last the listening socket.
+const GUESTS: u64 = 1 << 32;
+const LISTENER: u64 = u64::MAX;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    job: Arc<Job>,
+    own: Own,
+    epoll: OwnedFd,
+    door: Door,
+    links: Vec<Option<Box<Link>>>,
+    /// Peers that have a link.
+    known: Vec<Peer>,
+    /// When the table last said that somebody is gone; until the grace has passed.
+    verdict: Option<Instant>,
+    losses_seen: u32,
+    /// Something has a deadline, or waits for a socket to take more.
+    restless: bool,
+    /// Something has a deadline.
+    timed: bool,
+    ear: Option<Ear>,
+    /// Peers found gone so far.
+    pub(crate) ended: u32,
+}
+
+impl Tcp {
+    /// Longest payload of a frame.
+    pub(crate) const EAGER: usize = link::LONGEST;
+
+    /// For task `me`, which is called at `listener`.
+    pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
+        let (key, trusted) = job.key();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let door = Door::new(listener)?;
+        watch(&epoll, door.fd(), LISTENER, epoll::EventFlags::IN)?;
+        let tasks = job.tasks();
+        Ok(Tcp {
+            own: Own::new(&key, me, tasks, !trusted),
+            epoll,
+            door,
+            links: (0..tasks).map(|_| None).collect(),
+            known: Vec::new(),
+            verdict: None,
+            losses_seen: 0,
+            restless: false,
+            timed: false,
+            ear: None,
+            ended: 0,
+            job,
+        })
+    }
+
+    #[inline]
+    fn link(&mut self, peer: Peer) -> Option<&mut Link> {
+        self.links.get_mut(peer as usize)?.as_deref_mut()
+    }
+
+    /// The link to a peer, made now if need be.
+    fn link_to(&mut self, peer: Peer) -> Result<&mut Link, Fault> {
+        let place = &mut self.links[peer as usize];
+        if place.is_none() {
+            self.known.push(peer);
+        }
+        let link = place.get_or_insert_with(|| Box::new(Link::new()));
+        match link.fault {
+            Some(what) => Err(Fault::Corrupt { peer, what }),
+            None => Ok(link),
+        }
+    }
+
+    // Frames.
+
+    #[inline]
+    pub(crate) fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let length = payload.len();
+        if let Some(link) = self.link(to)
+            && link.is_open()
+            && link.outbox.has_room(length)
+        {
+            link.send(frame, payload);
+            let restless = link.is_restless();
+            self.restless |= restless;
+            return Ok(true);
+        }
+        self.send_slowly(to, frame, payload)
+    }
+
+    /// There is no connection, or no room.
+    #[cold]
+    fn send_slowly(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let length = payload.len();
+        let link = self.link_to(to)?;
+        // The word that makes room may come behind others.
+        link.hint = true;
+        while link.is_open() && link.hint && !link.outbox.has_room(length) {
+            link.receive();
+        }
+        if !link.is_open() {
+            self.reach(to)?;
+            self.poll();
+        }
+        let link = self.link_to(to)?;
+        if !link.outbox.has_room(length) {
+            link.pump(0);
+            return Ok(false);
+        }
+        link.send(frame, payload);
+        self.restless = true;
+        Ok(true)
+    }
+
+    #[inline]
+    pub(crate) fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        Ok(self.look(from)?.and_then(|head| arrival(&head)))
+    }
+
+    /// The head of the front frame, after a look at the connection if need be.
+    #[inline]
+    fn look(&mut self, from: Peer) -> Result<Option<Head>, Fault> {
+        if !self.link(from).is_some_and(|link| link.is_open()) {
+            self.poll();
+        }
+        let Some(link) = self.link(from).filter(|link| !link.closed) else {
+            return Ok(None);
+        };
+        let front = link.front();
+        match link.fault {
+            // What came before the fault is sound.
+            Some(what) if front.is_none() => {
+                link.reported = true;
+                Err(Fault::Corrupt { peer: from, what })
+            }
+            _ => {
+                if !link.is_open() {
+                    self.restless = true;
+                }
+                Ok(front)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn accept(&mut self, from: Peer, into: &Views) {
+        if let Some(link) = self.link(from)
+            && let Some(head) = link.inbox.front()
+        {
+            let payload = link.inbox.payload(&head);
+            let keep = payload.len().min(into.len());
+            // SAFETY: `keep` bytes are there, and fit.
+            unsafe { into.scatter(0, payload.as_ptr(), keep) };
+            link.take(&head);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let head = self.look(from).ok()??;
+        let length = head.length as usize;
+        let wanted = head.parcel == Parcel::Frame(Kind::Eager)
+            && (head.context, head.tag) == (context, tag)
+            && length <= into.len();
+        wanted.then(|| {
+            self.accept(from, into);
+            length
+        })
+    }
+
+    pub(crate) fn accept_bytes(&mut self, from: Peer) -> Held {
+        let Ok(Some(_)) = self.look(from) else {
+            return Held::zeros(0);
+        };
+        let Some(link) = self.link(from) else {
+            return Held::zeros(0);
+        };
+        let Some(head) = link.inbox.front() else {
+            return Held::zeros(0);
+        };
+        let payload = link.inbox.payload(&head);
+        let mut bytes = Held::zeros(payload.len());
+        bytes.copy_from_slice(payload);
+        link.take(&head);
+        bytes
+    }
+
+    /// Nothing more is sent to this peer or read from it.
+    pub(crate) fn shut(&mut self, peer: Peer) {
+        self.condemn(peer, "this task has closed the connection");
+        if let Some(link) = self.link(peer) {
+            link.closed = true;
+        }
+    }
+
+    /// As the engine's, over the peers on other hosts; of what `poll` has found.
+    pub(crate) fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        while let Some(&peer) = self.known.get(*cursor) {
+            *cursor += 1;
+            let Some(link) = self.link(peer).filter(|link| !link.closed) else {
+                continue;
+            };
+            let front = match link.hint {
+                true => link.front(),
+                false => link.inbox.front(),
+            };
+            let ready = front.is_some() || (link.fault.is_some() && !link.reported);
+            let restless = link.is_restless();
+            self.restless |= restless;
+            if ready {
+                return Some(peer);
+            }
+        }
+        None
+    }
+
+    // Connections.
+
+    /// Deal with whatever has happened on any socket.
+    pub(crate) fn poll(&mut self) {
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 16];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
+        for event in &events[..n] {
+            match event.data.u64() {
+                LISTENER => self.open_door(),
+                token @ GUESTS.. => self.hear(token),
+                peer => self.stir(peer as Peer),
+            }
+        }
+        if self.restless || self.job.losses() != self.losses_seen {
+            self.settle();
+        }
+    }
+
+    fn open_door(&mut self) {
+        for token in self.door.open() {
+            let Some(fd) = self.door.guest(token) else {
+                continue;
+            };
+            if watch(&self.epoll, fd, token, epoll::EventFlags::IN).is_err() {
+                self.door.dismiss(token);
+                continue;
+            }
+            self.hear(token);
+        }
+        self.restless = true;
+    }
+
+    /// A guest has said something.
+    fn hear(&mut self, token: u64) {
+        match self.door.advance(token, &self.own) {
+            Some(End::Met { peer, seed }) => {
+                if let Some(channel) = self.door.admit(token) {
+                    self.adopt(peer, channel, &seed, false);
+                }
+            }
+            Some(End::Version(peer)) => {
+                self.door.dismiss(token);
+                self.condemn(peer, "it speaks another version of Regatta");
+            }
+            Some(End::Nothing) => self.door.dismiss(token),
+            None => {}
+        }
+    }
+
+    fn condemn(&mut self, peer: Peer, what: &'static str) {
+        if let Ok(link) = self.link_to(peer) {
+            link.trouble(Trouble::Corrupt(what));
+        }
+    }
+
+    /// Something has happened on the socket of a link.
+    fn stir(&mut self, peer: Peer) {
+        let own = &self.own;
+        let Some(link) = self.links[peer as usize].as_deref_mut() else {
+            return;
+        };
+        match &mut link.phase {
+            Phase::Open(channel) => {
+                if link.waits_for_room {
+                    let data = epoll::EventData::new_u64(peer as u64);
+                    let _ = epoll::modify(&self.epoll, channel, data, epoll::EventFlags::IN);
+                    link.waits_for_room = false;
+                }
+                link.receive();
+                if link.is_blocked() {
+                    link.pump(0);
+                }
+            }
+            Phase::Resuming(_) => self.resume(peer),
+            Phase::Calling(shake) => match shake.advance(own) {
+                Some(End::Met { seed, .. }) => {
+                    let before = std::mem::replace(&mut link.phase, Phase::Idle);
+                    if let Phase::Calling(shake) = before {
+                        self.adopt(peer, shake.into_channel(), &seed, true);
+                    }
+                }
+                Some(End::Version(_)) => {
+                    link.trouble(Trouble::Corrupt("it speaks another version of Regatta"));
+                }
+                Some(End::Nothing) => self.retreat(peer),
+                None => {}
+            },
+            Phase::Idle | Phase::Resting(_) => {}
+        }
+    }
+
+    /// An attempt came to nothing.
+    fn retreat(&mut self, peer: Peer) {
+        if let Some(link) = self.link(peer) {
+            link.trouble(Trouble::Lost);
+            link.phase = Phase::Resting(Instant::now() + rest(link.attempts));
+            link.attempts += 1;
+        }
+    }
+
+    /// Both sides of a connection know each other: it becomes the link's, unless this task's own is to stand.
+    fn adopt(&mut self, peer: Peer, channel: Channel, seed: &[u8; 32], called: bool) {
+        let mine_stands = self.own.me < peer;
+        let encrypted = self.own.encrypted;
+        let Ok(link) = self.link_to(peer) else {
+            return;
+        };
+        if !called && mine_stands && link.phase.is_calling() {
+            return;
+        }
+        let Ok(mut channel) = channel.secured(encrypted, seed, called) else {
+            return self.retreat(peer);
+        };
+        link.forget_connection();
+        let said = say(&mut channel, &link.resume_head());
+        let flags = epoll::EventFlags::IN;
+        let data = epoll::EventData::new_u64(peer as u64);
+        let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        link.phase = Phase::Resuming(Resuming {
+            channel,
+            bytes: [0; HEAD],
+            have: 0,
+            called,
+            until: Instant::now() + LIMIT,
+        });
+        self.restless = true;
+        match said.is_ok() && watched.is_ok() {
+            true => self.resume(peer),
+            false => self.retreat(peer),
+        }
+    }
+
+    /// Wait for the first parcel of a connection, no byte further.
+    fn resume(&mut self, peer: Peer) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        let Phase::Resuming(resuming) = &mut link.phase else {
+            return;
+        };
+        while resuming.have < HEAD {
+            let place = &mut resuming.bytes[resuming.have..];
+            match resuming.channel.recv(&mut [io::IoSliceMut::new(place)]) {
+                Ok(Some(n)) => resuming.have += n,
+                Ok(None) => return,
+                Err(_) => return self.retreat(peer),
+            }
+        }
+        let position = match Head::decode(&resuming.bytes) {
+            Ok(head) if head.parcel == Parcel::Resume => head.word,
+            _ => return link.trouble(Trouble::Corrupt("a connection begins with nonsense")),
+        };
+        let phase = std::mem::replace(&mut link.phase, Phase::Idle);
+        if let Phase::Resuming(resuming) = phase {
+            link.phase = Phase::Open(resuming.channel);
+        }
+        match link.resume(position) {
+            Ok(()) => link.pump(1),
+            Err(trouble) => link.trouble(trouble),
+        }
+    }
+
+    /// See to it that a peer is reached, if that is not under way.
+    pub(crate) fn reach(&mut self, peer: Peer) -> Result<(), Fault> {
+        let link = self.link_to(peer)?;
+        let idle = match link.phase {
+            Phase::Idle => true,
+            Phase::Resting(until) => Instant::now() >= until,
+            _ => false,
+        };
+        if !idle {
+            return Ok(());
+        }
+        let Some(address) = self.job.address(peer) else {
+            return Err(Fault::Memory(format!(
+                "task {peer} is on another host, and the job's table does not say where"
+            )));
+        };
+        self.restless = true;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+        let called = dial::dial(address).and_then(|socket| {
+            watch(&self.epoll, socket.as_fd(), peer as u64, flags)?;
+            Ok(socket)
+        });
+        match called {
+            Ok(socket) => {
+                if let Some(link) = self.link(peer) {
+                    link.phase = Phase::Calling(Shake::caller(socket, peer));
+                }
+            }
+            Err(_) => self.retreat(peer),
+        }
+        Ok(())
+    }
+
+    /// Whatever has a deadline, or waits for a socket.
+    #[cold]
+    fn settle(&mut self) {
+        let now = Instant::now();
+        if self.job.losses() != self.losses_seen {
+            self.losses_seen = self.job.losses();
+            self.verdict = Some(now + GRACE);
+        }
+        let mut timed = self.door.tidy(now);
+        let mut blocked = false;
+        for index in 0..self.known.len() {
+            let peer = self.known[index];
+            let gone = self.is_lost(peer);
+            let Some(link) = self.link(peer) else {
+                continue;
+            };
+            link.lost = false;
+            match &link.phase {
+                Phase::Open(_) => {
+                    if link.is_blocked() {
+                        link.pump(0);
+                        blocked |= link.is_blocked();
+                    }
+                }
+                Phase::Resuming(resuming) if now > resuming.until => self.retreat(peer),
+                Phase::Calling(shake) if now > shake.until => self.retreat(peer),
+                Phase::Resuming(_) | Phase::Calling(_) => timed = true,
+                Phase::Idle | Phase::Resting(_) if gone || link.bye || link.fault.is_some() => {}
+                Phase::Idle | Phase::Resting(_) => {
+                    if link.needs_connection() {
+                        // An address that is missing now was there before.
+                        let _ = self.reach(peer);
+                        timed = true;
+                    }
+                }
+            }
+            timed |= self.end(peer, gone, now);
+        }
+        if self.verdict.is_some_and(|until| now >= until) {
+            self.verdict = None;
+        }
+        self.timed = timed;
+        self.restless = timed || blocked;
+    }
+
+    /// The task is about to sleep: what happens on a socket is to wake it.
+    pub(crate) fn arm(&mut self) {
+        for &peer in &self.known {
+            let Some(link) = self.links[peer as usize].as_deref_mut() else {
+                continue;
+            };
+            if let Phase::Open(channel) = &link.phase
+                && !link.waits_for_room
+                && link.wants_room()
+            {
+                let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+                let data = epoll::EventData::new_u64(peer as u64);
+                link.waits_for_room = epoll::modify(&self.epoll, channel, data, flags).is_ok();
+            }
+        }
+        if self.ear.is_none() {
+            // Without an ear the task looks around now and then.
+            self.ear = Ear::new(&self.epoll, self.job.clone(), self.own.me).ok();
+        }
+        if let Some(ear) = &self.ear {
+            ear.arm(self.timed.then_some(TICK));
+        }
+    }
+
+    /// If a peer is gone by the job's table, and by its connection or after the grace: it is. True: not yet.
+    fn end(&mut self, peer: Peer, gone: bool, now: Instant) -> bool {
+        let over = self.verdict.is_none_or(|until| now >= until);
+        let Some(link) = self.link(peer).filter(|link| gone && !link.gone) else {
+            return false;
+        };
+        let ended = match &link.phase {
+            Phase::Open(channel) => is_hung_up(channel),
+            _ => true,
+        };
+        if ended || over {
+            link.gone = true;
+            self.ended = self.ended.wrapping_add(1);
+            return false;
+        }
+        true
+    }
+
+    /// Does the table say that a peer is gone?
+    fn is_lost(&self, peer: Peer) -> bool {
+        matches!(self.job.state(peer), TaskState::Left | TaskState::Dead)
+    }
+
+    /// What is known about a peer whose end the table may have told of: it is still here until all that it sent
+    /// is here too.
+    pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
+        match &self.links[peer as usize] {
+            Some(link) if !link.gone => Presence::Here,
+            _ => told,
+        }
+    }
+
+    /// The path messages to a peer take; for people.
+    pub(crate) fn path(&self, peer: Peer) -> String {
+        let secrecy = match self.own.encrypted {
+            true => "encrypted",
+            false => "not encrypted, the network is trusted",
+        };
+        let state = match self.links[peer as usize].as_deref() {
+            None => "not used yet",
+            Some(link) => match &link.phase {
+                Phase::Open(_) => "connected",
+                Phase::Idle => "not connected",
+                _ => "being connected",
+            },
+        };
+        match self.job.address(peer) {
+            Some(address) => format!(
+                "tcp to {address}: up to {} bytes in one piece, larger ones as streams; {secrecy}; {state}",
+                Tcp::EAGER
+            ),
+            None => "none: the job's table does not say where that task listens".into(),
+        }
+    }
+
+    /// This task sends nothing more: see that what it has sent arrives. True when it has, or cannot.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.poll();
+        let mut done = true;
+        for index in 0..self.known.len() {
+            let peer = self.known[index];
+            let gone = self.is_lost(peer);
+            let Some(link) = self.link(peer) else {
+                continue;
+            };
+            if gone || link.fault.is_some() {
+                continue;
+            }
+            if !link.said_bye && link.is_open() {
+                link.said_bye = true;
+                link.say_bye();
+            }
+            link.receive();
+            done &= match &link.phase {
+                Phase::Open(channel) => link.outbox.is_written() && channel.is_delivered(),
+                _ => !link.needs_connection(),
+            };
+            self.restless = true;
+        }
+        done
+    }
+
+    /// End all connections in good order.
+    pub(crate) fn close(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            if let Phase::Open(channel) = &link.phase {
+                channel.close_sending();
+            }
+        }
+    }
+}
+
+fn watch(
+    epoll: &OwnedFd,
+    fd: impl AsFd,
+    token: u64,
+    flags: epoll::EventFlags,
+) -> rustix::io::Result<()> {
+    epoll::add(epoll, fd, epoll::EventData::new_u64(token), flags)
+}
+
+/// A frame at the front, as the engine wants to know it.
+#[inline]
+fn arrival(head: &Head) -> Option<Arrival> {
+    let Parcel::Frame(kind) = head.parcel else {
+        return None;
+    };
+    let frame = Frame {
+        kind,
+        context: head.context,
+        tag: head.tag,
+    };
+    Some(Arrival {
+        frame,
+        length: head.length as usize,
+    })
+}
+
+/// Has the other side closed, so that all it ever sent is here?
+fn is_hung_up(channel: &Channel) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let now = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut one = [PollFd::new(channel, PollFlags::RDHUP)];
+    poll(&mut one, Some(&now)).is_err()
+        || one[0]
+            .revents()
+            .intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+}

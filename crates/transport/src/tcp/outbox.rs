@@ -1,0 +1,310 @@
+//! What a task sends to a peer: numbered parcels, kept until they are acknowledged; urgent ones, which may be lost;
+//! and chunks of streams, which are taken from user memory.
+//!
+//! ```text
+//! kept:   acknowledged | written, not acknowledged | not written yet | room
+//!                      start                       sent              end
+//! ```
+
+use std::io::{self, IoSlice};
+
+use regatta_memory::views::Views;
+use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
+
+use super::channel::Channel;
+use super::stream::OutStream;
+
+/// Bytes that may wait for an acknowledgement.
+pub(crate) const RETAIN: usize = 256 << 10;
+/// Beyond that, for parcels that must not find the box full; there is a bounded number of them.
+const SPARE: usize = 64 << 10;
+/// Bytes of a message that is not one block are collected here before they are sent.
+const STAGE: usize = 64 << 10;
+/// Bytes of a chunk: a frame that comes up meanwhile goes after it.
+const PIECE: usize = 256 << 10;
+const _: () = assert!(PIECE <= CHUNK);
+
+/// What has been written in part, and must be finished before anything else is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Midway {
+    Nowhere,
+    Kept,
+    Urgent,
+    Chunk,
+}
+
+/// A chunk being written.
+#[derive(Debug)]
+struct OnWire {
+    stream: u32,
+    head: [u8; HEAD],
+    /// In user memory, or in the stage.
+    payload: *const u8,
+    length: usize,
+    done: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    kept: Box<[u8]>,
+    start: usize,
+    sent: usize,
+    end: usize,
+    /// Number of the byte at `start`, of all that were ever kept.
+    base: u64,
+    urgent: Vec<u8>,
+    urgent_sent: usize,
+    chunk: Option<OnWire>,
+    stage: Vec<u8>,
+    midway: Midway,
+    /// Whose chunk is next.
+    turn: usize,
+}
+
+// SAFETY: the pointer of a chunk leads to memory of a message that is being sent (whose owner promised that it
+// stays until then, from whichever thread makes the progress), or into the stage.
+unsafe impl Send for Outbox {}
+
+impl Outbox {
+    pub(crate) fn new() -> Outbox {
+        Outbox {
+            kept: vec![0; 2 * RETAIN + SPARE].into_boxed_slice(),
+            start: 0,
+            sent: 0,
+            end: 0,
+            base: 0,
+            urgent: Vec::new(),
+            urgent_sent: 0,
+            chunk: None,
+            stage: Vec::new(),
+            midway: Midway::Nowhere,
+            turn: 0,
+        }
+    }
+
+    /// Is there room for a frame of so many bytes?
+    #[inline]
+    pub(crate) fn has_room(&self, length: usize) -> bool {
+        self.end - self.start + HEAD + length <= RETAIN
+    }
+
+    /// Is there room for a bare parcel that must go?
+    pub(crate) fn has_spare(&self) -> bool {
+        self.end - self.start + HEAD <= RETAIN + SPARE
+    }
+
+    /// Is everything numbered acknowledged?
+    pub(crate) fn is_settled(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Is anything left to write, other than chunks that have not begun?
+    #[inline]
+    pub(crate) fn is_written(&self) -> bool {
+        self.sent == self.end && self.midway == Midway::Nowhere && self.urgent.is_empty()
+    }
+
+    /// Keep a numbered parcel and send it in its turn. The caller has asked for room, or the parcel is bare.
+    #[inline]
+    pub(crate) fn keep(&mut self, head: &Head, payload: &Views) {
+        let size = head.size();
+        if self.end + size > self.kept.len() {
+            self.kept.copy_within(self.start..self.end, 0);
+            self.sent -= self.start;
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let (front, body) = self.kept[self.end..self.end + size].split_at_mut(HEAD);
+        front.copy_from_slice(&head.encode());
+        // SAFETY: `body` has as many bytes as the payload, and is memory of ours.
+        unsafe { payload.gather(0, body.as_mut_ptr(), body.len().min(payload.len())) };
+        self.end += size;
+    }
+
+    /// Send a parcel that may be lost, in its turn but before others.
+    pub(crate) fn urge(&mut self, head: &Head, body: &[u8]) {
+        self.urgent.extend_from_slice(&head.encode());
+        self.urgent.extend_from_slice(body);
+    }
+
+    /// The peer has taken everything up to byte `position`.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, position: u64) -> Result<(), &'static str> {
+        let Some(more) = position.checked_sub(self.base) else {
+            return Ok(());
+        };
+        if more > (self.sent - self.start) as u64 {
+            return Err("a connection acknowledges what was not sent");
+        }
+        self.start += more as usize;
+        self.base = position;
+        if self.start == self.end {
+            (self.start, self.sent, self.end) = (0, 0, 0);
+        }
+        Ok(())
+    }
+
+    /// On a new connection: go on after byte `position`.
+    pub(crate) fn rewind(&mut self, position: u64) -> Result<(), &'static str> {
+        self.forget_connection();
+        // It may have taken more than the last acknowledgement said, but not more than was kept.
+        self.sent = self.end;
+        let done = self.acknowledged(position);
+        self.sent = self.start;
+        if self.base != position {
+            return Err("a new connection begins before what was acknowledged");
+        }
+        done
+    }
+
+    /// The connection is lost, and what was on its way with it.
+    pub(crate) fn forget_connection(&mut self) {
+        self.urgent.clear();
+        self.urgent_sent = 0;
+        self.chunk = None;
+        self.midway = Midway::Nowhere;
+        self.sent = self.start;
+    }
+
+    /// A stream's memory is about to go: what the wire has been promised of it is saved.
+    pub(crate) fn let_go(&mut self, stream: u32) {
+        let Some(chunk) = self.chunk.as_mut().filter(|chunk| chunk.stream == stream) else {
+            return;
+        };
+        if chunk.payload == self.stage.as_ptr() {
+            return;
+        }
+        // SAFETY: the message's memory is still there, which is why this is called now.
+        let rest = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
+        self.stage.clear();
+        self.stage.extend_from_slice(rest);
+        chunk.payload = self.stage.as_ptr();
+    }
+
+    /// Write what can be written now, chunks of at most `budget` streams among it; whether any byte was.
+    pub(crate) fn pump(
+        &mut self,
+        channel: &mut Channel,
+        streams: &mut [OutStream],
+        mut budget: usize,
+    ) -> io::Result<bool> {
+        let mut moved = false;
+        loop {
+            if self.midway == Midway::Nowhere {
+                self.midway = if !self.urgent.is_empty() {
+                    Midway::Urgent
+                } else if self.sent < self.end {
+                    Midway::Kept
+                } else if budget > 0 && self.next_chunk(streams) {
+                    budget -= 1;
+                    Midway::Chunk
+                } else {
+                    channel.flush()?;
+                    return Ok(moved);
+                };
+            }
+            let (n, done) = match self.midway {
+                Midway::Urgent => self.write_urgent(channel)?,
+                Midway::Chunk => self.write_chunk(channel)?,
+                _ => self.write_kept(channel)?,
+            };
+            moved |= n > 0;
+            if !done {
+                return Ok(moved);
+            }
+            self.midway = Midway::Nowhere;
+        }
+    }
+
+    #[inline]
+    fn write_kept(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
+        let n = channel.send(&[IoSlice::new(&self.kept[self.sent..self.end])])?;
+        self.sent += n;
+        Ok((n, self.sent == self.end))
+    }
+
+    /// Write what was just kept, if nothing is in its way: the whole of a small send.
+    #[inline]
+    pub(crate) fn write_now(&mut self, channel: &mut Channel) -> io::Result<bool> {
+        if self.midway != Midway::Nowhere || !self.urgent.is_empty() {
+            return Ok(false);
+        }
+        let (_, done) = self.write_kept(channel)?;
+        if !done {
+            self.midway = Midway::Kept;
+        }
+        Ok(true)
+    }
+
+    fn write_urgent(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
+        let n = channel.send(&[IoSlice::new(&self.urgent[self.urgent_sent..])])?;
+        self.urgent_sent += n;
+        let done = self.urgent_sent == self.urgent.len();
+        if done {
+            self.urgent.clear();
+            self.urgent_sent = 0;
+        }
+        Ok((n, done))
+    }
+
+    fn write_chunk(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
+        let Some(chunk) = &mut self.chunk else {
+            return Ok((0, true));
+        };
+        // SAFETY: memory of a message being sent, which its owner keeps until the stream has ended; or of the
+        // stage, which is not touched while a chunk is on its way from it.
+        let payload = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
+        let n = match chunk.head.get(chunk.done..) {
+            Some(head) if !head.is_empty() => {
+                channel.send(&[IoSlice::new(head), IoSlice::new(payload)])?
+            }
+            _ => channel.send(&[IoSlice::new(&payload[chunk.done - HEAD..])])?,
+        };
+        chunk.done += n;
+        let done = chunk.done == HEAD + chunk.length;
+        if done {
+            self.chunk = None;
+        }
+        Ok((n, done))
+    }
+
+    /// Begin a chunk of the next stream that may send one.
+    fn next_chunk(&mut self, streams: &mut [OutStream]) -> bool {
+        for _ in 0..streams.len() {
+            self.turn = (self.turn + 1) % streams.len();
+            let stream = &mut streams[self.turn];
+            let Some((message, left)) = stream.sendable() else {
+                continue;
+            };
+            let offset = stream.sent as usize;
+            let (payload, length) = match message.contiguous() {
+                Some(base) => (base.wrapping_add(offset).cast_const(), left.min(PIECE)),
+                None => {
+                    let length = left.min(STAGE);
+                    self.stage.clear();
+                    self.stage.reserve(STAGE);
+                    // SAFETY: the room was just made, and the cut lies inside the message.
+                    unsafe {
+                        message.gather(offset, self.stage.as_mut_ptr(), length);
+                        self.stage.set_len(length);
+                    }
+                    (self.stage.as_ptr(), length)
+                }
+            };
+            let last = offset + length == message.len();
+            let mut head = Head::bare(Parcel::Chunk, stream.id, stream.sent);
+            (head.length, head.last) = (length as u32, last);
+            stream.sent += length as u64;
+            self.chunk = Some(OnWire {
+                stream: stream.id,
+                head: head.encode(),
+                payload,
+                length,
+                done: 0,
+            });
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,182 @@
+//! Encrypted connections: TLS 1.3, each side known to the other by a key that only the two can know.
+//!
+//! The handshake (see `shake`) leaves both sides with a seed: a keyed hash, under the job's key, of everything said, with a
+//! fresh nonce of each. From the seed both derive the same Ed25519 key pair; in TLS, which begins after that, each
+//! shows it as a raw public key, demands exactly it of the other, and checks the other's signature. So TLS
+//! succeeds only with somebody who knows the job's key *and* took part in this very handshake: ranks cannot be
+//! exchanged by somebody in the middle, nor two connections spliced. TLS signs different words as client and as
+//! server, so nobody is taken in by his own signature. Its key exchange is ephemeral: who learns the job's key later
+//! cannot read what was said before.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{
+    CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    DistinguishedName, Error, PeerIncompatible, ServerConfig, ServerConnection, SignatureScheme,
+    version,
+};
+
+/// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410).
+const PKCS8: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+/// Bytes that may wait to be encrypted and written.
+const BUFFER: usize = 256 << 10;
+
+/// Takes exactly one key, and only signatures by it.
+#[derive(Debug)]
+struct Only {
+    key: SubjectPublicKeyInfoDer<'static>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Only {
+    fn check(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
+        match shown.as_ref() == self.key.as_ref() {
+            true => Ok(()),
+            false => Err(CertificateError::ApplicationVerificationFailure.into()),
+        }
+    }
+
+    fn signed(
+        &self,
+        message: &[u8],
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &self.key, signature, known)
+    }
+}
+
+impl ServerCertVerifier for Only {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(end_entity)
+            .map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::ServerDoesNotSupportTls12Or13.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        _cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.signed(message, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Only {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(end_entity)
+            .map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::ServerDoesNotSupportTls12Or13.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        _cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.signed(message, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// This side's end of an encrypted connection; the caller is TLS's client.
+pub(crate) fn begin(seed: &[u8; 32], called: bool) -> io::Result<Connection> {
+    connection(seed, called).map_err(|error| io::Error::other(error.to_string()))
+}
+
+fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let pkcs8 = [&PKCS8[..], seed].concat();
+    let signer = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8))?;
+    let key = signer
+        .public_key()
+        .ok_or(Error::General("a key without its public half".into()))?
+        .into_owned();
+    let shown = CertificateDer::from(key.as_ref().to_vec());
+    let own = Arc::new(CertifiedKey::new(vec![shown], signer));
+    let only = Arc::new(Only {
+        key,
+        provider: provider.clone(),
+    });
+    let mut connection = if called {
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(only)
+            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
+        config.resumption = Resumption::disabled();
+        config.enable_sni = false;
+        let name = ServerName::try_from("task").map_err(|e| Error::General(e.to_string()))?;
+        Connection::from(ClientConnection::new(Arc::new(config), name)?)
+    } else {
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&version::TLS13])?
+            .with_client_cert_verifier(only)
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
+        config.send_tls13_tickets = 0;
+        Connection::from(ServerConnection::new(Arc::new(config))?)
+    };
+    connection.set_buffer_limit(Some(BUFFER));
+    Ok(connection)
+}

@@ -1,0 +1,162 @@
+//! The two ends of a stream.
+//!
+//! A stream is numbered by the side that opens it: even numbers by its sender, odd ones by its receiver. The
+//! receiver lets the sender run ahead of what has been drained by a window, small until it has attached: what
+//! it cannot put into its place at once it must hold.
+
+use regatta_memory::views::Views;
+
+/// A sender may go so far before it has heard from the receiver.
+pub(crate) const FIRST_WINDOW: u64 = 64 << 10;
+/// And so far ahead of a receiver that drains.
+pub(crate) const WINDOW: u64 = 4 << 20;
+/// Streams a sender may open to one peer.
+pub(crate) const MOST: usize = 16;
+
+/// The sender's end.
+#[derive(Debug)]
+pub(crate) struct OutStream {
+    pub(crate) id: u32,
+    /// Known from the first `fill` on.
+    pub(crate) message: Option<Views>,
+    pub(crate) sent: u64,
+    /// The receiver has so much, at least.
+    pub(crate) taken: u64,
+    limit: u64,
+    /// The receiver has everything.
+    pub(crate) complete: bool,
+}
+
+impl OutStream {
+    pub(crate) fn new(id: u32, message: Option<Views>) -> OutStream {
+        OutStream {
+            id,
+            message,
+            sent: 0,
+            taken: 0,
+            limit: FIRST_WINDOW,
+            complete: false,
+        }
+    }
+
+    /// Opened by this side, its sender?
+    pub(crate) fn is_counted(&self) -> bool {
+        self.id.is_multiple_of(2)
+    }
+
+    /// The message, and how much of it may be sent now.
+    pub(crate) fn sendable(&self) -> Option<(&Views, usize)> {
+        let message = self.message.as_ref()?;
+        let end = self.limit.min(message.len() as u64);
+        let left = end.checked_sub(self.sent).filter(|&left| left > 0)?;
+        Some((message, left as usize))
+    }
+
+    /// The receiver has said how far it is, and how far to go.
+    pub(crate) fn credit(&mut self, taken: u64, limit: u64) -> Result<(), &'static str> {
+        if taken > self.sent {
+            return Err("a stream's receiver has more than was sent");
+        }
+        self.taken = self.taken.max(taken);
+        self.limit = self.limit.max(limit);
+        Ok(())
+    }
+
+    /// On a new connection: again from where the receiver is known to be.
+    pub(crate) fn rewind(&mut self) {
+        self.sent = self.taken;
+    }
+}
+
+/// The receiver's end.
+#[derive(Debug)]
+pub(crate) struct InStream {
+    pub(crate) id: u32,
+    /// Somebody drains it.
+    pub(crate) attached: bool,
+    /// Nobody will: what comes is dropped.
+    pub(crate) discarded: bool,
+    /// Bytes that have come, and bytes that have gone to their place.
+    pub(crate) received: u64,
+    pub(crate) drained: u64,
+    /// The sender may go so far.
+    pub(crate) limit: u64,
+    /// Length of the message, when its last chunk has come.
+    pub(crate) total: Option<u64>,
+    /// What has come and not gone: from `read` on.
+    held: Vec<u8>,
+    read: usize,
+    /// The sender should hear how far it may go.
+    pub(crate) announce: bool,
+}
+
+impl InStream {
+    pub(crate) fn new(id: u32) -> InStream {
+        InStream {
+            id,
+            attached: false,
+            discarded: false,
+            received: 0,
+            drained: 0,
+            limit: FIRST_WINDOW,
+            total: None,
+            held: Vec::new(),
+            read: 0,
+            announce: false,
+        }
+    }
+
+    /// Let the sender go on, well before it has to stop.
+    pub(crate) fn extend(&mut self) {
+        if self.total.is_none() && self.limit < self.drained + WINDOW / 2 {
+            self.limit = self.drained + WINDOW;
+            self.announce = true;
+        }
+    }
+
+    /// Bytes have come that cannot go to their place now.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        self.received += bytes.len() as u64;
+        if self.discarded {
+            self.drained = self.received;
+            self.extend();
+        } else {
+            self.held.extend_from_slice(bytes);
+        }
+    }
+
+    /// Bytes have gone straight to their place.
+    pub(crate) fn passed(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+        self.drained += bytes as u64;
+    }
+
+    /// Is nothing held?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.read == self.held.len()
+    }
+
+    /// Put what is held into its place, as far as `into` goes; how much it was.
+    pub(crate) fn release(&mut self, into: &Views) -> usize {
+        let held = &self.held[self.read..];
+        let at = (self.drained as usize).min(into.len());
+        let keep = held.len().min(into.len() - at);
+        // SAFETY: `keep` bytes are held, and fit behind `at`.
+        unsafe { into.scatter(at, held.as_ptr(), keep) };
+        let n = held.len();
+        self.drained += n as u64;
+        self.read = 0;
+        self.held.clear();
+        if self.held.capacity() > FIRST_WINDOW as usize {
+            self.held = Vec::new();
+        }
+        n
+    }
+
+    /// Nobody will drain it.
+    pub(crate) fn discard(&mut self) {
+        self.discarded = true;
+        self.release(&Views::none());
+        self.extend();
+    }
+}

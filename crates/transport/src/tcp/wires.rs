@@ -1,0 +1,176 @@
+//! Streams, as the engine uses them.
+
+use regatta_engine::{Fault, Flow, Peer};
+use regatta_memory::views::Views;
+use regatta_wire::Route;
+
+use super::Tcp;
+use super::link::{Link, Trouble};
+
+/// Chunks written in a turn of one stream.
+const TURN: usize = 2;
+/// First byte of a route.
+const MARK: u8 = 0x54;
+
+/// One side of a stream.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    peer: Peer,
+    id: u32,
+    sends: bool,
+}
+
+fn route(id: u32) -> Route {
+    let mut route = Route::default();
+    route[0] = MARK;
+    route[4..8].copy_from_slice(&id.to_le_bytes());
+    route
+}
+
+fn id_of(bytes: &Route) -> Option<u32> {
+    let id = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+    (*bytes == route(id)).then_some(id)
+}
+
+impl Tcp {
+    pub(crate) fn open(
+        &mut self,
+        to: Peer,
+        message: &Views,
+    ) -> Result<Option<(Wire, Route)>, Fault> {
+        let link = self.link_to(to)?;
+        let Some(id) = link.open_out(message) else {
+            return Ok(None);
+        };
+        let wire = Wire {
+            peer: to,
+            id,
+            sends: true,
+        };
+        Ok(Some((wire, route(id))))
+    }
+
+    pub(crate) fn open_for(&mut self, from: Peer) -> Result<(Wire, Route), Fault> {
+        let id = self.link_to(from)?.open_in();
+        let wire = Wire {
+            peer: from,
+            id,
+            sends: false,
+        };
+        Ok((wire, route(id)))
+    }
+
+    pub(crate) fn attach(&mut self, peer: Peer, bytes: &Route) -> Result<Wire, Fault> {
+        let nonsense = Fault::Corrupt {
+            peer,
+            what: "the route of a message leads nowhere",
+        };
+        let id = id_of(bytes).ok_or(nonsense)?;
+        let link = self.link_to(peer)?;
+        if let Err(Trouble::Corrupt(what)) = link.attach(id) {
+            return Err(Fault::Corrupt { peer, what });
+        }
+        link.pump(0);
+        Ok(Wire {
+            peer,
+            id,
+            // Odd numbers are its receiver's.
+            sends: id % 2 == 1,
+        })
+    }
+
+    pub(crate) fn fill(&mut self, wire: &Wire, message: &Views) -> Result<Flow, Fault> {
+        self.tend(wire.peer)?;
+        let link = self.link_to(wire.peer)?;
+        let Some(at) = link.outs.iter().position(|stream| stream.id == wire.id) else {
+            return Ok(Flow::Finished);
+        };
+        if link.outs[at].message.is_none() {
+            link.outs[at].message = Some(message.clone());
+        }
+        let moved = attempt(link, |link| link.try_pump(TURN));
+        if !moved && !link.outs[at].complete {
+            // Credit, or the word that all has come, may be there.
+            link.receive();
+        }
+        let stream = link.outs.iter().position(|stream| stream.id == wire.id);
+        match stream {
+            Some(at) if link.outs[at].complete => {
+                link.outs.swap_remove(at);
+                Ok(Flow::Finished)
+            }
+            _ if moved => Ok(Flow::Moved),
+            _ => Ok(Flow::Still),
+        }
+    }
+
+    pub(crate) fn drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
+        self.tend(wire.peer)?;
+        let (peer, id) = (wire.peer, wire.id);
+        let link = self.link_to(peer)?;
+        let Some(stream) = link.in_stream(id) else {
+            return Ok(Flow::Finished);
+        };
+        let before = stream.received;
+        let mut moved = !stream.is_empty();
+        if moved {
+            stream.release(into);
+        }
+        if stream.received < total {
+            attempt(link, |link| link.pull(id, into));
+        }
+        let Some(stream) = link.in_stream(id) else {
+            return Ok(Flow::Finished);
+        };
+        if !stream.is_empty() {
+            stream.release(into);
+        }
+        moved |= stream.received != before;
+        if stream.received > total || stream.total.is_some_and(|end| end != total) {
+            let what = "a stream is not as long as its message";
+            link.trouble(Trouble::Corrupt(what));
+            return Err(Fault::Corrupt { peer, what });
+        }
+        stream.extend();
+        let (announce, finished) = (stream.announce, stream.total.is_some());
+        if announce {
+            link.pump(0);
+        }
+        if finished {
+            link.ins.retain(|stream| stream.id != id);
+            return Ok(Flow::Finished);
+        }
+        Ok(if moved { Flow::Moved } else { Flow::Still })
+    }
+
+    pub(crate) fn abandon(&mut self, wire: Wire) {
+        if let Some(link) = self.link(wire.peer) {
+            match wire.sends {
+                true => link.abandon_out(wire.id),
+                false => link.abandon_in(wire.id),
+            }
+        }
+    }
+
+    /// A stream needs a connection.
+    fn tend(&mut self, peer: Peer) -> Result<(), Fault> {
+        if !self.link_to(peer)?.is_open() {
+            if self.link_to(peer)?.needs_connection() {
+                self.reach(peer)?;
+            }
+            self.poll();
+        }
+        Ok(())
+    }
+}
+
+/// Do something on a link; trouble is the link's.
+fn attempt(link: &mut Link, work: impl FnOnce(&mut Link) -> Result<bool, Trouble>) -> bool {
+    match work(link) {
+        Ok(moved) => moved,
+        Err(trouble) => {
+            link.trouble(trouble);
+            false
+        }
+    }
+}

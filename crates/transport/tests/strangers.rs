@@ -1,0 +1,195 @@
+//! Whoever does not know the job's key learns nothing from a task's port and changes nothing; and the tasks of the job
+//! find each other all the same.
+
+#[path = "support/hosts.rs"]
+mod hosts;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use hosts::Hosts;
+use regatta_engine::{Presence, Transport};
+use regatta_memory::views::Views;
+use regatta_transport::paths::Paths;
+use regatta_wire::hello::{HELLO, WELCOME, WORD};
+use regatta_wire::{Frame, Kind};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn turn(task: &mut Paths) {
+    let mut cursor = 0;
+    while task.next_ready(&mut cursor).is_some() {}
+}
+
+/// A message gets through, from task 0 to task 1.
+fn talk(tasks: &mut [Paths; 2], tag: i32) {
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag,
+    };
+    let mut bytes = *b"how do you do";
+    // SAFETY: the bytes outlive the call.
+    let views = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+    assert!(tasks[0].send(1, frame, &views).unwrap());
+    let start = Instant::now();
+    loop {
+        tasks.iter_mut().for_each(turn);
+        if let Some(front) = tasks[1].front(0).unwrap() {
+            assert_eq!(front.frame, frame);
+            assert_eq!(tasks[1].accept_bytes(0), b"how do you do");
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing came");
+    }
+}
+
+fn address(hosts: &Hosts, rank: usize) -> SocketAddr {
+    hosts.listeners[rank].local_addr().unwrap()
+}
+
+fn call(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    stream
+}
+
+/// What a task says to a caller before it hangs up.
+fn answer(stream: &mut TcpStream, task: &mut Paths) -> Vec<u8> {
+    let (mut said, mut bytes) = (vec![], [0; 512]);
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        turn(task);
+        match stream.read(&mut bytes) {
+            Ok(0) => return said,
+            Ok(n) => said.extend_from_slice(&bytes[..n]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return said,
+        }
+    }
+    panic!("a stranger is not hung up on; it was told {said:?}");
+}
+
+#[test]
+fn nonsense_is_answered_with_silence() {
+    for trusted in [true, false] {
+        let hosts = Hosts::new(trusted, [1; 32], |address| address);
+        let mut tasks = [hosts.join(0), hosts.join(1)];
+        let mut almost = b"regatta\x02".to_vec();
+        almost.resize(HELLO + WORD, 0);
+        let web = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+        for words in [web, vec![0; 1], vec![0xff; 100_000], almost] {
+            let mut stream = call(address(&hosts, 1));
+            let _ = stream.write_all(&words);
+            assert_eq!(answer(&mut stream, &mut tasks[1]), []);
+        }
+        talk(&mut tasks, 1);
+        // Once more, now that there is a connection.
+        let mut stream = call(address(&hosts, 1));
+        stream.write_all(&[3; 40]).unwrap();
+        assert_eq!(answer(&mut stream, &mut tasks[1]), []);
+        talk(&mut tasks, 2);
+    }
+}
+
+#[test]
+fn who_says_nothing_is_hung_up_on() {
+    let hosts = Hosts::new(true, [1; 32], |address| address);
+    let mut tasks = [hosts.join(0), hosts.join(1)];
+    let mut stream = call(address(&hosts, 1));
+    // The beginning of a greeting, and no more.
+    stream.write_all(b"regatta").unwrap();
+    assert_eq!(answer(&mut stream, &mut tasks[1]), []);
+    talk(&mut tasks, 1);
+}
+
+#[test]
+fn many_half_open_connections_keep_nobody_out() {
+    let hosts = Hosts::new(true, [1; 32], |address| address);
+    let mut tasks = [hosts.join(0), hosts.join(1)];
+    let mut callers = vec![];
+    for _ in 0..300 {
+        callers.push(call(address(&hosts, 1)));
+        turn(&mut tasks[1]);
+    }
+    talk(&mut tasks, 1);
+    drop(callers);
+}
+
+#[test]
+fn another_key_opens_nothing() {
+    let ours = Hosts::new(true, [1; 32], |address| address);
+    let other = Hosts::new(true, [2; 32], |_| address(&ours, 1));
+    let mut task = ours.join(1);
+    let mut stranger = other.join(0);
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+    assert!(stranger.send(1, frame, &Views::none()).unwrap());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(300) {
+        turn(&mut task);
+        turn(&mut stranger);
+        assert!(task.front(0).unwrap().is_none());
+    }
+    assert!(task.path(0).contains("not used yet"), "{}", task.path(0));
+    assert_eq!(task.presence(0), Presence::Here);
+}
+
+/// A greeting that was overheard opens nothing a second time: the answer to it must prove the listener's new nonce.
+#[test]
+fn what_was_overheard_is_of_no_use() {
+    let overhear = TcpListener::bind("127.0.0.1:0").unwrap();
+    let between = overhear.local_addr().unwrap();
+    let mut real = vec![];
+    let hosts = Hosts::new(true, [1; 32], |address| {
+        real.push(address);
+        if real.len() == 2 { between } else { address }
+    });
+    let mut tasks = [hosts.join(0), hosts.join(1)];
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+    assert!(tasks[0].send(1, frame, &Views::none()).unwrap());
+    let (mut caller, _) = overhear.accept().unwrap();
+    let mut callee = call(real[1]);
+    caller
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    // Pass everything on, and write down what the caller says.
+    let mut said = vec![];
+    let start = Instant::now();
+    let mut bytes = [0; 512];
+    while tasks[1].front(0).unwrap().is_none() {
+        tasks.iter_mut().for_each(turn);
+        if let Ok(n) = caller.read(&mut bytes) {
+            said.extend_from_slice(&bytes[..n]);
+            callee.write_all(&bytes[..n]).unwrap();
+        }
+        if let Ok(n) = callee.read(&mut bytes) {
+            caller.write_all(&bytes[..n]).unwrap();
+        }
+        assert!(start.elapsed() < PATIENCE, "the two do not meet");
+    }
+    assert!(said.len() > HELLO + 2 * WORD);
+    let mut again = call(real[1]);
+    again.write_all(&said).unwrap();
+    // It is welcomed, as whoever has the key is; then it fails to prove that it has.
+    let told = answer(&mut again, &mut tasks[1]);
+    assert_eq!(told.len(), WELCOME + WORD);
+    assert_eq!(tasks[1].accept_bytes(0), []);
+    assert!(tasks[1].front(0).unwrap().is_none());
+    // And the connection it was to take over is still there.
+    assert!(
+        tasks[1].path(0).ends_with("; connected"),
+        "{}",
+        tasks[1].path(0)
+    );
+}

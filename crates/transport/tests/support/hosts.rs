@@ -1,0 +1,59 @@
+//! Tasks of one job on different hosts, all in this process.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_transport::paths::Paths;
+use regatta_transport::place::Places;
+
+/// Two hosts, with their tables.
+pub struct Hosts {
+    pub jobs: [Arc<Job>; 2],
+    pub listeners: [TcpListener; 2],
+}
+
+impl Hosts {
+    /// A task on each. `seen` is where others find what listens at an address.
+    pub fn new(
+        trusted: bool,
+        key: [u8; 32],
+        mut seen: impl FnMut(SocketAddr) -> SocketAddr,
+    ) -> Hosts {
+        let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        let addresses = listeners
+            .each_ref()
+            .map(|listener| seen(listener.local_addr().unwrap()));
+        let jobs = [0, 1].map(|here| {
+            let places = Places {
+                here,
+                host_of: vec![0, 1],
+                key,
+                trusted,
+            };
+            let job = Job::create_across(&places).unwrap();
+            for (rank, address) in (0..).zip(addresses) {
+                job.set_address(rank, address);
+            }
+            Arc::new(job)
+        });
+        Hosts { jobs, listeners }
+    }
+
+    /// The transport of a task.
+    pub fn join(&self, rank: u32) -> Paths {
+        let at = rank as usize;
+        let fd = self.jobs[at].fd().try_clone_to_owned().unwrap();
+        let invitation = Invitation {
+            version: VERSION,
+            fd: 0,
+            rank,
+            size: 2,
+            listener: None,
+        };
+        let job = Arc::new(Job::join(fd, invitation).unwrap());
+        let listener = OwnedFd::from(self.listeners[at].try_clone().unwrap());
+        Paths::new(job, rank, Some(listener)).unwrap()
+    }
+}

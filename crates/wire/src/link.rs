@@ -1,0 +1,204 @@
+//! What flows on a connection between two tasks on different hosts: parcels, each a head and as many bytes as
+//! it says.
+//!
+//! ```text
+//! 0  kind (1) | last (1) | zero (2) | length of what follows (4)
+//! 8  context or stream (4) | tag (4)
+//! 16 word (8)
+//! ```
+//!
+//! *Numbered* parcels (frames, and what must not be lost) are kept by their sender until they are acknowledged
+//! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
+//! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
+
+use crate::{Frame, Kind, Malformed};
+
+/// Bytes of a head.
+pub const HEAD: usize = 24;
+/// Most bytes of one chunk.
+pub const CHUNK: usize = 1 << 20;
+
+/// What a parcel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parcel {
+    /// An engine's frame. Numbered.
+    Frame(Kind),
+    /// The sender of a stream has given it up. Numbered.
+    Cancelled,
+    /// The receiver has all bytes of a stream. Numbered.
+    Complete,
+    /// The sender leaves and sends nothing after this. Numbered.
+    Bye,
+    /// A piece of a stream; the word is its place in the message.
+    Chunk,
+    /// Only a word: what was taken.
+    Taken,
+    /// The sender of a stream may go as far as the word; the body says how far the receiver is.
+    Credit,
+    /// The first parcel of a connection each way; the word as in numbered ones.
+    Resume,
+}
+
+impl Parcel {
+    fn byte(self) -> u8 {
+        match self {
+            Parcel::Frame(kind) => kind as u8,
+            Parcel::Cancelled => 16,
+            Parcel::Complete => 17,
+            Parcel::Bye => 18,
+            Parcel::Chunk => 32,
+            Parcel::Taken => 33,
+            Parcel::Credit => 34,
+            Parcel::Resume => 35,
+        }
+    }
+
+    fn from_byte(byte: u8) -> Option<Parcel> {
+        Some(match byte {
+            16 => Parcel::Cancelled,
+            17 => Parcel::Complete,
+            18 => Parcel::Bye,
+            32 => Parcel::Chunk,
+            33 => Parcel::Taken,
+            34 => Parcel::Credit,
+            35 => Parcel::Resume,
+            _ => Parcel::Frame(Kind::from_byte(byte)?),
+        })
+    }
+
+    /// Is it kept until it is acknowledged?
+    #[inline(always)]
+    pub fn is_numbered(self) -> bool {
+        matches!(
+            self,
+            Parcel::Frame(_) | Parcel::Cancelled | Parcel::Complete | Parcel::Bye
+        )
+    }
+
+    /// Can so many bytes follow? Frames' limits are the transport's business.
+    fn allows(self, length: u32) -> bool {
+        match self {
+            Parcel::Frame(_) => true,
+            Parcel::Chunk => length as usize <= CHUNK,
+            Parcel::Credit => length == 8,
+            _ => length == 0,
+        }
+    }
+}
+
+/// The head of a parcel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// What it is.
+    pub parcel: Parcel,
+    /// Of a chunk: the message ends with it.
+    pub last: bool,
+    /// Bytes that follow.
+    pub length: u32,
+    /// A frame's context, or the number of a stream.
+    pub context: u32,
+    /// A frame's tag.
+    pub tag: i32,
+    /// See the module.
+    pub word: u64,
+}
+
+impl Head {
+    /// The head of a parcel with nothing in it.
+    pub fn bare(parcel: Parcel, context: u32, word: u64) -> Head {
+        Head {
+            parcel,
+            last: false,
+            length: 0,
+            context,
+            tag: 0,
+            word,
+        }
+    }
+
+    /// The head of an engine's frame.
+    #[inline(always)]
+    pub fn frame(frame: Frame, length: u32, word: u64) -> Head {
+        Head {
+            parcel: Parcel::Frame(frame.kind),
+            last: false,
+            length,
+            context: frame.context,
+            tag: frame.tag,
+            word,
+        }
+    }
+
+    /// As bytes.
+    #[inline(always)]
+    pub fn encode(&self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
+        bytes[0] = self.parcel.byte();
+        bytes[1] = self.last as u8;
+        bytes[4..8].copy_from_slice(&self.length.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.context.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.tag.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.word.to_le_bytes());
+        bytes
+    }
+
+    /// From bytes.
+    #[inline(always)]
+    pub fn decode(bytes: &[u8; HEAD]) -> Result<Head, Malformed> {
+        let four = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let parcel = Parcel::from_byte(bytes[0]).ok_or(Malformed)?;
+        let head = Head {
+            parcel,
+            last: bytes[1] != 0,
+            length: u32::from_le_bytes(four(4)),
+            context: u32::from_le_bytes(four(8)),
+            tag: i32::from_le_bytes(four(12)),
+            word: u32::from_le_bytes(four(16)) as u64 | (u32::from_le_bytes(four(20)) as u64) << 32,
+        };
+        let flag = bytes[1] == 0 || (bytes[1] == 1 && parcel == Parcel::Chunk);
+        let tag = head.tag == 0 || matches!(parcel, Parcel::Frame(_));
+        let sound = flag && tag && bytes[2] == 0 && bytes[3] == 0 && parcel.allows(head.length);
+        sound.then_some(head).ok_or(Malformed)
+    }
+
+    /// Bytes of the whole parcel.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        HEAD + self.length as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_head_or_refused(bytes: [u8; HEAD]) {
+            if let Ok(head) = Head::decode(&bytes) {
+                prop_assert_eq!(head.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn plausible_bytes_too(kind in 0u8..40, last in 0u8..3, length in 0u32..16, word: u64) {
+            let mut bytes = Head::bare(Parcel::Taken, 7, word).encode();
+            (bytes[0], bytes[1]) = (kind, last);
+            bytes[4..8].copy_from_slice(&length.to_le_bytes());
+            if let Ok(head) = Head::decode(&bytes) {
+                prop_assert_eq!(head.encode(), bytes);
+                prop_assert!(head.word == word && head.length == length);
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_has_its_limit() {
+        let mut head = Head::bare(Parcel::Chunk, 2, 0);
+        head.length = CHUNK as u32;
+        assert_eq!(Head::decode(&head.encode()), Ok(head));
+        head.length += 1;
+        assert_eq!(Head::decode(&head.encode()), Err(Malformed));
+    }
+}
