@@ -66,7 +66,7 @@ fn kill_9_of_the_process_group_leaves_nothing() {
 
 #[test]
 fn kill_9_of_both_halves_ends_the_tasks() {
-    let mut job = Running::start(&["-n", "4", "sh", "-c", "echo up; exec sleep 600"]);
+    let mut job = Running::start_apart(&["-n", "4", "sh", "-c", "echo up; exec sleep 600"]);
     job.hear(4, "up");
     let processes = job.processes();
     let supervisor = job.named("regatta-job");

@@ -130,7 +130,7 @@ fn the_end_of_the_terminal_is_the_end_of_the_job() {
 
 #[test]
 fn a_stopped_job_goes_on() {
-    let mut job = Running::start(&[
+    let mut job = Running::start_apart(&[
         "-n",
         "1",
         "sh",

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,6 +55,13 @@ pub struct Running {
 impl Running {
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_command(Command::new(REGATTA).arg("run").args(arguments))
+    }
+
+    /// As `start`, in a process group that somebody outside can continue, whatever group the tests run in: in one
+    /// without, nothing stops by the terminal's signal, and all are hung up when something has been stopped.
+    pub fn start_apart(arguments: &[&str]) -> Self {
+        let mut command = Command::new(REGATTA);
+        Self::start_command(command.arg("run").args(arguments).process_group(0))
     }
 
     /// Starts a command that runs regatta in some way.
