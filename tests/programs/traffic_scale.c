@@ -130,7 +130,7 @@ static void asked_any(void) { compare(ask_any); }
 /* 100 000 synchronous sends under way at once, matched in the opposite order. */
 static void started(void)
 {
-    enum { N = 20000 };
+    enum { N = 10000 };
     check_patience(35);
     if (me == 0) {
         for (int i = 0; i < N; i++) {

@@ -39,7 +39,7 @@ fn invitations_that_make_no_sense() {
     for text in [
         "",
         "x",
-        "1",
+        "2",
         "2:2",
         "2:0:0",
         "2:3:5:2",

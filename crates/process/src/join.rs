@@ -75,10 +75,12 @@ pub fn finalize() -> Result<()> {
 fn hand_out_answers() -> Result<()> {
     /// One who has not looked for so long is not waited for.
     const PATIENCE: Duration = Duration::from_secs(5);
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    let mut moved = Instant::now();
+    while moved.elapsed() < PATIENCE {
         let mut held = enter()?;
-        held.engine.progress();
+        if held.engine.progress() {
+            moved = Instant::now();
+        }
         if !held.engine.owes_answers() {
             break;
         }

@@ -1,0 +1,76 @@
+//! Jobs of several hosts, the same programs as on one. The hosts are pretended: each has agent and segment of its own on
+//! this machine, and messages between them take the network's way.
+
+use regatta_tests::{Job, Running};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// `job` on these hosts.
+fn across(job: Job, hosts: &str) -> Job {
+    job.option("--host")
+        .option(hosts)
+        .option("--rsh")
+        .option("sh -c")
+}
+
+#[test]
+fn random_traffic_between_hosts_arrives_once_in_order_and_whole() {
+    for (tasks, seed, hosts) in [
+        (2, "71", "alpha:1,beta:1"),
+        (4, "72", "alpha:2,beta:2"),
+        (5, "73", "alpha:1,beta:3,gamma:1"),
+    ] {
+        let job = Job::new(tasks, "traffic", &["random", seed, "3"]).limit(65);
+        across(job, hosts).run().passed();
+    }
+}
+
+#[test]
+fn random_traffic_over_a_trusted_network() {
+    let job = Job::new(3, "traffic", &["random", "74", "3"]).limit(65);
+    across(job, "alpha:1,beta:2")
+        .option("--trusted-network")
+        .run()
+        .passed();
+}
+
+#[test]
+fn messages_between_hosts_never_overtake_each_other() {
+    let job = Job::new(4, "traffic_order", &["overtaking"]).limit(65);
+    across(job, "alpha:2,beta:2").run().passed();
+}
+
+#[test]
+fn every_collective_across_hosts() {
+    let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(65);
+    across(job, "alpha:2,beta:3,gamma:1").run().passed();
+}
+
+fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
+    let mut pids = vec![None; tasks as usize];
+    for _ in 0..tasks {
+        let words = job.hear("blocked ");
+        let rank: usize = words[0].parse().expect("a rank");
+        pids[rank] = Pid::from_raw(words[1].parse().expect("a pid"));
+    }
+    pids.into_iter().flatten().collect()
+}
+
+#[test]
+fn a_death_on_another_host_is_named_and_survived() {
+    for scenario in [&["receive-exact"][..], &["collective", "allreduce"]] {
+        let job = Job::new(3, "death", scenario).option("--on-failure=continue");
+        let mut job = across(job, "alpha:1,beta:1,gamma:1").start();
+        let victim = blocked(&mut job, 3)[1];
+        kill_process(victim, Signal::KILL).expect("a living victim");
+        let ended = job.end().ended_with(128 + 9);
+        for rank in [0, 2] {
+            let named = format!("got {rank} -7 task 1");
+            let last = format!("went on {rank}");
+            assert!(
+                ended.text.contains(&named) && ended.text.contains(&last),
+                "no {named:?} or no {last:?} in\n{}",
+                ended.story()
+            );
+        }
+    }
+}
