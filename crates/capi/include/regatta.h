@@ -77,7 +77,8 @@ const char *rg_version(void);       /* "regatta 0.1.0 ..." */
 int rg_init(void);
 /* Leave. Messages already sent stay readable by their receivers. Requests still open are
  * dropped. Does not wait for others to receive; only if somebody's ring is full does the word that a
- * synchronous message has come wait for room in it, until that task has not looked for 5 s. */
+ * synchronous message has come wait for room in it, until that task has not looked for 5 s. In a job
+ * of several hosts it waits until what was sent to other hosts has arrived there. */
 int rg_finalize(void);
 int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
 
