@@ -20,8 +20,10 @@ use crate::transport::{Peer, Presence, Transport};
 
 /// The tag of notices; those of collectives are smaller.
 const NOTICE: i32 = i32::MAX;
-/// The reason, when it is not that somebody is gone.
+/// Reasons, when it is not that somebody has left: want of memory, or a death. Of a death on another host not all hear
+/// at the same time.
 const MEMORY: u32 = 1;
+const DEATH: u32 = 2;
 /// In place of the first collective that fails: all do, and so do meetings.
 const ALL: i32 = -1;
 
@@ -34,7 +36,11 @@ fn no_memory_at(peer: Peer) -> Error {
 impl<T: Transport> Engine<T> {
     /// A collective ends here with an error: tell the members that wait for this task.
     pub(crate) fn tell_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
-        let reason = matches!(error, Error::Memory(_)) as u32 * MEMORY;
+        let reason = match error {
+            Error::Memory(_) => MEMORY,
+            Error::Dead(_) => DEATH,
+            _ => 0,
+        };
         let culprit = match *error {
             Error::Dead(peer) | Error::Left(peer) | Error::Corrupt { peer, .. } => peer,
             _ => self.me,
@@ -123,7 +129,7 @@ impl<T: Transport> Engine<T> {
             if let (Some(tag), Some(culprit), Some(reason)) = (word(0), word(4), word(8)) {
                 let error = match reason as u32 {
                     MEMORY => no_memory_at(notice.source),
-                    _ => self.reported(tag, notice.source, culprit as Peer),
+                    reason => self.reported(tag, notice.source, culprit as Peer, reason),
                 };
                 self.note_failed(id, tag, error);
             }
@@ -131,7 +137,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// The error for what another member says of a peer.
-    fn reported(&self, tag: i32, by: Peer, culprit: Peer) -> Error {
+    fn reported(&self, tag: i32, by: Peer, culprit: Peer, reason: u32) -> Error {
         // A member may only be taken at its word about members.
         let culprit = if culprit < self.transport.peers() && culprit != self.me {
             culprit
@@ -143,6 +149,7 @@ impl<T: Transport> Engine<T> {
                 peer: culprit,
                 what: "another task of the group has found it so",
             },
+            Presence::Here if reason == DEATH => Error::Dead(culprit),
             Presence::Here => Error::Left(culprit),
             _ => self.loss(culprit),
         }
