@@ -4,6 +4,10 @@
 //! crosses between two hosts once: between their *leaders*, the first members of each (for collectives with a root,
 //! the root leads its host). Leaders form a binomial tree, and the members of each host another below their leader.
 
+use std::hash::Hash;
+
+use rustc_hash::FxHashSet;
+
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::group::GroupId;
@@ -30,6 +34,23 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
+    /// The members `0..size` as `rank` sees them, with `root` leading its host.
+    fn of<H: Eq + Hash>(host: impl Fn(u32) -> H, size: u32, root: u32, rank: u32) -> Hosts {
+        let mine = host(rank);
+        let mut seen = FxHashSet::default();
+        let (mut leaders, mut here) = (vec![], vec![]);
+        for other in std::iter::once(root).chain((0..size).filter(|&other| other != root)) {
+            let theirs = host(other);
+            if theirs == mine {
+                here.push(other);
+            }
+            if seen.insert(theirs) {
+                leaders.push(other);
+            }
+        }
+        Hosts { leaders, here }
+    }
+
     /// Where this member's host stands among the leaders.
     pub(crate) fn number(&self) -> usize {
         let leader = self.here.first();
@@ -40,13 +61,15 @@ impl Hosts {
     /// The place of `rank`, which is one of `here`, in the tree of its host.
     pub(crate) fn within(&self, rank: u32) -> Tree {
         let place = self.here.iter().position(|&other| other == rank);
-        binomial(&self.here, place.unwrap_or_default())
+        binomial(self.here.len(), place.unwrap_or_default(), |at| {
+            self.here[at]
+        })
     }
 
     fn tree(&self, rank: u32) -> Tree {
         let mut tree = self.within(rank);
         if tree.parent.is_none() {
-            let between = binomial(&self.leaders, self.number());
+            let between = binomial(self.leaders.len(), self.number(), |at| self.leaders[at]);
             tree.parent = between.parent;
             tree.children.extend(between.children);
         }
@@ -54,17 +77,17 @@ impl Hosts {
     }
 }
 
-/// The binomial tree over `ranks`, rooted at the first, at `place`.
-fn binomial(ranks: &[u32], place: usize) -> Tree {
+/// The binomial tree over `size` members, rooted at the first, at `place`; `rank` says who stands where.
+fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     let mut tree = Tree::default();
     let mut bit = 1;
-    while bit < ranks.len() && place & bit == 0 {
-        tree.children.extend(ranks.get(place + bit));
+    while bit < size && place & bit == 0 {
+        if place + bit < size {
+            tree.children.push(rank(place + bit));
+        }
         bit *= 2;
     }
-    if place != 0 {
-        tree.parent = Some(ranks[place & (place - 1)]);
-    }
+    tree.parent = (place != 0).then(|| rank(place & (place - 1)));
     tree
 }
 
@@ -72,17 +95,9 @@ impl Tree {
     /// The binomial tree over all ranks as they come, wherever they are.
     pub(crate) fn flat(rank: u32, size: u32, root: u32) -> Tree {
         let place = (rank + size - root) % size;
-        let real = |place: u32| (place + root) % size;
-        let mut tree = Tree::default();
-        let mut bit = 1;
-        while bit < size && place & bit == 0 {
-            if place + bit < size {
-                tree.children.push(real(place + bit));
-            }
-            bit *= 2;
-        }
-        tree.parent = (place != 0).then(|| real(place & (place - 1)));
-        tree
+        binomial(size as usize, place as usize, |place| {
+            (place as u32 + root) % size
+        })
     }
 }
 
@@ -94,21 +109,7 @@ impl<T: Transport> Engine<T> {
         }
         let group = self.group(id)?;
         let host = |rank: u32| group.peer(rank).map(|peer| self.transport.host(peer));
-        let mine = host(group.rank);
-        let order = std::iter::once(root).chain((0..group.size()).filter(|&rank| rank != root));
-        let mut hosts = Hosts {
-            leaders: Vec::new(),
-            here: Vec::new(),
-        };
-        let mut seen = rustc_hash::FxHashSet::default();
-        for rank in order {
-            if seen.insert(host(rank)) {
-                hosts.leaders.push(rank);
-            }
-            if host(rank) == mine {
-                hosts.here.push(rank);
-            }
-        }
+        let hosts = Hosts::of(host, group.size(), root, group.rank);
         Ok((hosts.leaders.len() > 1).then_some(hosts))
     }
 
@@ -119,19 +120,6 @@ impl<T: Transport> Engine<T> {
             return Ok(hosts.tree(group.rank));
         }
         Ok(Tree::flat(group.rank, group.size(), root))
-    }
-}
-
-/// Every leader's rounds of an exchange with all others: in round `k` with those `2^k` away. `round` adds what is done
-/// with the partner's rank.
-pub(crate) fn disseminate(hosts: &Hosts, mut round: impl FnMut(u32, u32)) {
-    let (size, place) = (hosts.leaders.len(), hosts.number());
-    let mut distance = 1;
-    while distance < size {
-        let before = hosts.leaders[(place + size - distance) % size];
-        let after = hosts.leaders[(place + distance) % size];
-        round(before, after);
-        distance *= 2;
     }
 }
 
@@ -149,11 +137,18 @@ pub(crate) fn barrier(hosts: &Hosts, rank: u32) -> Steps {
             steps.push(Step::Receive(parent, Views::none()));
             steps.push(Step::Wait);
         }
-        None => disseminate(hosts, |before, after| {
-            steps.push(Step::Send(after, Views::none()));
-            steps.push(Step::Receive(before, Views::none()));
-            steps.push(Step::Wait);
-        }),
+        None => {
+            let (size, place) = (hosts.leaders.len(), hosts.number());
+            let mut distance = 1;
+            while distance < size {
+                let after = hosts.leaders[(place + distance) % size];
+                let before = hosts.leaders[(place + size - distance) % size];
+                steps.push(Step::Send(after, Views::none()));
+                steps.push(Step::Receive(before, Views::none()));
+                steps.push(Step::Wait);
+                distance *= 2;
+            }
+        }
     }
     let told = children.iter().rev();
     steps.extend(told.map(|&child| Step::Send(child, Views::none())));
@@ -165,23 +160,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The members of `size` by host as the member `rank` sees them.
-    fn seen(host_of: &[u32], root: u32, rank: u32) -> Hosts {
-        let order = std::iter::once(root).chain((0..host_of.len() as u32).filter(|&r| r != root));
-        let (mut leaders, mut here, mut seen) = (vec![], vec![], vec![]);
-        for other in order {
-            let host = host_of[other as usize];
-            if !seen.contains(&host) {
-                seen.push(host);
-                leaders.push(other);
-            }
-            if host == host_of[rank as usize] {
-                here.push(other);
-            }
-        }
-        Hosts { leaders, here }
-    }
-
     proptest! {
         #[test]
         fn a_tree_reaches_everybody_once_and_crosses_to_each_host_once(
@@ -189,7 +167,7 @@ mod tests {
         ) {
             let size = host_of.len() as u32;
             let root = (root % host_of.len()) as u32;
-            let trees: Vec<Tree> = (0..size).map(|rank| seen(&host_of, root, rank).tree(rank)).collect();
+            let trees: Vec<Tree> = (0..size).map(|rank| Hosts::of(|other| host_of[other as usize], size, root, rank).tree(rank)).collect();
             let mut crossings = 0;
             let mut reached = vec![false; host_of.len()];
             let mut next = vec![root];
