@@ -90,7 +90,8 @@ fn an_interrupt_from_the_terminal_reaches_each_task_once() {
     let mut keys = job.child.stdin.take().expect("a keyboard");
     keys.write_all(b"\x03").expect("a terminal");
     job.hear(2, "ouch");
-    assert_eq!(job.end().0, 0);
+    let (status, said) = job.end();
+    assert_eq!(status, 0, "{said}");
 }
 
 #[test]

@@ -564,9 +564,7 @@ impl<T: Transport> Engine<T> {
         let mut at = 0;
         while at < self.outgoing.len() {
             if self.outgoing[at].to == peer {
-                let out = self.outgoing.swap_remove(at);
-                self.drop_stream(out.bulk);
-                self.requests.complete(out.request, Some(error.clone()));
+                self.end_outgoing(at, error.clone());
             } else {
                 at += 1;
             }
@@ -579,6 +577,18 @@ impl<T: Transport> Engine<T> {
                 at += 1;
             }
         }
+    }
+
+    /// The receiver is gone: it may have taken all before, by itself, while this task was away.
+    fn end_outgoing(&mut self, at: usize, error: Error) {
+        if !self.condemned.contains_key(&self.outgoing[at].to) {
+            while let Ok(true) = self.fill(at) {}
+        }
+        let out = self.outgoing.swap_remove(at);
+        let taken = out.filled && out.begun;
+        self.drop_stream(out.bulk);
+        self.requests
+            .complete(out.request, (!taken).then_some(error));
     }
 
     /// The sender is gone: whatever it managed to put in is there, and no more will come.

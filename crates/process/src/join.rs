@@ -2,7 +2,6 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use regatta_engine::{Engine, Error, Result, Settings};
 use regatta_transport::job::{Invitation, Job, JobError};
@@ -56,7 +55,6 @@ pub fn is_initialized() -> bool {
 
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
-    hand_out_answers()?;
     crate::leave::say_goodbye()?;
     let mut held = enter()?;
     held.engine.leave();
@@ -67,26 +65,6 @@ pub fn finalize() -> Result<()> {
     let gone = PROCESS.lock().and_then(|mut place| place.take());
     drop(gone);
     fork::unwatch();
-    Ok(())
-}
-
-/// What this task has said and found no room for yet, such as that it has received a synchronous
-/// message: others would take its leaving for the loss of that. Room comes as soon as they look.
-fn hand_out_answers() -> Result<()> {
-    /// One who has not looked for so long is not waited for.
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let mut moved = Instant::now();
-    while moved.elapsed() < PATIENCE {
-        let mut held = enter()?;
-        if held.engine.progress() {
-            moved = Instant::now();
-        }
-        if !held.engine.owes_answers() {
-            break;
-        }
-        drop(held);
-        std::thread::yield_now();
-    }
     Ok(())
 }
 

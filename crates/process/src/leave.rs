@@ -1,19 +1,33 @@
-//! Before a task leaves: what it has sent to other hosts arrives there first.
+//! Before a task leaves: what it has said gets out, and what it has sent to other hosts arrives there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use regatta_engine::Result;
 
 use crate::state::Process;
 use crate::wait::{Awaited, wait_for};
 
-struct Delivered;
+/// One who has not looked for so long is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-impl Awaited for Delivered {
+struct Goodbye {
+    /// When something last moved.
+    moved: Instant,
+}
+
+impl Awaited for Goodbye {
     type Output = ();
-    const PROGRESSES: bool = false;
+    const PROGRESSES: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
+        if process.engine.progress() {
+            self.moved = Instant::now();
+        }
+        // What has found no room yet, such as that a synchronous message has come: others would take our leaving for
+        // the loss of that. Room comes as soon as they look.
+        if process.engine.owes_answers() && self.moved.elapsed() < PATIENCE {
+            return Ok(None);
+        }
         if process.copies > 0 {
             return Ok(None);
         }
@@ -28,5 +42,7 @@ impl Awaited for Delivered {
 
 /// Wait until all is there, or those it was for are gone.
 pub(crate) fn say_goodbye() -> Result<()> {
-    wait_for(Delivered)
+    wait_for(Goodbye {
+        moved: Instant::now(),
+    })
 }

@@ -60,85 +60,66 @@ fn encrypted() -> World<Paths> {
     across(false)
 }
 
-macro_rules! conforms {
+macro_rules! tests {
     ($maker:ident: $($module:ident::{$($test:ident),+ $(,)?}),+ $(,)?) => {
-        mod $maker {
-            $($(
-                #[test]
-                fn $test() {
-                    super::contract::$module::$test(super::$maker);
-                }
-            )+)+
-        }
+        $($(
+            #[test]
+            fn $test() {
+                super::contract::$module::$test(super::$maker);
+            }
+        )+)+
     };
 }
 
-conforms!(shm:
-    frames::{
-        frames_arrive_whole_once_and_in_order,
-        any_interleaving_is_a_queue_each_way,
-        without_room_nothing_is_sent,
-        a_short_buffer_keeps_the_front,
-        matching_takes_only_what_matches,
-        bodies_and_bytes_are_payloads,
-        ready_peers_are_those_with_frames,
-        what_the_lost_sent_can_be_received,
-    },
-    streams::{
-        either_side_opens_a_stream,
-        a_stream_ends_however_the_turns_fall,
-        streams_do_not_hold_each_other_up,
-        bytes_beyond_the_buffer_are_dropped,
-        streams_are_limited_and_come_back,
-        a_route_that_makes_no_sense_is_the_peers_fault,
-    },
-    memory::{
-        a_loan_is_read_in_place_and_given_back,
-        a_loan_that_is_none_is_refused,
-        posts_are_read_by_the_others,
-        halls_are_found_by_name,
-        a_hall_is_used_again_when_all_have_left,
-    },
-);
+/// What every transport must do; and `shares_memory`, what one must do whose tasks have memory in common.
+macro_rules! conforms {
+    ($maker:ident) => {
+        tests!($maker:
+            frames::{
+                frames_arrive_whole_once_and_in_order,
+                any_interleaving_is_a_queue_each_way,
+                without_room_nothing_is_sent,
+                a_short_buffer_keeps_the_front,
+                matching_takes_only_what_matches,
+                bodies_and_bytes_are_payloads,
+                ready_peers_are_those_with_frames,
+                what_the_lost_sent_can_be_received,
+            },
+            streams::{
+                either_side_opens_a_stream,
+                a_stream_ends_however_the_turns_fall,
+                streams_do_not_hold_each_other_up,
+                bytes_beyond_the_buffer_are_dropped,
+                streams_are_limited_and_come_back,
+                a_route_that_makes_no_sense_is_the_peers_fault,
+            },
+        );
+    };
+}
 
-conforms!(trusted:
-    frames::{
-        frames_arrive_whole_once_and_in_order,
-        any_interleaving_is_a_queue_each_way,
-        without_room_nothing_is_sent,
-        a_short_buffer_keeps_the_front,
-        matching_takes_only_what_matches,
-        bodies_and_bytes_are_payloads,
-        ready_peers_are_those_with_frames,
-        what_the_lost_sent_can_be_received,
-    },
-    streams::{
-        either_side_opens_a_stream,
-        a_stream_ends_however_the_turns_fall,
-        streams_do_not_hold_each_other_up,
-        bytes_beyond_the_buffer_are_dropped,
-        streams_are_limited_and_come_back,
-        a_route_that_makes_no_sense_is_the_peers_fault,
-    },
-);
+macro_rules! shares_memory {
+    ($maker:ident) => {
+        tests!($maker:
+            memory::{
+                a_loan_is_read_in_place_and_given_back,
+                a_loan_that_is_none_is_refused,
+                posts_are_read_by_the_others,
+                halls_are_found_by_name,
+                a_hall_is_used_again_when_all_have_left,
+            },
+        );
+    };
+}
 
-conforms!(encrypted:
-    frames::{
-        frames_arrive_whole_once_and_in_order,
-        any_interleaving_is_a_queue_each_way,
-        without_room_nothing_is_sent,
-        a_short_buffer_keeps_the_front,
-        matching_takes_only_what_matches,
-        bodies_and_bytes_are_payloads,
-        ready_peers_are_those_with_frames,
-        what_the_lost_sent_can_be_received,
-    },
-    streams::{
-        either_side_opens_a_stream,
-        a_stream_ends_however_the_turns_fall,
-        streams_do_not_hold_each_other_up,
-        bytes_beyond_the_buffer_are_dropped,
-        streams_are_limited_and_come_back,
-        a_route_that_makes_no_sense_is_the_peers_fault,
-    },
-);
+mod shm {
+    conforms!(shm);
+    shares_memory!(shm);
+}
+
+mod trusted {
+    conforms!(trusted);
+}
+
+mod encrypted {
+    conforms!(encrypted);
+}

@@ -165,7 +165,9 @@ impl Link {
 
     /// A new connection is there, and the peer has taken everything up to `position`.
     pub(crate) fn resume(&mut self, position: u64) -> Result<(), Trouble> {
-        self.outbox.rewind(position)?;
+        if !self.outbox.rewind(position)? {
+            return Err(Trouble::Lost);
+        }
         self.outs.iter_mut().for_each(OutStream::rewind);
         for stream in &mut self.ins {
             stream.announce = stream.total.is_none();

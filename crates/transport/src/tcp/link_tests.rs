@@ -5,11 +5,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
+use regatta_memory::views::Views;
 use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::channel::Channel;
-use super::link::{LONGEST, Link};
+use super::link::{LONGEST, Link, Trouble};
 use super::phase::Phase;
 
 /// An open link, and the peer's end of its connection.
@@ -102,6 +103,25 @@ fn a_frame_cut_short_is_waited_for() {
 }
 
 /// A peer that never drains, acknowledges or takes anything makes nothing here grow without end.
+#[test]
+fn a_connection_heard_of_late_is_only_lost() {
+    let (mut link, mut theirs) = open();
+    link.send(
+        Frame {
+            kind: Kind::Eager,
+            context: 0,
+            tag: 0,
+        },
+        &Views::none(),
+    );
+    feed(&mut link, &mut theirs, &frame(0, HEAD as u64).encode());
+    // What the peer said before it had that frame.
+    assert!(matches!(link.resume(0), Err(Trouble::Lost)));
+    assert!(link.resume(HEAD as u64).is_ok());
+    let more = link.resume(2 * HEAD as u64);
+    assert!(matches!(more, Err(Trouble::Corrupt(_))));
+}
+
 #[test]
 fn who_only_sends_is_held_up() {
     let (mut link, mut theirs) = open();

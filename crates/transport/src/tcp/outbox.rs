@@ -145,17 +145,18 @@ impl Outbox {
         Ok(())
     }
 
-    /// On a new connection: go on after byte `position`.
-    pub(crate) fn rewind(&mut self, position: u64) -> Result<(), &'static str> {
+    /// On a new connection: go on after byte `position`. False: the peer is further than that, so what it said is old:
+    /// it has called again since, and this connection is only heard of late.
+    pub(crate) fn rewind(&mut self, position: u64) -> Result<bool, &'static str> {
         self.forget_connection();
+        if position < self.base {
+            return Ok(false);
+        }
         // It may have taken more than the last acknowledgement said, but not more than was kept.
         self.sent = self.end;
         let done = self.acknowledged(position);
         self.sent = self.start;
-        if self.base != position {
-            return Err("a new connection begins before what was acknowledged");
-        }
-        done
+        done.map(|()| true)
     }
 
     /// The connection is lost, and what was on its way with it.

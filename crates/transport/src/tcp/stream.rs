@@ -20,6 +20,8 @@ pub(crate) struct OutStream {
     /// Known from the first `fill` on.
     pub(crate) message: Option<Views>,
     pub(crate) sent: u64,
+    /// How far it had been sent on a connection that was lost.
+    furthest: u64,
     /// The receiver has so much, at least.
     pub(crate) taken: u64,
     limit: u64,
@@ -33,6 +35,7 @@ impl OutStream {
             id,
             message,
             sent: 0,
+            furthest: 0,
             taken: 0,
             limit: FIRST_WINDOW,
             complete: false,
@@ -54,16 +57,19 @@ impl OutStream {
 
     /// The receiver has said how far it is, and how far to go.
     pub(crate) fn credit(&mut self, taken: u64, limit: u64) -> Result<(), &'static str> {
-        if taken > self.sent {
+        if taken > self.sent.max(self.furthest) {
             return Err("a stream's receiver has more than was sent");
         }
         self.taken = self.taken.max(taken);
+        // It may have more from the connection before than it could say on that.
+        self.sent = self.sent.max(taken);
         self.limit = self.limit.max(limit);
         Ok(())
     }
 
     /// On a new connection: again from where the receiver is known to be.
     pub(crate) fn rewind(&mut self) {
+        self.furthest = self.furthest.max(self.sent);
         self.sent = self.taken;
     }
 }
@@ -158,5 +164,21 @@ impl InStream {
         self.discarded = true;
         self.release(&Views::none());
         self.extend();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_cut_the_receiver_may_have_more_than_has_been_sent_again() {
+        let mut stream = OutStream::new(2, None);
+        stream.sent = 50_000;
+        stream.rewind();
+        assert_eq!(stream.sent, 0);
+        assert_eq!(stream.credit(30_000, 90_000), Ok(()));
+        assert_eq!(stream.sent, 30_000);
+        assert!(stream.credit(50_001, 90_000).is_err());
     }
 }

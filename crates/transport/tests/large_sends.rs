@@ -1,8 +1,8 @@
-//! Large sends that are taken back again and again use up no memory.
+//! What becomes of large sends: taken back again and again, or taken whole by a receiver that then leaves.
 
 use std::sync::Arc;
 
-use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
+use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Need, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 use regatta_transport::job::{Invitation, Job, VERSION};
 use regatta_transport::shm::Shm;
@@ -34,17 +34,18 @@ fn started(result: regatta_engine::Result<Handle>) -> Handle {
     result.expect("started")
 }
 
+const SELECT: Select = Select {
+    context: 0,
+    source: Some(0),
+    tag: TagSelect::Exactly(1),
+};
+
 /// One send taken back after `turns` turns, with a receive that has begun or without.
 fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], turns: usize) {
     let mode = [Mode::Standard, Mode::Synchronous][turns / 2 % 2];
     let [from, into] = bytes;
     let early = turns.is_multiple_of(2);
-    let select = Select {
-        context: 0,
-        source: Some(0),
-        tag: TagSelect::Exactly(1),
-    };
-    let receive = early.then(|| started(receiver.start_receive(select, block(into))));
+    let receive = early.then(|| started(receiver.start_receive(SELECT, block(into))));
     let send = started(sender.start_send(1, 0, 1, block(from), mode));
     for _ in 0..turns {
         receiver.progress();
@@ -56,7 +57,7 @@ fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], tu
         let over = receiver.finish(receive).expect("a live handle");
         assert!(over.is_some(), "{turns} turns: it waits for ever");
     }
-    let nothing = receiver.probe(&select).expect("both are here");
+    let nothing = receiver.probe(&SELECT).expect("both are here");
     assert_eq!(nothing, None, "{turns} turns: an offer that is none");
 }
 
@@ -75,4 +76,27 @@ fn ten_thousand_sends_taken_back_use_up_no_memory() {
         );
         used = now;
     }
+}
+
+/// The sender is away from its first turn on; the receiver takes the rest out of its memory.
+#[test]
+fn what_was_taken_before_the_receiver_left_was_sent() {
+    let [mut sender, mut receiver] = two();
+    let [mut from, mut into] = [vec![7; LENGTH], vec![0; LENGTH]];
+    let send = started(sender.start_send(1, 0, 1, block(&mut from), Mode::Standard));
+    let receive = started(receiver.start_receive(SELECT, block(&mut into)));
+    while receiver.finish(receive).expect("a live handle").is_none() {
+        receiver.progress();
+    }
+    assert_eq!(from, into);
+    receiver.leave();
+    receiver.transport.job().leave(1);
+    let mut meeting = sender
+        .meet(GroupId::WORLD, Need::All, Some(Views::none()))
+        .expect("usable");
+    // Hears of the departure, without a look at streams.
+    let missed = sender.check_gathering(&mut meeting);
+    assert_eq!(missed, Err(Error::Left(1)));
+    let (_, error) = sender.finish(send).expect("a live handle").expect("over");
+    assert_eq!(error, None);
 }
