@@ -115,7 +115,7 @@ static int check_main(int argc, char **argv, const struct scenario *scenarios)
         if (strcmp(scenarios->name, argv[1]) != 0)
             continue;
         check_scenario = scenarios->name;
-        check_patience(25);
+        check_patience(75);
         if (scenarios->raw) {
             scenarios->run();
             return 0;

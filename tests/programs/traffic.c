@@ -435,7 +435,7 @@ static void play_round(void)
     static char name[60];
     snprintf(name, sizeof name, "TRAFFIC_SEED=%llu random", (unsigned long long)seed);
     check_scenario = name;
-    check_patience(getenv("TRAFFIC_PATIENCE") ? (unsigned)atoi(getenv("TRAFFIC_PATIENCE")) : 50);
+    check_patience(getenv("TRAFFIC_PATIENCE") ? (unsigned)atoi(getenv("TRAFFIC_PATIENCE")) : 150);
     make_plan();
     uint64_t dice = seed + (uint64_t)me * 77;
     for (int i = 0; i < MESSAGES; i++) {

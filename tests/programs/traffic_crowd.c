@@ -18,7 +18,7 @@ static uint64_t pair_seed(int from, int to, int round)
 static void alltoall(void)
 {
     static const size_t lengths[] = {8, 0, 1, 100, 3000};
-    check_patience(45);
+    check_patience(130);
     for (int round = 0; round < 5; round++) {
         size_t len = lengths[round];
         unsigned char *in = need(len * (size_t)size), *out = need(len * (size_t)size);
@@ -36,7 +36,7 @@ static void alltoall(void)
 static void messages(void)
 {
     enum { LEN = 64 };
-    check_patience(45);
+    check_patience(130);
     rg_request *requests = need(sizeof *requests * 2 * (size_t)size);
     unsigned char *in = need(LEN * (size_t)size), *out = need(LEN * (size_t)size);
     for (int round = 0; round < 2; round++) {
@@ -277,7 +277,7 @@ static void collectives(void)
     for (int rounds = atoi(args[1]); rounds > 0; rounds--, seed++) {
         snprintf(name, sizeof name, "TRAFFIC_SEED=%llu collectives", (unsigned long long)seed);
         check_scenario = name;
-        check_patience(45);
+        check_patience(130);
         uint64_t state = seed, own = seed * 1000 + (uint64_t)me;
         play(RG_WORLD, &state);
         rg_group part;

@@ -106,7 +106,7 @@ static double ask_any(int n) { return ask(n, true); }
 static void compare(double (*match)(int))
 {
     double few[ATTEMPTS], many[ATTEMPTS];
-    check_patience(35);
+    check_patience(100);
     for (int i = 0; i < ATTEMPTS; i++) {
         double sum = 0;
         for (int again = 0; again < 5; again++)
@@ -131,7 +131,7 @@ static void asked_any(void) { compare(ask_any); }
 static void started(void)
 {
     enum { N = 10000 };
-    check_patience(35);
+    check_patience(100);
     if (me == 0) {
         for (int i = 0; i < N; i++) {
             values[i] = (uint32_t)i;
@@ -184,7 +184,7 @@ static void huge(void)
             printf("SKIPPED: a message of 1 GiB, because less than 4 GiB of memory are free\n");
         return;
     }
-    check_patience(60);
+    check_patience(170);
     rg_status status;
     uint64_t *bytes = need(len);
     if (me == size - 1) {
@@ -207,7 +207,7 @@ static void huge_to_oneself(void)
         printf("SKIPPED: a message of 1 GiB to oneself, because less than 4 GiB of memory are free\n");
         return;
     }
-    check_patience(60);
+    check_patience(170);
     rg_status status;
     rg_request request;
     uint64_t *bytes = need(len), *copy = need(len);

@@ -47,7 +47,7 @@ impl Job {
             launcher: Vec::new(),
             program,
             environment: Vec::new(),
-            limit: Duration::from_secs(40),
+            limit: Duration::from_secs(120),
         }
     }
 

@@ -19,14 +19,14 @@ fn random_traffic_between_hosts_arrives_once_in_order_and_whole() {
         (4, "72", "alpha:2,beta:2"),
         (5, "73", "alpha:1,beta:3,gamma:1"),
     ] {
-        let job = Job::new(tasks, "traffic", &["random", seed, "3"]).limit(65);
+        let job = Job::new(tasks, "traffic", &["random", seed, "3"]).limit(180);
         across(job, hosts).run().passed();
     }
 }
 
 #[test]
 fn random_traffic_over_a_trusted_network() {
-    let job = Job::new(3, "traffic", &["random", "74", "3"]).limit(65);
+    let job = Job::new(3, "traffic", &["random", "74", "3"]).limit(180);
     across(job, "alpha:1,beta:2")
         .option("--trusted-network")
         .run()
@@ -35,13 +35,13 @@ fn random_traffic_over_a_trusted_network() {
 
 #[test]
 fn messages_between_hosts_never_overtake_each_other() {
-    let job = Job::new(4, "traffic_order", &["overtaking"]).limit(65);
+    let job = Job::new(4, "traffic_order", &["overtaking"]).limit(180);
     across(job, "alpha:2,beta:2").run().passed();
 }
 
 #[test]
 fn every_collective_across_hosts() {
-    let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(65);
+    let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(180);
     across(job, "alpha:2,beta:3,gamma:1").run().passed();
 }
 

@@ -7,7 +7,7 @@
 use regatta_tests::{Ended, Job};
 
 fn job(tasks: u32, program: &str, scenario: &str) -> Job {
-    Job::new(tasks, program, &[scenario]).limit(65)
+    Job::new(tasks, program, &[scenario]).limit(180)
 }
 
 fn passes(tasks: u32, program: &str, scenario: &str) -> Ended {
@@ -16,7 +16,7 @@ fn passes(tasks: u32, program: &str, scenario: &str) -> Ended {
 
 fn random(tasks: u32, seed: u32, rounds: u32) -> Job {
     let (seed, rounds) = (seed.to_string(), rounds.to_string());
-    Job::new(tasks, "traffic", &["random", &seed, &rounds]).limit(65)
+    Job::new(tasks, "traffic", &["random", &seed, &rounds]).limit(180)
 }
 
 #[test]
@@ -181,6 +181,6 @@ fn two_hundred_tasks_each_to_all() {
 fn collectives_agree_with_a_serial_model() {
     for (tasks, rounds) in [(32, "12"), (5, "20"), (2, "20")] {
         let job = Job::new(tasks, "traffic_crowd", &["collectives", "1", rounds]);
-        job.limit(65).run().passed();
+        job.limit(180).run().passed();
     }
 }
