@@ -331,7 +331,7 @@ impl OnePlan<'_> {
         let (family, tuned) = (self.competitor.family, self.competitor.tuned);
         match self.ground.network {
             Network::Local => settings::resolve(family, tuned, operation, crowded),
-            network => network_settings::resolve(family, tuned, network),
+            network => network_settings::resolve(family, tuned, network, crowded),
         }
     }
 

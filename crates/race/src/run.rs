@@ -365,6 +365,17 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_were_not_counted_are_a_failure() {
+        let measured = |bytes| Measured {
+            passed: Passed { bytes, packets: 1 },
+            due: 1000,
+            ..Measured::default()
+        };
+        assert!(short_cut(&measured(999)).is_some_and(|said| said.contains("999 bytes")));
+        assert_eq!(short_cut(&measured(1000)), None);
+    }
+
+    #[test]
     fn a_failure_is_told_in_the_programs_last_words() {
         let finished = |stderr: &str, timed_out| Finished {
             stdout: String::new(),

@@ -79,6 +79,8 @@ pub fn run() -> Result<ExitCode> {
 
 /// Inside: take signals from the pipe, and end with the command outside.
 pub fn follow() {
+    // The group it comes from has no number here.
+    let _ = rustix::process::setpgid(None, None);
     std::thread::spawn(|| {
         let mut byte = [0];
         while let Ok(1) = std::io::stdin().read(&mut byte) {
