@@ -40,6 +40,49 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
     env_check(pvm_precv(env_tids[from], tag, buf, (int)bytes, PVM_BYTE, NULL, NULL, NULL), "pvm_precv");
 }
 
+/* The name of host `number` of those in RACE_HOSTS (NAME=... words); how many there are. */
+static int env_host(int number, char *name, size_t size)
+{
+    const char *text = getenv("RACE_HOSTS");
+    int hosts = 0;
+    while (text && *text) {
+        size_t length = strcspn(text, " "), stop = strcspn(text, "=");
+        if (hosts++ == number)
+            snprintf(name, size, "%.*s", (int)stop, text);
+        text += length + (text[length] == ' ');
+    }
+    return hosts;
+}
+
+/* The daemons of other hosts join while the first tasks start: wait for all of them. */
+static void env_await_hosts(int wanted)
+{
+    struct pvmhostinfo *info;
+    int hosts = 0, formats;
+    for (int looks = 0; looks < 1000; looks++) {
+        env_check(pvm_config(&hosts, &formats, &info), "pvm_config");
+        if (hosts >= wanted)
+            return;
+        usleep(10000);
+    }
+    env_fail("pvm_config", "not all hosts have joined the virtual machine");
+}
+
+/* Ranks are dealt to hosts in blocks. */
+static void env_spawn_on_hosts(char *path, char **argv, int hosts)
+{
+    int per_host = (env_my_size + hosts - 1) / hosts;
+    env_await_hosts(hosts);
+    for (int r = 1; r < env_my_size;) {
+        char name[64] = "";
+        int end = (r / per_host + 1) * per_host, n = (end < env_my_size ? end : env_my_size) - r;
+        env_host(r / per_host, name, sizeof name);
+        if (pvm_spawn(path, argv + 1, PvmTaskHost, name, n, env_tids + r) != n)
+            env_fail("pvm_spawn", "not all tasks could be started");
+        r += n;
+    }
+}
+
 static void env_start_others(char **argv)
 {
     char path[4096];
@@ -51,8 +94,11 @@ static void env_start_others(char **argv)
     if (env_my_size > MOST_TASKS)
         env_fail("pvm", "at most 256 tasks");
     env_tids[0] = pvm_mytid();
-    if (env_my_size > 1 &&
-        pvm_spawn(path, argv + 1, PvmTaskDefault, "", env_my_size - 1, env_tids + 1) != env_my_size - 1)
+    int hosts = env_host(-1, NULL, 0);
+    if (hosts > 1)
+        env_spawn_on_hosts(path, argv, hosts);
+    else if (env_my_size > 1 &&
+             pvm_spawn(path, argv + 1, PvmTaskDefault, "", env_my_size - 1, env_tids + 1) != env_my_size - 1)
         env_fail("pvm_spawn", "not all tasks could be started");
     for (int r = 1; r < env_my_size; r++) {
         int header[2] = {r, env_my_size};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::left::{self, MARK};
 use crate::programs;
@@ -48,6 +48,19 @@ impl Job {
             program,
             environment: Vec::new(),
             limit: Duration::from_secs(120),
+        }
+    }
+
+    /// The command `regatta` itself.
+    pub fn command(arguments: &[&str]) -> Job {
+        let mut program = vec![programs::command().display().to_string()];
+        program.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        Job {
+            around: Vec::new(),
+            launcher: Vec::new(),
+            program,
+            environment: Vec::new(),
+            limit: Duration::from_secs(40),
         }
     }
 
@@ -177,6 +190,16 @@ impl Running {
             }
         }
         panic!("the job never said {start:?}\n{}", self.story());
+    }
+
+    /// The command lines of all its processes.
+    pub fn processes(&self) -> Vec<String> {
+        left::lines(&self.mark)
+    }
+
+    /// Sends a signal to what was started.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
     /// What was started and everything it has said.

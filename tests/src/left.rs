@@ -41,6 +41,14 @@ fn marked(mark: &str) -> Vec<Process> {
         .collect()
 }
 
+/// The command lines of the job's processes.
+pub(crate) fn lines(mark: &str) -> Vec<String> {
+    marked(mark)
+        .into_iter()
+        .map(|process| process.line)
+        .collect()
+}
+
 /// Ends every process of the job.
 pub(crate) fn kill(mark: &str) {
     for process in marked(mark) {

@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::discover::Competitor;
+use crate::network::Network;
 use crate::settings::Family;
 
 macro_rules! texts {
@@ -23,6 +24,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "adapters/mpi.c",
     "adapters/pvm.c",
     "adapters/regatta.c",
+    "adapters/sockets.c",
     "primitives/barrier.c",
     "primitives/broadcast.c",
     "primitives/complete-exchange.c",
@@ -44,11 +46,12 @@ const REGATTA_H: &str = include_str!("../../capi/include/regatta.h");
 /// The programs' sources, written out below a working folder.
 pub struct Sources {
     folder: PathBuf,
+    network: Network,
 }
 
 impl Sources {
     /// Write the texts below `work`.
-    pub fn write(work: &Path) -> Result<Sources> {
+    pub fn write(work: &Path, network: Network) -> Result<Sources> {
         let folder = work.join("programs");
         for (path, text) in TEXTS {
             let file = folder.join(path);
@@ -57,7 +60,7 @@ impl Sources {
             fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
         fs::write(folder.join("regatta.h"), REGATTA_H)?;
-        Ok(Sources { folder })
+        Ok(Sources { folder, network })
     }
 
     /// Compile the primitives for one environment; the path of the program.
@@ -68,7 +71,7 @@ impl Sources {
             .args(["-std=gnu11", "-O3"])
             .arg(format!(
                 "-DADAPTER=\"adapters/{}.c\"",
-                adapter(competitor.family)
+                adapter(competitor.family, self.network)
             ))
             .arg(self.folder.join("primitives/main.c"))
             .arg("-o")
@@ -120,12 +123,13 @@ impl Sources {
     }
 }
 
-fn adapter(family: Family) -> &'static str {
+fn adapter(family: Family, network: Network) -> &'static str {
     match family {
         Family::Regatta => "regatta",
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => "mpi",
         Family::Pvm => "pvm",
-        Family::Limit => "limit",
+        Family::Limit if network.is_local() => "limit",
+        Family::Limit => "sockets",
     }
 }
 

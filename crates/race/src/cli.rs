@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
 use crate::discover::{self, Competitor, Found};
+use crate::network::{Network, hosts, inside};
 use crate::plan::{self, Effort, Wishes};
 use crate::results::Results;
 use crate::settings::Family;
@@ -60,9 +61,12 @@ struct Options {
     /// Sizes of messages in bytes [default: 0 to 16 MiB]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     bytes: Vec<u64>,
-    /// What messages cross: only `local`, one host, in this version
-    #[arg(long, value_name = "NAME", default_value = "local", value_parser = ["local"])]
-    network: String,
+    /// What messages cross; all but `local` take namespaces, so root or a user namespace
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    network: Network,
+    /// Number of hosts, unless the network is `local`
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=i64::from(hosts::MOST)))]
+    hosts: u32,
     /// At most four minutes
     #[arg(long, conflicts_with = "full")]
     quick: bool,
@@ -154,6 +158,12 @@ impl Options {
             &self.operation,
             &[&plan::OPERATIONS[..], &others].concat(),
         )?;
+        self.check_tasks()?;
+        match (self.network.is_local(), inside::is_inside()) {
+            (false, false) => return inside::run(),
+            (false, true) => inside::follow(),
+            (true, _) => {}
+        }
         let seed = self.seed.unwrap_or_else(|| now() % 1_000_000);
         let out = self
             .out
@@ -177,6 +187,8 @@ impl Options {
         };
         let race = race::Race {
             competitors,
+            network: self.network,
+            hosts: self.hosts,
             wishes: self.wishes(),
             seed,
             quiet: self.quiet,
@@ -225,11 +237,26 @@ impl Options {
                 );
             }
         }
+        // Without a network there is nothing to encrypt.
+        let fits = |c: &Competitor| !self.network.is_local() || c.arguments.is_empty();
         let wanted = |c: &Competitor| match self.environment.as_slice() {
             [] => !c.on_request || self.full,
             asked => asked.contains(&c.name),
         };
-        Ok(found.competitors.into_iter().filter(wanted).collect())
+        let all = found.competitors.into_iter();
+        Ok(all.filter(fits).filter(wanted).collect())
+    }
+
+    /// Every host gets as many tasks as the others.
+    fn check_tasks(&self) -> Result<()> {
+        let uneven = |tasks: &&u32| !tasks.is_multiple_of(self.hosts);
+        match self.tasks.iter().find(uneven) {
+            Some(tasks) if !self.network.is_local() => bail!(
+                "{tasks} tasks cannot be dealt evenly to {} hosts: ask for a multiple",
+                self.hosts
+            ),
+            _ => Ok(()),
+        }
     }
 }
 

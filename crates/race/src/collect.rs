@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::discover::Competitor;
+use crate::network::{Network, settings as network_settings};
 use crate::plan::{Group, Work};
 use crate::results::{Metric, Row};
 use crate::run::Outcome;
@@ -50,7 +51,12 @@ pub fn steady(outcome: &Outcome, usual: f64) -> bool {
 }
 
 /// All rows of a race, in the order of groups and operations.
-pub fn rows(groups: &[Group], competitors: &[Competitor], outcomes: &[Outcome]) -> Vec<Row> {
+pub fn rows(
+    groups: &[Group],
+    competitors: &[Competitor],
+    outcomes: &[Outcome],
+    network: Network,
+) -> Vec<Row> {
     let usual = usual_line_ns(outcomes);
     let mut shares: BTreeMap<Key, Vec<Share>> = BTreeMap::new();
     for outcome in outcomes {
@@ -72,6 +78,7 @@ pub fn rows(groups: &[Group], competitors: &[Competitor], outcomes: &[Outcome]) 
         let context = Context {
             group,
             competitors,
+            network,
             outcomes: of_group(outcomes, index),
         };
         for (operation, bytes, metric) in points(&group.work) {
@@ -180,6 +187,7 @@ fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>
 struct Context<'a> {
     group: &'a Group,
     competitors: &'a [Competitor],
+    network: Network,
     outcomes: Vec<&'a Outcome>,
 }
 
@@ -209,7 +217,7 @@ impl Context<'_> {
             suite: self.group.suite.to_owned(),
             operation: operation.clone(),
             environment: self.competitors[self.group.competitor].name.clone(),
-            network: "local".to_owned(),
+            network: self.network.name().to_owned(),
             tasks: self.group.tasks,
             bytes: *bytes,
             metric: *metric,
@@ -244,8 +252,11 @@ impl Context<'_> {
             .map(|o| o.measured.output.path.as_str())
             .find(|path| !path.is_empty());
         let family = self.competitors[self.group.competitor].family;
-        told.unwrap_or_else(|| settings::path(family, &self.group.settings))
-            .to_owned()
+        told.unwrap_or_else(|| match self.network {
+            Network::Local => settings::path(family, &self.group.settings),
+            network => network_settings::path(family, network),
+        })
+        .to_owned()
     }
 
     fn flags(&self, used: &[&Share], left_out: usize) -> Vec<String> {
@@ -339,7 +350,7 @@ mod tests {
         let outcomes: Vec<_> = (1..6)
             .map(|i| outcome(i, "ring", &[f64::from(i), f64::from(i) + 0.1, 100.0], 50.0))
             .collect();
-        let rows = rows(&[group("ring")], &limit(), &outcomes);
+        let rows = rows(&[group("ring")], &limit(), &outcomes, Network::Local);
         assert_eq!(rows.len(), 1);
         assert_eq!(
             (rows[0].median, rows[0].launches, rows[0].samples),
@@ -352,7 +363,7 @@ mod tests {
     fn launches_on_a_changed_machine_are_left_out() {
         let mut outcomes: Vec<_> = (0..5).map(|i| outcome(i, "ring", &[1.0], 50.0)).collect();
         outcomes.push(outcome(5, "ring", &[4.0], 200.0));
-        let rows = rows(&[group("ring")], &limit(), &outcomes);
+        let rows = rows(&[group("ring")], &limit(), &outcomes, Network::Local);
         assert_eq!((rows[0].launches, rows[0].p99), (5, 1.0));
         assert_eq!(rows[0].flags, ["unsteady-launches-left-out: 1"]);
     }
@@ -362,7 +373,13 @@ mod tests {
         let outcomes: Vec<_> = (0..5)
             .map(|i| outcome(i, "message-rate", &[0.1, 0.2], 50.0))
             .collect();
-        let row = rows(&[group("message-rate")], &limit(), &outcomes).remove(0);
+        let row = rows(
+            &[group("message-rate")],
+            &limit(),
+            &outcomes,
+            Network::Local,
+        )
+        .remove(0);
         assert_eq!((row.metric, row.unit.as_str()), (Metric::Rate, "1/s"));
         assert!(row.p99 < row.median && row.minimum == 5e6, "{row:?}");
     }
@@ -372,7 +389,7 @@ mod tests {
         let mut failed = outcome(0, "ring", &[1.0], 50.0);
         failed.measured.output.points.clear();
         failed.failure = Some("time-out after 60 s".to_owned());
-        let row = rows(&[group("ring")], &limit(), &[failed]).remove(0);
+        let row = rows(&[group("ring")], &limit(), &[failed], Network::Local).remove(0);
         assert!(!row.measured());
         assert!(row.flags[0].contains("time-out"), "{:?}", row.flags);
     }

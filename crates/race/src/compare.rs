@@ -85,11 +85,15 @@ pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
         };
         let _ = writeln!(
             text,
-            "{word}  {:16} {:18} {:3} tasks {:>7} bytes  {:>10} -> {:>10}  {}",
+            "{word}  {:16} {:18} {:3} tasks {:>7} bytes{}  {:>10} -> {:>10}  {}",
             b.environment,
             b.operation,
             b.tasks,
             table::size(b.bytes),
+            match b.network.as_str() {
+                "local" => String::new(),
+                network => format!(", network {network}"),
+            },
             table::quantity(a.metric, a.median),
             table::quantity(b.metric, b.median),
             table::times(stats::ratio(b, a)),

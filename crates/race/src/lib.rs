@@ -4,6 +4,7 @@
 //! text for each, [`plan`] lays out the launches in a shuffled order, [`run`] carries them out one
 //! at a time, [`stats`] turns samples into medians with confidence intervals, [`results`] is what
 //! gets written, [`table`] and [`report`] show it, [`compare`] holds two races against each other.
+//! With [`network`] all of this happens between hosts.
 //! [`cli`] ties these together. The programs themselves are C and live in `programs/` at the top.
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod compare;
 pub mod discover;
 pub mod idle;
 pub mod machine;
+pub mod network;
 pub mod output;
 pub mod plan;
 pub mod prepare;

@@ -6,7 +6,8 @@
 //! machine hit all environments alike; within a launch the operations are shuffled too.
 
 use crate::discover::Competitor;
-use crate::settings::{self, Resolved};
+use crate::network::{Network, settings as network_settings};
+use crate::settings::{self, Family, Resolved};
 
 /// Sizes of messages, bytes.
 pub const SIZES: [u64; 12] = [
@@ -65,6 +66,28 @@ pub enum Effort {
     Normal,
     /// At least ten launches per point, each operation in launches of its own.
     Full,
+}
+
+/// What is raced on.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground {
+    /// What messages cross.
+    pub network: Network,
+    /// Hosts.
+    pub hosts: u32,
+    /// Processors of each.
+    pub cores: u32,
+}
+
+impl Ground {
+    /// One host with so many processors.
+    pub fn local(cores: u32) -> Ground {
+        Ground {
+            network: Network::Local,
+            hosts: 1,
+            cores,
+        }
+    }
 }
 
 /// What the user asked for; empty lists ask for everything.
@@ -150,14 +173,14 @@ fn launches(wishes: &Wishes, suite: &str) -> u32 {
 }
 
 /// All groups of a race.
-pub fn groups(wishes: &Wishes, competitors: &[Competitor], cores: u32) -> Vec<Group> {
+pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Vec<Group> {
     let mut groups = Vec::new();
     for (index, competitor) in competitors.iter().enumerate() {
         let plan = OnePlan {
             wishes,
             competitor,
             index,
-            cores,
+            ground,
         };
         for tasks in plan.task_numbers() {
             plan.primitives(tasks, &mut groups);
@@ -172,12 +195,12 @@ struct OnePlan<'a> {
     wishes: &'a Wishes,
     competitor: &'a Competitor,
     index: usize,
-    cores: u32,
+    ground: Ground,
 }
 
 impl OnePlan<'_> {
     fn crowded(&self, tasks: u32) -> bool {
-        tasks > self.cores
+        tasks.div_ceil(self.ground.hosts) > self.ground.cores
     }
 
     fn wants_suite(&self, suite: &str) -> bool {
@@ -187,9 +210,16 @@ impl OnePlan<'_> {
     fn task_numbers(&self) -> Vec<u32> {
         let mut numbers = self.wishes.tasks.clone();
         if numbers.is_empty() {
-            numbers = std::iter::once(2).chain(MANY_TASKS).collect();
+            numbers = match self.ground.network {
+                Network::Local => std::iter::once(2).chain(MANY_TASKS).collect(),
+                Network::Loopback => vec![2],
+                _ => vec![self.ground.hosts, 4 * self.ground.hosts],
+            };
         }
         numbers.retain(|&tasks| self.wants_suite(suite_of(self.crowded(tasks))));
+        // Bare sockets have no way but the network, so tasks of one host would be a poor limit.
+        let bare = self.competitor.family == Family::Limit && !self.ground.network.is_local();
+        numbers.retain(|&tasks| !bare || tasks == self.ground.hosts);
         numbers.retain(|&tasks| {
             !self.crowded(tasks) || settings::takes_part_crowded(self.competitor.family).is_ok()
         });
@@ -204,7 +234,10 @@ impl OnePlan<'_> {
         };
         let wanted = |name: &&str| match self.wishes.operations.as_slice() {
             // A copy is no message: only the environment that shows limits needs it unasked.
-            [] => *name != "copy" || self.competitor.name == "limit",
+            [] => {
+                *name != "copy"
+                    || (self.competitor.name == "limit" && self.ground.network.is_local())
+            }
             asked => asked.iter().any(|operation| operation == name),
         };
         all.iter().copied().filter(wanted).collect()
@@ -221,6 +254,11 @@ impl OnePlan<'_> {
             "message-rate" => 64 * 64,
             _ => 1,
         };
+        let blocks_in_flight = match operation {
+            "message-rate" => 64,
+            _ => blocks,
+        };
+        let most = LARGEST_BUFFER.min(self.ground.network.largest() * blocks / blocks_in_flight);
         let smallest = match operation {
             "barrier" => return vec![0],
             // An empty message still has to arrive; an empty collective is nothing at all.
@@ -230,7 +268,7 @@ impl OnePlan<'_> {
         sizes
             .iter()
             .copied()
-            .filter(|&bytes| bytes >= smallest && bytes * blocks <= LARGEST_BUFFER)
+            .filter(|&bytes| bytes >= smallest && bytes * blocks <= most)
             .collect()
     }
 
@@ -244,12 +282,7 @@ impl OnePlan<'_> {
             if sizes.is_empty() {
                 continue;
             }
-            let resolved = settings::resolve(
-                self.competitor.family,
-                self.competitor.tuned,
-                operation,
-                crowded,
-            );
+            let resolved = self.settings(operation, crowded);
             let point = (operation.to_owned(), sizes);
             let alike = groups[first..].iter_mut().find(|g| g.settings == resolved);
             match alike {
@@ -279,15 +312,27 @@ impl OnePlan<'_> {
             }
             for tasks in numbers(usual) {
                 let crowded = self.crowded(tasks);
-                let family = self.competitor.family;
-                let resolved =
-                    settings::resolve(family, self.competitor.tuned, work.operation(), crowded);
+                let resolved = self.settings(work.operation(), crowded);
                 groups.push(self.group(suite, tasks, work.clone(), resolved));
             }
         };
-        add("start", Work::JoinLeave, &[2, 32]);
-        add("memory", Work::IdleMemory, &[32]);
-        add("memory", Work::IdleProcessor, &[2]);
+        match self.ground.network {
+            Network::Local => {
+                add("start", Work::JoinLeave, &[2, 32]);
+                add("memory", Work::IdleMemory, &[32]);
+                add("memory", Work::IdleProcessor, &[2]);
+            }
+            // What a task costs its host has nothing to do with the network.
+            _ => add("start", Work::JoinLeave, &[self.ground.hosts]),
+        }
+    }
+
+    fn settings(&self, operation: &str, crowded: bool) -> Resolved {
+        let (family, tuned) = (self.competitor.family, self.competitor.tuned);
+        match self.ground.network {
+            Network::Local => settings::resolve(family, tuned, operation, crowded),
+            network => network_settings::resolve(family, tuned, network, crowded),
+        }
     }
 
     fn group(&self, suite: &'static str, tasks: u32, work: Work, settings: Resolved) -> Group {
@@ -384,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_quick_race_covers_every_operation_and_size() {
-        let groups = groups(&wishes(), &limit(), 2);
+        let groups = groups(&wishes(), &limit(), Ground::local(2));
         let Some(Group {
             work: Work::Points(points),
             ..
@@ -416,7 +461,7 @@ mod tests {
             bytes: vec![8, 1024],
             ..wishes()
         };
-        let groups = groups(&wishes, &limit(), 2);
+        let groups = groups(&wishes, &limit(), Ground::local(2));
         assert_eq!(groups.len(), 1, "{groups:?}");
         assert_eq!(
             groups[0].work,
@@ -431,7 +476,7 @@ mod tests {
             tasks: vec![2],
             ..wishes()
         };
-        let groups = groups(&wishes, &limit(), 2);
+        let groups = groups(&wishes, &limit(), Ground::local(2));
         assert!(
             groups
                 .iter()
@@ -447,7 +492,7 @@ mod tests {
 
     #[test]
     fn every_round_holds_every_group_once_and_the_seed_gives_the_order() {
-        let groups = groups(&wishes(), &limit(), 2);
+        let groups = groups(&wishes(), &limit(), Ground::local(2));
         let launches = order(&groups, 7);
         assert_eq!(launches, order(&groups, 7));
         assert_ne!(launches, order(&groups, 8));
@@ -471,7 +516,7 @@ mod tests {
             tasks: vec![32],
             ..wishes()
         };
-        for group in groups(&wishes, &limit(), 2) {
+        for group in groups(&wishes, &limit(), Ground::local(2)) {
             if let Work::Points(points) = group.work {
                 assert!(
                     points.iter().all(|(name, _)| name != "complete-exchange"),

@@ -1,4 +1,4 @@
-//! A private virtual machine of PVM 3.4 for one launch: one daemon, in a folder of its own.
+//! A private virtual machine of PVM 3.4 for one launch: one daemon, in a folder of its own, or one on each host.
 //!
 //! The user's own virtual machine, if there is one, is neither used nor disturbed: PVM finds a
 //! daemon through a file in `PVM_TMP`, and that is ours.
@@ -12,32 +12,69 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::discover::Competitor;
+use crate::network::Network;
+use crate::network::hosts::Hosts;
 use crate::process;
 
 /// A running daemon; dropping it ends the virtual machine and all its tasks.
 pub struct VirtualMachine {
     daemon: Child,
     folder: PathBuf,
+    /// Where each host's daemon writes its address; the first one's is `folder`.
+    folders: Vec<PathBuf>,
 }
 
 impl VirtualMachine {
     /// Start a daemon below `work` and wait until it takes tasks.
-    pub fn start(competitor: &Competitor, work: &Path) -> Result<VirtualMachine> {
-        let folder = work.join("pvm");
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder)?;
+    pub fn start(
+        competitor: &Competitor,
+        work: &Path,
+        hosts: Option<&Hosts>,
+    ) -> Result<VirtualMachine> {
+        let hosts = hosts.filter(|hosts| hosts.network != Network::Loopback);
+        let folders: Vec<PathBuf> = match hosts {
+            None => vec![work.join("pvm")],
+            Some(hosts) => {
+                let pvm = hosts.file("pvm");
+                hosts.each.iter().map(|host| pvm.join(host.name)).collect()
+            }
+        };
+        for folder in &folders {
+            let _ = fs::remove_dir_all(folder);
+            fs::create_dir_all(folder)?;
+        }
+        let folder = folders[0].clone();
         // Debian keeps the group server in /usr/bin, where the daemon does not look by itself.
-        let hosts = folder.join("hosts");
+        let list = folder.join("hosts");
         let servers = competitor
             .launcher
             .parent()
             .unwrap_or(Path::new("/"))
             .display()
             .to_string();
-        fs::write(&hosts, format!("localhost ep=/usr/bin:{servers}\n"))?;
-        let daemon = Command::new(&competitor.launcher)
-            .arg("-nlocalhost")
-            .arg(&hosts)
+        let names: Vec<&str> = match hosts {
+            None => vec!["localhost"],
+            Some(hosts) => hosts.each.iter().map(|host| host.name).collect(),
+        };
+        let line = |name: &&str| {
+            let daemon = competitor.launcher.display();
+            format!("{name} ep=/usr/bin:{servers} dx={daemon}\n")
+        };
+        fs::write(&list, names.iter().map(line).collect::<String>())?;
+        let mut command = match hosts {
+            None => Command::new(&competitor.launcher),
+            Some(hosts) => {
+                let mut command = Command::new(hosts.file("enter"));
+                command
+                    .arg(names[0])
+                    .arg(&competitor.launcher)
+                    .env("PVM_RSH", hosts.file("rsh"));
+                command
+            }
+        };
+        let daemon = command
+            .arg(format!("-n{}", names[0]))
+            .arg(&list)
             .envs(
                 competitor
                     .variables
@@ -55,7 +92,11 @@ impl VirtualMachine {
                     competitor.launcher.display()
                 )
             })?;
-        let mut machine = VirtualMachine { daemon, folder };
+        let mut machine = VirtualMachine {
+            daemon,
+            folder,
+            folders,
+        };
         machine.await_ready()?;
         Ok(machine)
     }
@@ -65,13 +106,13 @@ impl VirtualMachine {
         &self.folder
     }
 
-    /// The daemon is ready once it has written its address into the file pvmd.UID.
+    /// A daemon is ready once it has written its address into the file pvmd.UID.
     fn await_ready(&mut self) -> Result<()> {
-        let address = self
-            .folder
-            .join(format!("pvmd.{}", rustix::process::getuid().as_raw()));
+        let file = format!("pvmd.{}", rustix::process::getuid().as_raw());
+        let written =
+            |folder: &PathBuf| fs::metadata(folder.join(&file)).is_ok_and(|m| m.len() > 0);
         let deadline = Instant::now() + Duration::from_secs(10);
-        while fs::metadata(&address).map(|m| m.len()).unwrap_or(0) == 0 {
+        while !self.folders.iter().all(written) {
             if let Some(status) = self.daemon.try_wait()? {
                 bail!("the PVM daemon ended at once ({status}): {}", self.log());
             }
@@ -108,6 +149,8 @@ impl Drop for VirtualMachine {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
         process::end_all(&tasks);
-        let _ = fs::remove_dir_all(&self.folder);
+        for folder in &self.folders {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }

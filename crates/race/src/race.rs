@@ -12,9 +12,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::build::{self, Sources};
 use crate::discover::{self, Competitor};
+use crate::network::Network;
+use crate::network::{hosts::Hosts, settings as network_settings};
+use crate::plan::Ground;
 use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::progress::Progress;
-use crate::results::{Environment, Results, SCHEMA};
+use crate::results::{Environment, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::speed::Pair;
 use crate::{collect, machine, process, settings, stats};
@@ -35,6 +38,10 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Race {
     /// Who takes part.
     pub competitors: Vec<Competitor>,
+    /// What messages cross.
+    pub network: Network,
+    /// How many hosts there are, unless all is local.
+    pub hosts: u32,
     /// What is raced.
     pub wishes: Wishes,
     /// Order of launches.
@@ -70,8 +77,12 @@ fn interrupted_flag() -> Result<Arc<AtomicBool>> {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn create() -> Result<Folder> {
-        let folder = std::env::temp_dir().join(format!("regatta-race-{}", std::process::id()));
+    /// Between hosts it is in memory that is gone with the race's namespaces.
+    fn create(hosts: Option<&Hosts>) -> Result<Folder> {
+        let folder = match hosts {
+            Some(hosts) => hosts.file("work"),
+            None => std::env::temp_dir().join(format!("regatta-race-{}", std::process::id())),
+        };
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(Folder(folder))
@@ -90,11 +101,23 @@ impl Race {
         process::adopt_orphans();
         let interrupted = interrupted_flag()?;
         let started = (SystemTime::now(), Instant::now());
-        let work = Folder::create()?;
+        let made = match self.network {
+            Network::Local => None,
+            network => Some(Hosts::make(network, self.hosts)?),
+        };
+        self.notes.extend(made.as_ref().map(Hosts::describe));
+        let work = Folder::create(made.as_ref())?;
         let programs = self.compile(&work.0)?;
         let pair = Pair::here();
-        let cores = crate::speed::allowed().len().max(1) as u32;
-        let groups: Vec<Group> = plan::groups(&self.wishes, &self.competitors, cores)
+        let ground = match &made {
+            None => Ground::local(crate::speed::allowed().len().max(1) as u32),
+            Some(hosts) => Ground {
+                network: self.network,
+                hosts: hosts.number(),
+                cores: hosts.processors(),
+            },
+        };
+        let groups: Vec<Group> = plan::groups(&self.wishes, &self.competitors, ground)
             .into_iter()
             .filter(|group| programs[group.competitor].is_some())
             .collect();
@@ -112,6 +135,7 @@ impl Race {
             work: work.0.clone(),
             competitors: std::mem::take(&mut self.competitors),
             programs,
+            hosts: made,
             pair,
             budget: plan::budget(&self.wishes),
             limit: longest_launch(self.wishes.effort),
@@ -122,7 +146,7 @@ impl Race {
 
     /// A program per environment; a note for each that cannot be had.
     fn compile(&mut self, work: &Path) -> Result<Vec<Option<PathBuf>>> {
-        let sources = Sources::write(work)?;
+        let sources = Sources::write(work, self.network)?;
         let mut programs = Vec::new();
         for competitor in &self.competitors {
             let program = sources.compile(competitor);
@@ -203,7 +227,7 @@ impl Race {
     }
 
     fn results(
-        self,
+        mut self,
         runner: &Runner,
         groups: &[Group],
         outcomes: &[Outcome],
@@ -245,10 +269,12 @@ impl Race {
                     groups,
                     outcomes,
                     index,
+                    self.network,
                 )
             })
             .collect();
-        let rows = collect::rows(groups, &runner.competitors, outcomes);
+        let rows = collect::rows(groups, &runner.competitors, outcomes, self.network);
+        self.notes.extend(evidence(runner, groups, outcomes));
         Results {
             schema: SCHEMA.to_owned(),
             machine,
@@ -265,6 +291,7 @@ fn environment(
     groups: &[Group],
     outcomes: &[Outcome],
     index: usize,
+    network: Network,
 ) -> Environment {
     let mine = |o: &&Outcome| {
         groups[o.launch.group].competitor == index && !o.measured.output.version.is_empty()
@@ -277,8 +304,58 @@ fn environment(
         name: competitor.name.clone(),
         version: version.unwrap_or_else(|| "unknown: it was not asked".to_owned()),
         library: neutral(library),
-        settings: settings::describe(competitor.family, competitor.tuned),
+        settings: described(competitor, network),
     }
+}
+
+/// All settings of an environment on this network.
+fn described(competitor: &Competitor, network: Network) -> Vec<Setting> {
+    let own = competitor.arguments.iter().map(|argument| Setting {
+        setting: argument.clone(),
+        when: "always".to_owned(),
+        reason: "what makes it an environment of its own".to_owned(),
+    });
+    let settings = match network {
+        Network::Local => settings::describe(competitor.family, competitor.tuned),
+        network => network_settings::describe(competitor.family, competitor.tuned, network),
+    };
+    own.chain(settings).collect()
+}
+
+/// What the kernel counted between hosts, as a sentence: proof that messages crossed the network.
+fn evidence(runner: &Runner, groups: &[Group], outcomes: &[Outcome]) -> Option<String> {
+    runner.hosts.as_ref()?;
+    let of = |index: usize| {
+        let mine = outcomes
+            .iter()
+            .filter(|outcome| groups[outcome.launch.group].competitor == index);
+        mine.fold((0, 0), |(passed, due), outcome| {
+            (
+                passed + outcome.measured.passed.bytes,
+                due + outcome.measured.due,
+            )
+        })
+    };
+    let each = runner
+        .competitors
+        .iter()
+        .enumerate()
+        .filter_map(|(index, competitor)| {
+            let (passed, due) = of(index);
+            let mib = |bytes: u64| (bytes as f64 / f64::from(1 << 20)).ceil();
+            (passed > 0).then(|| {
+                format!(
+                    "{} {} of at least {}",
+                    competitor.name,
+                    mib(passed),
+                    mib(due)
+                )
+            })
+        });
+    Some(format!(
+        "the kernel counted between hosts, in MiB (the samples' messages alone make up the second figure; less than that would be a short cut, and fail the launch): {}",
+        each.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 /// The launches so far.

@@ -16,6 +16,8 @@ pub struct Point {
     pub operation: String,
     /// Machine it was measured on.
     pub platform: String,
+    /// What joined its processors: `Ethernet`, `FDDI` or `hypercube`.
+    pub network: String,
     /// Message-passing library of the time.
     pub environment: String,
     /// Number of processors that took part.
@@ -55,6 +57,8 @@ mod tests {
         for point in &points {
             assert!(point.us > 0.0 && point.us < 1e8, "{point:?}");
             assert!(point.processors >= 1, "{point:?}");
+            let networks = ["Ethernet", "FDDI", "hypercube"];
+            assert!(networks.contains(&point.network.as_str()), "{point:?}");
         }
         let papers: std::collections::BTreeSet<_> =
             points.iter().map(|p| p.paper.as_str()).collect();

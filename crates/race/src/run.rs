@@ -11,6 +11,8 @@ use anyhow::Result;
 
 use crate::discover::Competitor;
 use crate::idle;
+use crate::network::hosts::{Hosts, Passed};
+use crate::network::{crossing, launch as between_hosts};
 use crate::output::{self, Output};
 use crate::plan::{self, Group, Launch, Work};
 use crate::process::{Finished, Running};
@@ -29,6 +31,8 @@ pub struct Runner {
     pub competitors: Vec<Competitor>,
     /// Their programs; none where compiling failed.
     pub programs: Vec<Option<PathBuf>>,
+    /// The hosts, unless there is only this one.
+    pub hosts: Option<Hosts>,
     /// The processors whose distance is measured.
     pub pair: Option<Pair>,
     /// Milliseconds per point.
@@ -63,6 +67,10 @@ pub struct Measured {
     pub memory: Option<(f64, f64)>,
     /// Processor time of a blocked task, per cent.
     pub processor: Option<f64>,
+    /// What passed between hosts.
+    pub passed: Passed,
+    /// Bytes of messages that had to.
+    pub due: u64,
 }
 
 impl Runner {
@@ -71,8 +79,12 @@ impl Runner {
         let before = self.line_ns();
         let shared = shared_files();
         let (measured, failure, seconds) = match self.attempt(group, launch) {
-            Ok((measured, finished)) => {
-                let failure = failure_of(&finished, &measured.output, &group.work);
+            Ok((mut measured, finished)) => {
+                let around = short_cut(&measured);
+                if around.is_some() {
+                    measured.output.points.clear();
+                }
+                let failure = failure_of(&finished, &measured.output, &group.work).or(around);
                 (measured, failure, finished.seconds)
             }
             Err(error) => (Measured::default(), Some(format!("{error:#}")), 0.0),
@@ -97,7 +109,11 @@ impl Runner {
     fn attempt(&self, group: &Group, launch: Launch) -> Result<(Measured, Finished)> {
         let competitor = &self.competitors[group.competitor];
         let machine = match competitor.family {
-            Family::Pvm => Some(VirtualMachine::start(competitor, &self.work)?),
+            Family::Pvm => Some(VirtualMachine::start(
+                competitor,
+                &self.work,
+                self.hosts.as_ref(),
+            )?),
             _ => None,
         };
         let hold = self.work.join("hold");
@@ -108,13 +124,21 @@ impl Runner {
         match group.work {
             Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
             Work::Points(_) | Work::JoinLeave => {
+                let passed = || self.hosts.as_ref().map(Hosts::passed).unwrap_or_default();
+                let before = passed();
                 let finished = Running::start(&mut command)?.finish(self.limit)?;
+                let after = passed();
                 let output = output::parse(&finished.stdout);
+                let due = self.hosts.as_ref().map_or(0, |hosts| {
+                    crossing::least(&output.points, group.tasks, hosts.number())
+                });
                 let job = (group.work == Work::JoinLeave).then_some(finished.seconds);
                 Ok((
                     Measured {
                         output,
                         job,
+                        passed: after.since(before),
+                        due,
                         ..Measured::default()
                     },
                     finished,
@@ -129,20 +153,20 @@ impl Runner {
         let program = self.programs[group.competitor].as_ref();
         let program =
             program.ok_or_else(|| anyhow::anyhow!("its program could not be compiled"))?;
-        let tasks = group.tasks.to_string();
-        let mut command = match competitor.family {
-            Family::Pvm | Family::Limit => Command::new(program),
-            _ => Command::new(&competitor.launcher),
+        let mut command = match &self.hosts {
+            Some(hosts) => {
+                hosts.reset();
+                between_hosts::command(hosts, competitor, group, program)
+            }
+            None => here(competitor, group, program),
         };
-        match competitor.family {
-            Family::Regatta => command.args(["run", "-n", &tasks]),
-            Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
-            Family::Pvm | Family::Limit => command.env("RACE_TASKS", &tasks),
-        };
-        command.args(&group.settings.arguments);
-        if !matches!(competitor.family, Family::Pvm | Family::Limit) {
-            command.arg(program);
-        }
+        self.arguments(&mut command, group, launch, hold);
+        Ok(command)
+    }
+
+    /// What is the same for all: the program's arguments, variables and the folder.
+    fn arguments(&self, command: &mut Command, group: &Group, launch: Launch, hold: &Path) {
+        let competitor = &self.competitors[group.competitor];
         match &group.work {
             Work::Points(points) => command
                 .arg("--budget")
@@ -168,7 +192,6 @@ impl Runner {
             .env("TMPDIR", &self.work)
             .env("RACE_HOLD", hold)
             .current_dir(&self.work);
-        Ok(command)
     }
 
     /// Let the tasks wait for a file to go away, and look at them meanwhile.
@@ -193,6 +216,33 @@ impl Runner {
         measured.output = output::parse(&finished.stdout);
         Ok((measured, finished))
     }
+}
+
+/// The launcher of one host, its settings and the program.
+fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
+    let tasks = group.tasks.to_string();
+    let mut command = match competitor.family {
+        Family::Pvm | Family::Limit => Command::new(program),
+        _ => Command::new(&competitor.launcher),
+    };
+    match competitor.family {
+        Family::Regatta => command.args(["run", "-n", &tasks]),
+        Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
+        Family::Pvm | Family::Limit => command.env("RACE_TASKS", &tasks),
+    };
+    command.args(&group.settings.arguments);
+    if !matches!(competitor.family, Family::Pvm | Family::Limit) {
+        command.arg(program);
+    }
+    command
+}
+
+/// Messages that did not pass between hosts must have gone some other way.
+fn short_cut(measured: &Measured) -> Option<String> {
+    let (passed, due) = (measured.passed.bytes, measured.due);
+    (passed < due).then(|| {
+        format!("not over the network: only {passed} bytes passed between hosts where at least {due} had to")
+    })
 }
 
 fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<String> {
@@ -252,6 +302,7 @@ mod tests {
             compiler: PathBuf::from("cc"),
             flags: vec![],
             launcher: PathBuf::from("/launcher"),
+            arguments: vec![],
             variables: vec![],
             on_request: false,
         };
@@ -259,6 +310,7 @@ mod tests {
             work: PathBuf::from("/"),
             competitors: vec![competitor],
             programs: vec![Some(PathBuf::from("/program"))],
+            hosts: None,
             pair: None,
             budget: 5.0,
             limit: Duration::from_secs(1),
@@ -310,6 +362,17 @@ mod tests {
             words(Family::Limit, 2, Work::IdleMemory),
             ["/program", "idle"]
         );
+    }
+
+    #[test]
+    fn messages_that_were_not_counted_are_a_failure() {
+        let measured = |bytes| Measured {
+            passed: Passed { bytes, packets: 1 },
+            due: 1000,
+            ..Measured::default()
+        };
+        assert!(short_cut(&measured(999)).is_some_and(|said| said.contains("999 bytes")));
+        assert_eq!(short_cut(&measured(1000)), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Family {
     Mpich4,
     /// PVM 3.4: a daemon, and tasks it spawns.
     Pvm,
-    /// Bare shared memory.
+    /// No library: bare shared memory, or bare sockets.
     Limit,
 }
 

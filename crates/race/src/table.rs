@@ -93,8 +93,16 @@ pub fn render(results: &Results) -> String {
     text
 }
 
-fn heading<'a>(point: &Point<'a>) -> (&'a str, &'a str, Metric, u32) {
-    (point.suite, point.operation, point.metric, point.tasks)
+fn heading<'a>(point: &Point<'a>) -> (&'a str, &'a str, &'a str, Metric, u32) {
+    let Point {
+        suite,
+        operation,
+        network,
+        metric,
+        tasks,
+        ..
+    } = *point;
+    (suite, operation, network, metric, tasks)
 }
 
 fn title(point: &Point<'_>) -> String {
@@ -106,7 +114,14 @@ fn title(point: &Point<'_>) -> String {
         Metric::Share => "proportional share of memory per task",
         Metric::Cpu => "processor time of a blocked task",
     };
-    format!("{}, {} tasks, {what}", point.operation, point.tasks)
+    let network = match point.network {
+        "local" => String::new(),
+        network => format!(", network {network}"),
+    };
+    format!(
+        "{}, {} tasks{network}, {what}",
+        point.operation, point.tasks
+    )
 }
 
 /// Lines of one operation: a column per environment, ratios in brackets.

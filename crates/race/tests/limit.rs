@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use regatta_race::network::Network;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::Results;
 use regatta_race::{compare, discover, race, speed};
@@ -34,6 +35,8 @@ fn limit_races_itself_and_leaves_nothing() {
     competitors.push(again);
     let race = race::Race {
         competitors,
+        network: Network::Local,
+        hosts: 1,
         wishes: wishes(),
         seed: 1,
         quiet: true,

@@ -2,7 +2,7 @@
 //!
 //! A headline is stated only if it was measured; [`crate::stats::verdict`] says who is ahead.
 
-use super::looks::{LIMIT, OURS, is_peer};
+use super::looks::{LIMIT, OURS, TRUSTED, is_peer};
 use crate::results::{Metric, Results, Row};
 use crate::stats::{Verdict, ratio, verdict};
 
@@ -95,9 +95,13 @@ impl<'a> Headline<'a> {
                 .filter(|row| row.environment == OURS && row.suite == suite)
                 .for_each(|row| add(Some(row)));
         }
-        ours.into_iter()
-            .map(|ours| Headline::of(results, ours))
-            .collect()
+        let of = |row: &'a Row| {
+            let trusted = results.rows_of(TRUSTED);
+            let twin = trusted.filter(move |other| other.point() == row.point());
+            std::iter::once(row).chain(twin)
+        };
+        let each = ours.into_iter().flat_map(of);
+        each.map(|ours| Headline::of(results, ours)).collect()
     }
 
     fn of(results: &'a Results, ours: &'a Row) -> Headline<'a> {

@@ -10,6 +10,8 @@ use crate::table;
 
 /// The environment whose standing the report states.
 pub const OURS: &str = "regatta";
+/// The same without encryption, between hosts.
+pub const TRUSTED: &str = "regatta-trusted";
 /// What the hardware allows.
 pub const LIMIT: &str = "limit";
 /// The papers' points.
@@ -30,7 +32,7 @@ pub struct Look {
 
 type Known = (&'static str, &'static str, &'static str);
 
-const KNOWN: [Known; 13] = [
+const KNOWN: [Known; 14] = [
     (OURS, "Regatta", "#0d7fe0"),
     ("openmpi", "Open MPI", "#dd6416"),
     ("mpich", "MPICH", "#25935f"),
@@ -39,6 +41,7 @@ const KNOWN: [Known; 13] = [
     (LIMIT, "limit", "#7d858f"),
     ("openmpi-default", "Open MPI as it comes", "#9a7350"),
     ("mpich-default", "MPICH as it comes", "#8d9410"),
+    (TRUSTED, "Regatta, trusted network", "#7a5fe0"),
     ("regatta-again", "Regatta again", "#c9477a"),
     ("regatta-pvm", "Regatta as PVM", "#6f7de8"),
     ("regatta-nx", "Regatta as NX", "#4c9fd6"),
@@ -99,7 +102,7 @@ pub fn is_peer(results: &Results, name: &str) -> bool {
             .iter()
             .any(|row| table::is_peer(&row.environment))
     };
-    table::is_peer(name) || (name != OURS && name.starts_with(OURS) && alone())
+    table::is_peer(name) || (![OURS, TRUSTED].contains(&name) && name.starts_with(OURS) && alone())
 }
 
 /// The name of an environment with its version: `Open MPI 5.0.11`.

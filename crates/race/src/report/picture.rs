@@ -53,6 +53,13 @@ pub fn picture(results: &Results) -> String {
     follow_scheme(&svg)
 }
 
+fn title(rows: &[&Row]) -> String {
+    match rows.first().map(|row| row.network.as_str()) {
+        None | Some("local") => "Time one way between two tasks on one host".to_owned(),
+        Some(network) => format!("Time one way between two tasks on two hosts, network {network}"),
+    }
+}
+
 fn draw(results: &Results, rows: &[&Row], svg: &mut String) -> Result<(), Box<dyn Error>> {
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&CARD)?;
@@ -60,11 +67,7 @@ fn draw(results: &Results, rows: &[&Row], svg: &mut String) -> Result<(), Box<dy
         .into_iter()
         .filter(|t| !t.is_empty())
         .collect();
-    area.draw_text(
-        "Time one way between two tasks on one host",
-        &font(26, TEXT),
-        (EDGE, 22),
-    )?;
+    area.draw_text(&title(&rows), &font(26, TEXT), (EDGE, 22))?;
     area.draw_text(&place.join(", "), &font(17, SOFT), (EDGE, 54))?;
     if rows.is_empty() {
         area.draw_text(

@@ -158,6 +158,10 @@ fn place(row: &Row) -> String {
     } else {
         format!(", {}", row.network)
     };
+    let network = match row.environment == super::looks::TRUSTED {
+        true => format!("{network}, trusted"),
+        false => network,
+    };
     format!("{}{metric}{network}", count(row.tasks.into(), "task"))
 }
 

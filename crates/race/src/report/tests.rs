@@ -170,6 +170,7 @@ fn hostile_data_stays_text() {
         table: evil.into(),
         operation: "one-to-one".into(),
         platform: evil.into(),
+        network: "FDDI".into(),
         environment: evil.into(),
         processors: 2,
         bytes: 8,

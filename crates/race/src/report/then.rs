@@ -12,7 +12,7 @@ pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec
     }
     let same = reference
         .iter()
-        .filter(|point| point.operation == figure.operation);
+        .filter(|point| point.operation == figure.operation && crossed(point, figure.network));
     match figure.over {
         Over::Bytes => {
             let counts = same.clone().map(|point| u64::from(point.processors));
@@ -27,6 +27,16 @@ pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec
                 .filter(raced)
                 .collect()
         }
+    }
+}
+
+/// Does a point belong beside a race over `network`? Where that is like one of the papers', only what crossed the same kind.
+fn crossed(point: &Point, network: &str) -> bool {
+    match network {
+        "ethernet10" => point.network == "Ethernet",
+        "fddi100" => point.network == "FDDI",
+        "local" | "hosts" => true,
+        _ => false,
     }
 }
 
@@ -87,6 +97,7 @@ mod tests {
             table: "Table 3".into(),
             operation: operation.into(),
             platform: "HP 735".into(),
+            network: "FDDI".into(),
             environment: "PVM <3>".into(),
             processors,
             bytes,
@@ -120,6 +131,25 @@ mod tests {
             then.len() == 1 && then[0].processors == 4,
             "the nearest number above 2 is 4"
         );
+    }
+
+    #[test]
+    fn a_slowed_network_has_only_the_points_of_its_kind() {
+        let mut results = sample::results();
+        let reference = [point("one-to-one", 2, 0)];
+        for (network, number) in [
+            ("fddi100", 1),
+            ("ethernet10", 0),
+            ("hosts", 1),
+            ("gigabit", 0),
+        ] {
+            for row in &mut results.rows {
+                row.network = network.into();
+            }
+            let figures = panels::figures(&results);
+            let beside = super::beside(&figures[0], &figures[0].panels[0], &reference);
+            assert_eq!(beside.len(), number, "{network}");
+        }
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way.
+//!
+//! These tests need namespaces, like those of hosts: where there are none they fail.
+
+use std::path::PathBuf;
+
+use regatta_tests::{Job, Running};
+use rustix::process::Signal;
+
+/// A folder for results, removed at the end.
+struct Out(PathBuf);
+
+impl Out {
+    fn new(name: &str) -> Out {
+        Out(std::env::temp_dir().join(format!("regatta-race-test-{name}-{}", std::process::id())))
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.0.join(file)).expect("what the race wrote")
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn race(out: &Out, network: &str, environments: &str, more: &[&str]) -> Job {
+    let folder = out.0.display().to_string();
+    let common = [
+        "race",
+        "--network",
+        network,
+        "--environment",
+        environments,
+        "--suite",
+        "primitives",
+        "--quick",
+        "--quiet",
+        "--budget",
+        "2",
+        "--seed",
+        "1",
+        "--out",
+        &folder,
+    ];
+    Job::command(&[&common[..], more].concat()).limit(100)
+}
+
+/// Each line of results.csv, as its first words and all of it.
+fn rows(out: &Out) -> Vec<(String, String)> {
+    let text = out.read("results.csv");
+    let key = |line: &str| line.split(',').take(6).collect::<Vec<_>>().join(" ");
+    text.lines()
+        .skip(1)
+        .map(|line| (key(line), line.to_owned()))
+        .collect()
+}
+
+fn races_on(network: &str, environments: &[&str]) {
+    let out = Out::new(network);
+    let points = [
+        "--operation",
+        "one-to-one,barrier,global-sum",
+        "--tasks",
+        "2",
+        "--bytes",
+        "8,65536",
+        "--launches",
+        "1",
+    ];
+    race(&out, network, &environments.join(","), &points)
+        .run()
+        .passed();
+    let rows = rows(&out);
+    for environment in environments {
+        for (operation, bytes) in [
+            ("one-to-one", 8),
+            ("one-to-one", 65536),
+            ("barrier", 0),
+            ("global-sum", 8),
+        ] {
+            let key = format!("primitives {operation} {environment} {network} 2 {bytes}");
+            let found = rows.iter().find(|row| row.0 == key);
+            let line = &found.unwrap_or_else(|| panic!("no {key:?} in {rows:#?}")).1;
+            assert!(!line.contains("launches:"), "a failure: {line}");
+            assert!(line.contains(",us,"), "{line}");
+        }
+    }
+    let json = out.read("results.json");
+    assert!(
+        json.contains(&format!("network {network}: ")),
+        "what the network is"
+    );
+    assert!(
+        json.contains("the kernel counted between hosts"),
+        "the evidence"
+    );
+    assert!(out.read("report.html").contains(&format!("over {network}")));
+}
+
+#[test]
+fn bare_sockets_and_regatta_race_between_two_hosts() {
+    races_on("hosts", &["limit", "regatta", "regatta-trusted"]);
+}
+
+#[test]
+fn a_slowed_network_takes_the_time_of_its_bytes() {
+    races_on("ethernet10", &["limit", "regatta-trusted"]);
+    let out = Out::new("slow");
+    let points = [
+        "--operation",
+        "one-to-one",
+        "--tasks",
+        "2",
+        "--bytes",
+        "65536",
+        "--launches",
+        "1",
+    ];
+    race(&out, "ethernet10", "limit", &points).run().passed();
+    let rows = rows(&out);
+    let median: f64 = rows[0]
+        .1
+        .split(',')
+        .nth(8)
+        .and_then(|text| text.parse().ok())
+        .expect("a median");
+    // 64 KiB at 10 Mbit/s are 52 ms, and heads.
+    assert!((50e3..80e3).contains(&median), "{median} us");
+}
+
+#[test]
+fn loopback_is_one_host_without_shared_memory() {
+    races_on("loopback", &["limit", "regatta-trusted"]);
+}
+
+/// A race that would take long, once one of its programs runs.
+fn under_way(out: &Out) -> Running {
+    let points = [
+        "--operation",
+        "one-to-one",
+        "--tasks",
+        "2",
+        "--launches",
+        "500",
+    ];
+    let running = race(out, "hosts", "limit,regatta", &points).start();
+    let is_raced = |line: &String| line.contains("primitives-regatta");
+    while !running.processes().iter().any(is_raced) {
+        std::thread::yield_now();
+    }
+    running
+}
+
+#[test]
+fn a_killed_race_leaves_nothing() {
+    let out = Out::new("killed");
+    let running = under_way(&out);
+    running.signal(Signal::KILL);
+    // Looks for processes left behind; with the last of them the hosts are gone.
+    running.end().ended_with(137);
+}
+
+#[test]
+fn an_interrupted_race_ends_with_what_it_has() {
+    let out = Out::new("interrupted");
+    let running = under_way(&out);
+    running.signal(Signal::INT);
+    running.end().passed();
+    assert!(
+        out.read("results.json")
+            .contains("the race was interrupted")
+    );
+}
+
+#[test]
+fn what_cannot_be_raced_is_told() {
+    let out = Out::new("told");
+    let uneven = race(&out, "hosts", "limit", &["--tasks", "3"]);
+    uneven
+        .run()
+        .ended_with(1)
+        .said("3 tasks cannot be dealt evenly to 2 hosts");
+    let without = race(&out, "hosts", "limit", &[]).env("PATH", "/nonexistent");
+    without
+        .run()
+        .ended_with(1)
+        .said("takes the command unshare");
+}
