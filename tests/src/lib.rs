@@ -9,6 +9,7 @@
 mod job;
 mod left;
 mod programs;
+pub mod soak;
 
 pub use job::{Ended, Job, Running};
 pub use programs::{command, program};

@@ -1,0 +1,118 @@
+//! The soak: a fleet of workers on hosts of its own (`programs/soak.c`) sends and receives, while workers and hosts are
+//! killed, links cut and connections reset. Whoever lives must get everything, once, in order and whole; and when it is
+//! over nothing may be left.
+//!
+//! `make soak` runs it for ten minutes on eight hosts; the tests run a short form of the same.
+
+mod network;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::{command, programs};
+use network::Network;
+
+/// What is to be run.
+pub struct Soak {
+    /// How long.
+    pub seconds: u64,
+    /// How many hosts there are beside the captain's.
+    pub hosts: u32,
+    /// Workers of each.
+    pub workers: u32,
+    /// Of what happens, and when.
+    pub seed: u64,
+}
+
+/// What has been done to the fleet.
+#[derive(Debug, Default)]
+pub struct Blows {
+    /// Workers killed.
+    pub workers: u32,
+    /// Hosts on which everything was killed.
+    pub hosts: u32,
+    /// Links that were down for a moment.
+    pub cuts: u32,
+    /// Times that all connections of a host were reset.
+    pub resets: u32,
+}
+
+/// Random choices that come again with the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % sides
+    }
+}
+
+impl Soak {
+    /// Runs it to its end; says what was done, and the fleet's own words. Panics if anything got lost or was left.
+    pub fn run(&self, mut tell: impl FnMut(&str)) -> (Blows, String) {
+        let mut network = Network::new(self.hosts);
+        network.start(&self.command());
+        let mut blows = Blows::default();
+        let mut dice = Dice(self.seed);
+        let mut dead_hosts = HashSet::new();
+        let mut next = Instant::now() + Duration::from_secs(2);
+        let end = Instant::now() + Duration::from_secs(self.seconds);
+        while !network.is_over(next.min(end)) && Instant::now() < end {
+            self.strike(&mut network, &mut dice, &mut dead_hosts, &mut blows);
+            tell(&format!("{blows:?}"));
+            next = Instant::now() + Duration::from_millis(300 + dice.roll(2500));
+        }
+        let (status, said) = network.outcome();
+        assert_eq!(status, 0, "{blows:?}, seed {}\n{said}", self.seed);
+        assert!(
+            !said.contains("FAIL") && said.contains("lost 0, doubled 0, out of order 0, damaged 0"),
+            "{said}"
+        );
+        let left = network.left();
+        assert!(left.is_empty(), "left behind: {left}\n{said}");
+        (blows, said)
+    }
+
+    fn command(&self) -> String {
+        let program = programs::program("soak");
+        let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}:1")).collect();
+        format!(
+            "{regatta} run -n 1 --on-failure continue --host harbour:1,{hosts} --rsh 'ip netns exec {{host}}' {program} captain {seconds} {workers}",
+            regatta = command().display(),
+            hosts = hosts.join(","),
+            program = program.display(),
+            seconds = self.seconds,
+            workers = self.workers,
+        )
+    }
+
+    fn strike(
+        &self,
+        network: &mut Network,
+        dice: &mut Dice,
+        dead: &mut HashSet<u64>,
+        blows: &mut Blows,
+    ) {
+        let host = 1 + dice.roll(self.hosts.into());
+        match dice.roll(20) {
+            0..10 => blows.workers += u32::from(network.kill_worker(|n| dice.roll(n))),
+            10..15 => {
+                network.cut(host, Duration::from_millis(100 + dice.roll(400)));
+                blows.cuts += 1;
+            }
+            15..19 => {
+                network.reset(host);
+                blows.resets += 1;
+            }
+            // Half of the hosts live on.
+            _ if dead.len() < self.hosts as usize / 2 && dead.insert(host) => {
+                network.kill_host(host);
+                blows.hosts += 1;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Hosts that are network namespaces at a bridge, inside namespaces of the soak's own: users, mounts, networks and
+//! processes. A shell in there does what it is told; all ends with it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+/// Ends what the shell has to say to one order.
+const MARK: &str = "---- done";
+/// How long a fleet may take to come to its end when its time is over.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const BRIDGE: &str = "mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /dev/shm
+mkdir /run/netns
+ip link set lo up
+ip link add bridge type bridge
+ip address add 10.78.0.254/24 dev bridge
+ip link set bridge up";
+
+const HOST: &str = "ip netns add h$n
+ip link add v$n type veth peer name eth0 netns h$n
+ip link set v$n master bridge up
+ip -n h$n link set lo up
+ip -n h$n address add 10.78.0.$n/24 dev eth0
+ip -n h$n link set eth0 up";
+
+pub(super) struct Network {
+    shell: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    /// A byte comes when the command that was started is over.
+    over: ChildStderr,
+    hosts: u32,
+}
+
+impl Network {
+    pub(super) fn new(hosts: u32) -> Network {
+        let mut shell = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "--net", "--pid"])
+            .args(["--fork", "--kill-child", "--mount-proc", "sh"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        let mut network = Network {
+            orders: shell.stdin.take().expect("a pipe"),
+            answers: BufReader::new(shell.stdout.take().expect("a pipe")),
+            over: shell.stderr.take().expect("a pipe"),
+            shell,
+            hosts,
+        };
+        writeln!(network.orders, "exec 3>&2").expect("the shell");
+        let mut said = network.order(BRIDGE);
+        for n in 1..=hosts {
+            said += &network.order(&format!("n={n}\n{HOST}"));
+        }
+        assert!(said.is_empty(), "hosts cannot be made here: {said}");
+        network
+    }
+
+    /// Has the shell do something; what that said.
+    fn order(&mut self, script: &str) -> String {
+        writeln!(self.orders, "{{ {script}\n}} 2>&1; echo '{MARK}'").expect("the shell");
+        let mut said = String::new();
+        loop {
+            let before = said.len();
+            let length = self.answers.read_line(&mut said).expect("the shell");
+            assert!(length > 0, "the shell has ended: {said}");
+            if said[before..].trim_end() == MARK {
+                said.truncate(before);
+                return said;
+            }
+        }
+    }
+
+    /// Starts the command that is tried.
+    pub(super) fn start(&mut self, line: &str) {
+        self.order(&format!(
+            "{{ {line} </dev/null >/run/said 2>&1; echo $? >/run/status; echo; }} 1>&3 &"
+        ));
+    }
+
+    /// Waits until that is over, or until the time has come.
+    pub(super) fn is_over(&mut self, until: Instant) -> bool {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("a short time");
+        poll(
+            &mut [PollFd::from_borrowed_fd(self.over.as_fd(), PollFlags::IN)],
+            Some(&left),
+        )
+        .is_ok_and(|ready| ready > 0)
+    }
+
+    /// Its status, and all it said.
+    pub(super) fn outcome(&mut self) -> (i32, String) {
+        let over = self.is_over(Instant::now() + PATIENCE);
+        let said = self.order("cat /run/said");
+        assert!(over, "the fleet does not come to its end:\n{said}\n{}", self.left());
+        self.over.read_exact(&mut [0]).expect("a byte");
+        let status = self.order("cat /run/status");
+        (status.trim().parse().expect("a status"), said)
+    }
+
+    /// Kills a worker that may be alive, by the choice of `pick`.
+    pub(super) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
+        let living = self.order("pgrep -f 'soak worker'");
+        let living: Vec<&str> = living.lines().collect();
+        if living.is_empty() {
+            return false;
+        }
+        let one = living[pick(living.len() as u64) as usize];
+        self.order(&format!("kill -9 {one}")).is_empty()
+    }
+
+    /// Kills everything on a host.
+    pub(super) fn kill_host(&mut self, host: u64) {
+        self.order(&format!("ip netns pids h{host} | xargs -r kill -9"));
+    }
+
+    /// Nothing passes from or to a host for so long.
+    pub(super) fn cut(&mut self, host: u64, time: Duration) {
+        let set = format!("ip link set v{host} nomaster");
+        self.order(&format!(
+            "{{ {set}; sleep {}; ip link set v{host} master bridge; }} >/dev/null &",
+            time.as_secs_f64()
+        ));
+    }
+
+    /// Connections of a host that send something in the next moment are reset.
+    pub(super) fn reset(&mut self, host: u64) {
+        let chain = "add table ip soak; add chain ip soak out { type filter hook output priority 0; }; add rule ip soak out meta l4proto tcp reject with tcp reset";
+        self.order(&format!(
+            "{{ ip netns exec h{host} nft '{chain}'; sleep 0.05; ip netns exec h{host} nft 'delete table ip soak'; }} >/dev/null &"
+        ));
+    }
+
+    /// What is there that was not there at the start: processes, files in shared memory.
+    pub(super) fn left(&mut self) -> String {
+        let mut left = self.order("wait; ls -A /dev/shm");
+        for n in 1..=self.hosts {
+            left += &self.order(&format!("ip netns pids h{n} | xargs -r ps -o pid=,args= -p"));
+        }
+        left + &self.order("pgrep -a regatta; pgrep -a soak")
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
