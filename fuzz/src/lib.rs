@@ -4,6 +4,9 @@
 mod neighbour;
 
 use regatta_transport::job::Invitation;
+use regatta_wire::control::{Ask, Tell};
+use regatta_wire::fields::Message;
+use regatta_wire::frames::Frames;
 use regatta_wire::hello::{Hello, Welcome};
 use regatta_wire::link::Head;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
@@ -43,6 +46,24 @@ pub fn decoders(bytes: &[u8]) {
     }
 }
 
+/// What tasks and launchers say to each other: refused, or what was read is what is written again.
+pub fn control(bytes: &[u8]) {
+    let mut frames = Frames::default();
+    frames.push(bytes);
+    while let Ok(Some(body)) = frames.next_bytes() {
+        let mut again = Vec::new();
+        if let Ok(ask) = Ask::decode(body) {
+            ask.encode(&mut again);
+            assert_eq!(again, body);
+            again.clear();
+        }
+        if let Ok(tell) = Tell::decode(body) {
+            tell.encode(&mut again);
+            assert_eq!(again, body);
+        }
+    }
+}
+
 /// The launcher's invitation: a rank of the job, or a sentence about what is wrong.
 pub fn invitation(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -50,7 +71,8 @@ pub fn invitation(bytes: &[u8]) {
     };
     match Invitation::parse(text) {
         Ok(invitation) => {
-            assert!(invitation.rank < invitation.size && invitation.fd >= 0);
+            assert!(invitation.size > 0 && invitation.fd >= 0);
+            assert!(invitation.rank < invitation.size || invitation.control.is_some());
             let again = Invitation::parse(&invitation.to_string());
             assert_eq!(again.ok(), Some(invitation));
         }

@@ -60,7 +60,7 @@ static void ranks(void)
 static void tids(void)
 {
     int mine = rg_tid();
-    CHECK(mine > 0 && rg_rank_of(RG_WORLD, mine) == me && rg_tid_of(RG_WORLD, me) == mine);
+    CHECK(mine >= 0 && rg_rank_of(RG_WORLD, mine) == me && rg_tid_of(RG_WORLD, me) == mine);
     const int bad[] = {0, -1, 1, 2, mine + 100, INT_MAX, INT_MIN};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         FAILS(rg_rank_of(RG_WORLD, bad[i]), RG_ERR_TASK, "no task");

@@ -64,6 +64,11 @@ extern "C" {
 #define RG_ERR_VERSION (-15)   /* launcher and library versions do not fit */
 #define RG_ERR_SYSTEM (-16)    /* the operating system refused; the last error has its words */
 #define RG_ERR_UNSUPPORTED (-17)
+#define RG_ERR_PROGRAM (-18)   /* a program to be started is missing, or cannot be executed */
+#define RG_ERR_HOST (-19)      /* no such host in the job */
+#define RG_ERR_NAME (-20)      /* nothing has this name */
+#define RG_ERR_EXISTS (-21)    /* something has this name already */
+#define RG_ERR_DENIED (-22)    /* it belongs to another task */
 
 const char *rg_strerror(int code);  /* static storage; never NULL */
 const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
@@ -93,16 +98,27 @@ typedef struct {
 #else
 #define RG_GROUP_(n) ((rg_group){n})
 #endif
-#define RG_WORLD RG_GROUP_(0) /* the tasks of this job, in rank order */
+/* The tasks that were started together with this one, in rank order: those of one `regatta run`, or
+ * of one rg_spawn. */
+#define RG_WORLD RG_GROUP_(0)
+/* Every task of the job, whoever started it. A task's rank in it is its task id, and its size grows
+ * with the job. It is for messages: collectives are for groups whose members are known, so select them
+ * (rg_group_select). A receive from RG_ANY in it waits whoever ends: nobody knows who may still come. */
+#define RG_ALL RG_CHANNEL(0)
+/* The same, apart from RG_ALL: a message sent in one channel is received in that channel only. A
+ * channel is nothing but a number, 0 to 536870911, on which tasks agree. */
+#define RG_CHANNEL(n) RG_GROUP_(0x40000000 + (n))
 
 #define RG_ANY (-1)  /* any source, any tag */
 #define RG_NONE (-2) /* a peer that is nobody: sends and receives complete at once, empty */
 
 int rg_rank(rg_group group); /* my rank, or a negative error */
 int rg_size(rg_group group); /* number of members, or a negative error */
-int rg_tid(void);            /* my task id, unique in the virtual machine, or an error */
+/* Task ids count from 0 in the order in which tasks are started, and are never used twice in a job. */
+int rg_tid(void); /* my task id, or an error */
 int rg_tid_of(rg_group group, int rank);
 int rg_rank_of(rg_group group, int tid); /* RG_ERR_TASK when not a member */
+int rg_parent(void);                     /* task id of who started me; RG_NONE: the launcher */
 
 /* ---- send and receive ---------------------------------------------------------------------- */
 
@@ -310,6 +326,127 @@ int rg_ialltoall(const void *in, size_t len, void *out, rg_group group, rg_reque
 int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offsets, void *out,
                   const size_t *out_lens, const size_t *out_offsets, rg_group group,
                   rg_request *request);
+
+/* ---- tasks that come and go ---------------------------------------------------------------------- */
+
+/* These ask the launcher of the job. They block until it has answered, which takes it a fraction of a
+ * millisecond unless it says more. A task started without a launcher gets RG_ERR_LAUNCHER. */
+
+typedef struct {
+    const char *host;               /* name of a host, "." for mine; NULL: where there is room */
+    const char *architecture;       /* such as "x86_64"; only hosts of that kind */
+    const char *directory;          /* in which the tasks run; NULL: that of the job */
+    const char *const *environment; /* "NAME=value", ..., NULL: added to the job's environment */
+    int32_t elsewhere;              /* 1: on any host but `host` (NULL: but mine) */
+    int32_t reserved;
+} rg_spawn_options;
+
+/* Start `count` tasks of `program`, found as `regatta run` finds it, with the arguments argv[0], ...,
+ * NULL (without the program's name; argv may be NULL). options may be NULL. They are a world of their
+ * own; their ids are consecutive. When the call returns they can be sent to, though they may not have
+ * called rg_init yet.
+ * If some could not be started, the others were: tids[0 .. *started) are ids, the rest of the `count`
+ * entries is the RG_ERR_ code of each, and so is the return value. Output goes where the job's goes.
+ * They end when they like; the job ends when its last task has. */
+int rg_spawn(const char *program, char *const argv[], const rg_spawn_options *options, int count,
+             int *tids, int *started);
+/* Send a signal. Only tells whether there is such a task. With signal 0 nothing is sent. */
+int rg_signal(int tid, int signal);
+/* End a task by SIGKILL. It counts as asked for: no failure of the job. */
+int rg_kill(int tid);
+
+typedef struct {
+    int32_t tid;
+    int32_t parent; /* who started it; RG_NONE: the launcher */
+    int32_t host;   /* number of its host */
+    int32_t pid;
+    char program[240]; /* as it was named, with its end; cut when longer */
+} rg_task;
+
+typedef struct {
+    int32_t host; /* its number */
+    int32_t cores;
+    int32_t tasks; /* how many run there */
+    int32_t alive;
+    char name[64];
+    char architecture[32];
+} rg_host;
+
+/* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
+int rg_tasks(rg_task *tasks, int capacity, int *count);
+int rg_hosts(rg_host *hosts, int capacity, int *count);
+
+/* What to hear of. */
+#define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
+#define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
+#define RG_HOST_ADDED 3 /* hosts come; again and again until it is cancelled */
+
+/* How a task ended. */
+#define RG_BY_EXIT 1   /* `value` is its exit status */
+#define RG_BY_SIGNAL 2 /* `value` is the signal */
+#define RG_BY_HOST 3   /* it was lost with its host, or could not be started */
+#define RG_UNKNOWN 4   /* there never was such a task */
+
+#define RG_EVENT_MARK 0x76654752 /* the first word of an event; no message of yours begins with it */
+
+typedef struct {
+    uint32_t mark;
+    int32_t kind;  /* RG_TASK_EXIT, ... */
+    int32_t tid;   /* the task, or -1 */
+    int32_t host;  /* the number of the host */
+    int32_t how;   /* RG_BY_EXIT, ...; 0 for hosts */
+    int32_t value;
+    int32_t watch; /* as rg_notify gave it */
+    int32_t reserved;
+    char name[64]; /* of the host, for RG_HOST_ events */
+} rg_event;
+
+/* Hear of something once (of hosts that come: each time): a message of this task to itself that holds
+ * an rg_event, with this tag in this group. So one receive waits for messages and for events. What has
+ * happened already is told at once. The death of a task that a living task watches is no failure of
+ * the job: it is the watcher's affair. */
+int rg_notify(int kind, int what, int tag, rg_group group, int *watch);
+/* *pending is 0 when the event has been sent already; it is then received as any message. */
+int rg_notify_cancel(int watch, int *pending);
+
+/* ---- names, mailboxes, named groups -------------------------------------------------------------- */
+
+/* Under a name stand entries, each with an index from 0 on and some bytes. An entry goes with the task
+ * that put it, which alone may change it. */
+#define RG_PERSISTENT 1   /* it stays until it is deleted, or the job ends */
+#define RG_SEVERAL 2      /* a further entry, if all under this name were put so */
+#define RG_OVERWRITABLE 4 /* whoever puts, gets or deletes may overwrite or delete it */
+#define RG_FIRST 8        /* the first entry from `index` on */
+#define RG_TAKE 16        /* delete it, in one with the reading */
+#define RG_AWAIT 32       /* wait for it, rather than RG_ERR_NAME */
+
+/* `index` RG_ANY: the next one with RG_SEVERAL, else 0 (with RG_OVERWRITABLE in place of the one there).
+ * RG_ERR_EXISTS if there is one, RG_ERR_DENIED if it is another task's. *placed is its index. */
+int rg_put(const char *name, const void *value, size_t len, int index, int flags, int *placed);
+/* Blocks with RG_AWAIT. *found is the index of what was read, *len its whole length; what does not fit
+ * is RG_ERR_TRUNCATED, and an entry that was to be taken is gone. */
+int rg_get(const char *name, int index, int flags, void *value, size_t capacity, size_t *len,
+           int *found);
+int rg_delete(const char *name, int index);
+
+typedef struct {
+    int32_t index;
+    int32_t owner; /* RG_NONE: has gone */
+    int32_t flags;
+    uint32_t length;
+    char name[112]; /* cut when longer */
+} rg_entry;
+/* The entries whose names match a pattern, in which * stands for any text. */
+int rg_names(const char *pattern, rg_entry *entries, int capacity, int *count);
+
+/* A named group is a list of tasks that they join and leave. The number of a member is the lowest that
+ * is free when it joins. A task that ends leaves. */
+int rg_join(const char *group, int *number);
+int rg_leave(const char *group);
+/* tids[n] is member n, or RG_NONE. *count is how many entries there are. */
+int rg_members(const char *group, int *tids, int capacity, int *count);
+/* Blocks until `count` members have called it. All must say the same count. */
+int rg_meet(const char *group, int count);
 
 /* ---- settings and insight ---------------------------------------------------------------------- */
 

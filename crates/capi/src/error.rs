@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use regatta_process::control::Why;
 use regatta_process::{Error, Result};
 
 pub(crate) const OK: c_int = 0;
 
 /// The header's name and words for each code, in the order -1, -2, ...
-const WORDS: [&CStr; 17] = [
+const WORDS: [&CStr; 22] = [
     c"an argument makes no sense",
     c"called before rg_init or after rg_finalize",
     c"no such task or rank",
@@ -26,6 +27,11 @@ const WORDS: [&CStr; 17] = [
     c"launcher and library are of different versions",
     c"the operating system refused",
     c"not supported",
+    c"a program to be started is missing, or cannot be executed",
+    c"no such host in the job",
+    c"nothing has this name",
+    c"something has this name already",
+    c"it belongs to another task",
 ];
 
 pub(crate) fn code(error: &Error) -> c_int {
@@ -45,6 +51,23 @@ pub(crate) fn code(error: &Error) -> c_int {
         Error::Launcher(_) => -14,
         Error::Version(_) => -15,
         Error::System(_) => -16,
+        Error::Refused(why, _) => refusal(*why),
+    }
+}
+
+/// The code for why the launcher does not do something.
+pub(crate) fn refusal(why: Why) -> c_int {
+    match why {
+        Why::Argument => -1,
+        Why::State => -2,
+        Why::Task => -3,
+        Why::Memory => -9,
+        Why::System => -16,
+        Why::Program => -18,
+        Why::Host => -19,
+        Why::Name => -20,
+        Why::Exists => -21,
+        Why::Denied => -22,
     }
 }
 

@@ -23,6 +23,15 @@ extern "C" fn rg_tid() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_parent() -> c_int {
+    match process::parent() {
+        Ok(Some(parent)) => number(Ok(parent)),
+        Ok(None) => process::NONE,
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rg_tid_of(group: RgGroup, rank: c_int) -> c_int {
     number(process::tid_of(group.id(), rank))
 }

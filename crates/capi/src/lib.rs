@@ -11,4 +11,7 @@ mod life;
 mod loan;
 mod memory;
 mod message;
+mod names;
 mod request;
+mod tasks;
+mod text;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use regatta_launch::{Bind, Form, OnFailure, Plan, Refusal, cores};
+use regatta_launch::{Bind, Form, MOST_TASKS, OnFailure, Plan, Refusal, cores};
 
 use crate::hosts;
 
@@ -49,6 +49,10 @@ pub struct Arguments {
     /// How many seconds the others may go on after a failure, with --on-failure=stop
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     grace: Duration,
+
+    /// Most tasks the job may have from its first to its last, when tasks start others [default: 65536]
+    #[arg(long, value_name = "N", value_parser = tasks)]
+    most_tasks: Option<u32>,
 
     /// Write one JSON object per line: the tasks' starts, lines and ends, and the job's end
     #[arg(long)]
@@ -101,6 +105,7 @@ fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
             Others::Continue => OnFailure::Continue,
         },
         grace: arguments.grace,
+        most_tasks: arguments.most_tasks.unwrap_or(MOST_TASKS).min(MOST_TASKS),
         ..Plan::new(command.next().unwrap_or_default(), 1)
     })
 }

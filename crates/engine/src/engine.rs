@@ -92,7 +92,7 @@ pub struct Engine<T: Transport> {
 impl<T: Transport> Engine<T> {
     /// An engine over a transport.
     pub fn new(mut transport: T, settings: Settings) -> Engine<T> {
-        let (me, peers) = (transport.me(), transport.peers());
+        let (me, world) = (transport.me(), transport.world());
         let hall = transport.world_hall();
         Engine {
             me,
@@ -107,7 +107,7 @@ impl<T: Transport> Engine<T> {
             outgoing: Vec::new(),
             incoming: Vec::new(),
             next_token: 1,
-            groups: Groups::of_world(me, peers, hall),
+            groups: Groups::of_world(me, world, hall),
             schedules: Vec::new(),
             agreements: Vec::new(),
             agreed: 0,

@@ -1,6 +1,7 @@
 //! What an operation can end with. Each says who is at fault and what state it leaves.
 
 use regatta_memory::views::Refused;
+use regatta_wire::control::Why;
 
 use crate::transport::{Fault, Peer};
 
@@ -48,6 +49,8 @@ pub enum Error {
     Version(String),
     /// The operating system refused something.
     System(String),
+    /// The launcher does not do what it was asked for; why, and a sentence.
+    Refused(Why, String),
 }
 
 impl From<Fault> for Error {

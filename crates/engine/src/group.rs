@@ -2,6 +2,10 @@
 //!
 //! A group uses two contexts: `context` for the user's messages and `context + 1` for its
 //! collectives, so neither can take the other's.
+//!
+//! A task's world has context 0, whichever world it is: a message goes from one member of a group to another, so tasks
+//! that have no group in common may use the same numbers. *Channels* are groups of everybody, by number, and grow with
+//! the job. Nobody makes them: they are numbers themselves, and their contexts are beyond those of all other groups.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,13 +19,29 @@ use crate::transport::{Peer, Presence, Transport};
 pub struct GroupId(pub i32);
 
 impl GroupId {
-    /// All tasks of the job.
+    /// The tasks that were started together with this one.
     pub const WORLD: GroupId = GroupId(0);
+    /// All tasks of the job, by their numbers: the first channel.
+    pub const ALL: GroupId = GroupId(Self::CHANNEL);
+
+    const CHANNEL: i32 = 1 << 30;
+
+    /// The context of a channel; none of other groups.
+    #[inline(always)]
+    pub fn channel(self) -> Option<u32> {
+        (self.0 >= Self::CHANNEL).then(|| CHANNELS | ((self.0 - Self::CHANNEL) as u32) << 1)
+    }
 }
+
+/// The first context of channels.
+const CHANNELS: u32 = 1 << 31;
 
 #[derive(Debug)]
 enum Members {
-    World(u32),
+    /// The first, and how many.
+    World(Peer, u32),
+    /// Everybody, now and later.
+    All,
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
 }
 
@@ -51,11 +71,12 @@ pub struct Group<T: Transport> {
 }
 
 impl<T: Transport> Group<T> {
-    /// How many members.
+    /// How many members. Of channels it is not known here.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         match &self.members {
-            Members::World(size) => *size,
+            Members::World(_, size) => *size,
+            Members::All => 0,
             Members::Listed(peers, _) => peers.len() as u32,
         }
     }
@@ -64,7 +85,8 @@ impl<T: Transport> Group<T> {
     #[inline(always)]
     pub fn peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
-            Members::World(size) => (rank < *size).then_some(rank),
+            Members::World(first, size) => (rank < *size).then(|| first + rank),
+            Members::All => Some(rank),
             Members::Listed(peers, _) => peers.get(rank as usize).copied(),
         }
     }
@@ -73,7 +95,8 @@ impl<T: Transport> Group<T> {
     #[inline(always)]
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
         match &self.members {
-            Members::World(size) => (peer < *size).then_some(peer),
+            Members::World(first, size) => peer.checked_sub(*first).filter(|rank| rank < size),
+            Members::All => Some(peer),
             Members::Listed(_, ranks) => ranks.get(&peer).copied(),
         }
     }
@@ -87,10 +110,11 @@ impl<T: Transport> Group<T> {
         }
     }
 
-    /// All members, in rank order.
+    /// All members, in rank order; none of a channel.
     pub fn peers(&self) -> Vec<Peer> {
         match &self.members {
-            Members::World(size) => (0..*size).collect(),
+            Members::World(first, size) => (*first..first + size).collect(),
+            Members::All => Vec::new(),
             Members::Listed(peers, _) => peers.clone(),
         }
     }
@@ -99,6 +123,8 @@ impl<T: Transport> Group<T> {
 /// All groups of a task.
 pub(crate) struct Groups<T: Transport> {
     list: Vec<Option<Group<T>>>,
+    /// Stands for every channel.
+    all: Group<T>,
     generations: Vec<u16>,
     by_context: FxHashMap<u32, usize>,
     /// No group of this task has this context or a higher one.
@@ -108,11 +134,15 @@ pub(crate) struct Groups<T: Transport> {
 const SLOTS: usize = 1 << 15;
 
 impl<T: Transport> Groups<T> {
-    pub(crate) fn of_world(me: Peer, size: u32, hall: Option<T::Hall>) -> Groups<T> {
-        let world = Group {
-            context: 0,
-            members: Members::World(size),
-            rank: me,
+    pub(crate) fn of_world(
+        me: Peer,
+        (first, size): (Peer, u32),
+        hall: Option<T::Hall>,
+    ) -> Groups<T> {
+        let group = |context, members, rank, hall| Group {
+            context,
+            members,
+            rank,
             hall,
             hall_name: 0,
             round: 0,
@@ -123,8 +153,20 @@ impl<T: Transport> Groups<T> {
             failed: None,
             acknowledged: FxHashSet::default(),
         };
+        let mut all = group(CHANNELS, Members::All, me, None);
+        all.broken = Some(Error::Argument(
+            "a channel (RG_ALL) is no group for collectives: its members come and go. Select the \
+             members you mean (rg_group_select)"
+                .into(),
+        ));
         Groups {
-            list: vec![Some(world)],
+            list: vec![Some(group(
+                0,
+                Members::World(first, size),
+                me - first,
+                hall,
+            ))],
+            all,
             generations: vec![0],
             by_context: FxHashMap::from_iter([(0, 0)]),
             next_context: 2,
@@ -136,10 +178,16 @@ impl<T: Transport> Groups<T> {
         if id.0 == 0 {
             return self.list[0].as_ref();
         }
+        if id.channel().is_some() {
+            return Some(&self.all);
+        }
         self.list.get(self.slot(id)?)?.as_ref()
     }
 
     pub(crate) fn at_mut(&mut self, id: GroupId) -> Option<&mut Group<T>> {
+        if id.channel().is_some() {
+            return Some(&mut self.all);
+        }
         let slot = self.slot(id)?;
         self.list.get_mut(slot)?.as_mut()
     }
@@ -151,6 +199,9 @@ impl<T: Transport> Groups<T> {
     }
 
     fn by_context(&self, context: u32) -> Option<&Group<T>> {
+        if context >= CHANNELS {
+            return Some(&self.all);
+        }
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
     }
 
@@ -182,7 +233,7 @@ impl<T: Transport> Engine<T> {
     /// The source of a message as a rank of the group it was received in.
     #[inline(always)]
     pub fn rank_in(&self, status: &Status) -> i32 {
-        if status.context < 2 || status.source < 0 {
+        if status.source < 0 {
             return status.source;
         }
         let group = self.groups.by_context(status.context);
@@ -210,7 +261,8 @@ impl<T: Transport> Engine<T> {
             return Err(Error::State("the members of the new group make no sense"));
         }
         let full = |what: String| Err(Error::Memory(what));
-        let Some(next_context) = context.checked_add(2) else {
+        let next_context = context.checked_add(2).filter(|&next| next <= CHANNELS);
+        let Some(next_context) = next_context else {
             return full("all contexts of groups are used up".into());
         };
         let slot = self.groups.list.iter().position(Option::is_none);
@@ -285,8 +337,10 @@ impl<T: Transport> Engine<T> {
 
     /// Forget a group. Messages still on their way in it will never be received.
     pub fn free_group(&mut self, id: GroupId) -> Result<()> {
-        if id == GroupId::WORLD {
-            return Err(Error::Argument("the world cannot be freed".into()));
+        if id == GroupId::WORLD || id.channel().is_some() {
+            return Err(Error::Argument(
+                "neither the world nor a channel can be freed".into(),
+            ));
         }
         let group = self.group(id)?;
         let (context, hall, members) = (group.context, group.hall_name, group.size());
@@ -319,7 +373,8 @@ impl<T: Transport> Engine<T> {
         let Some(group) = self.groups.by_context(context) else {
             return Ok(());
         };
-        if self.gone.is_empty() || group.size() == 1 {
+        // Of everybody, somebody may still come.
+        if self.gone.is_empty() || group.size() == 1 || matches!(group.members, Members::All) {
             return Ok(());
         }
         let mut last = None;

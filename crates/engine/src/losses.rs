@@ -53,6 +53,7 @@ impl<T: Transport> Engine<T> {
             }
         }
         self.run_schedules();
+        self.transport.forget(peer);
     }
 
     fn fail_receives(&mut self, peer: Peer, error: &Error) {

@@ -13,7 +13,7 @@ use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind, Route};
 
-/// A task, by its index in the job (its world rank).
+/// A task, by its number in the job. (Of the first tasks it is their rank in the world.)
 pub type Peer = u32;
 
 /// What the transport cannot make good.
@@ -79,8 +79,12 @@ pub trait Transport {
 
     /// This task.
     fn me(&self) -> Peer;
-    /// How many tasks there are.
+    /// How many tasks there have been so far. Grows while tasks are added to a job.
     fn peers(&self) -> u32;
+    /// The tasks this one was started together with: the first of them, and how many. Their numbers are consecutive.
+    fn world(&self) -> (Peer, u32) {
+        (0, self.peers())
+    }
     /// Is that peer still there?
     fn presence(&self, peer: Peer) -> Presence;
     /// Changes whenever the presence of any peer does.
@@ -89,6 +93,9 @@ pub trait Transport {
     /// That peer broke the protocol: from now on `front` and `next_ready` know nothing of it, and
     /// it is told that this task neither sends nor receives any more.
     fn close(&mut self, peer: Peer);
+
+    /// That peer is gone, and all that it sent has been taken in: nothing of what leads to it is needed any more.
+    fn forget(&mut self, _peer: Peer) {}
 
     /// How many hosts the tasks run on.
     fn hosts(&self) -> u32 {
@@ -99,9 +106,9 @@ pub trait Transport {
         0
     }
 
-    /// Longest payload of a frame to any peer.
+    /// Longest payload of a frame to most peers; a longer one finds no room.
     fn eager_limit(&self) -> usize;
-    /// Longest payload of a frame to this peer; at least `eager_limit`.
+    /// Longest payload of a frame to this peer, as far as is known: a path that is not there yet takes at least this.
     fn eager_limit_to(&self, _peer: Peer) -> usize {
         self.eager_limit()
     }

@@ -21,6 +21,7 @@ use rustix::time::Timespec;
 use crate::channel::Link;
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::feed::Feed;
+use crate::newborn::Birth;
 use crate::owner::{self, Owner};
 use crate::reach::{self, Beacon};
 use crate::refusal::Refusal;
@@ -108,6 +109,8 @@ struct Agent {
     feed: Option<Feed>,
     /// The tasks may be started, or will never be.
     begun: bool,
+    /// How often tasks have been started that other tasks had asked for.
+    births: u32,
     told_strays: bool,
     settled: bool,
     silence: Duration,
@@ -133,6 +136,7 @@ impl Agent {
             room: Cell::new(0),
             feed: None,
             begun: false,
+            births: 0,
             told_strays: false,
             settled: false,
             silence: AT_FIRST,
@@ -157,6 +161,7 @@ impl Agent {
             }
             self.heed()?;
             self.start_some();
+            self.pass_on_questions();
             self.reap();
             self.pump();
             self.settle();
@@ -190,6 +195,9 @@ impl Agent {
         if self.room.get() > 0 {
             fds.push(PollFd::from_borrowed_fd(self.streams.fd(), PollFlags::IN));
         }
+        if let Some(tasks) = &self.tasks {
+            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+        }
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         let timeout = Timespec::try_from(timeout).ok();
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
@@ -210,7 +218,7 @@ impl Agent {
         self.link.flush();
         loop {
             match self.link.next() {
-                Ok(Some(order)) => self.obey(order),
+                Ok(Some(order)) => self.obey(order)?,
                 Ok(None) => return Ok(()),
                 Err(_) => {
                     return Err(Refusal::of_regatta(
@@ -221,7 +229,7 @@ impl Agent {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: Order) -> Result<(), Refusal> {
         match order {
             Order::Probe { targets } => {
                 let seen = reach::look_for(&targets);
@@ -253,7 +261,81 @@ impl Agent {
             }
             Order::Deaf { rank, stream } => self.streams.deafen(rank, stream as usize),
             Order::Beat {} => {}
+            order => {
+                if let Some(tasks) = self.tasks.take() {
+                    self.tasks = Some(self.obey_for_tasks(order, tasks)?);
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// What tasks have asked for.
+    fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
+        match order {
+            Order::Tell { task, bytes } => tasks.tell(task, &bytes),
+            Order::SignalTask { task, signal } => {
+                // It may have ended meanwhile, which is told anyway.
+                let _ = tasks.signal(task, signal);
+            }
+            Order::Expect {
+                birth,
+                count,
+                order,
+            } => {
+                let (addresses, refused) = match tasks.expect(birth, count, &order) {
+                    Ok(addresses) => (addresses, None),
+                    Err(refused) => (Vec::new(), Some(refused)),
+                };
+                self.say(&Report::Expected {
+                    birth,
+                    addresses,
+                    refused,
+                });
+            }
+            Order::Enter { world } => {
+                let entered = tasks.enter(&world);
+                entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
+                let first = world.first;
+                self.say(&Report::Entered { first });
+            }
+            Order::Bear {
+                birth: number,
+                first,
+                count,
+            } => {
+                self.births += 1;
+                (self.settled, self.told_strays) = (false, false);
+                let birth = Birth {
+                    number,
+                    first,
+                    count,
+                };
+                let born = tasks.bear(birth, Some(&mut self.streams), self.signals.before());
+                for (task, started) in born {
+                    let (pid, refused) = match started {
+                        Ok(started) => (started.pid, None),
+                        Err(refused) => (0, Some(refused)),
+                    };
+                    self.say(&Report::Born { task, pid, refused });
+                }
+            }
+            _ => {}
+        }
+        Ok(tasks)
+    }
+
+    /// Passes on what the tasks ask.
+    fn pass_on_questions(&mut self) {
+        let Some(tasks) = &mut self.tasks else { return };
+        let mut asked = Vec::new();
+        tasks.controls.heed(|task, bytes| {
+            asked.push(Report::Asked {
+                task,
+                bytes: bytes.to_vec(),
+            });
+        });
+        asked.iter().for_each(|report| self.say(report));
     }
 
     fn note_gone(&self, rank: u32, cause: Option<regatta_transport::job::Cause>) {
@@ -309,6 +391,7 @@ impl Agent {
             host_of: order.host_of,
             key: order.key,
             trusted: order.trusted,
+            most: order.most,
         };
         let has_first = here.first() == Some(&0);
         let mut tasks = Tasks::new(|| Job::create_across(&places), here, &order.bind, recipe)?;
@@ -403,7 +486,8 @@ impl Agent {
             send_output(link, room, heard)
         }) {
             self.settled = true;
-            self.say(&Report::Settled {});
+            let births = self.births;
+            self.say(&Report::Settled { births });
         }
     }
 }

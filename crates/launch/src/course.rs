@@ -13,6 +13,9 @@
 //! one that computes, or waits for a file, would burn its hours in a batch queue or a test run. The seconds are for those
 //! that do notice, to write down what they have. A program made to survive says so with `--on-failure=continue`; there
 //! is no third way that would suit both, because a launcher cannot tell a survivor from a task that has lost its sense.
+//!
+//! A task whose end another living task watches for or has asked for (`rg_notify`, `rg_kill`) is that task's affair: its
+//! death is *excused*, is no failure of the job and not told to the user.
 
 use std::time::Duration;
 
@@ -129,6 +132,10 @@ pub(crate) struct Course {
     running: u32,
     ended: u32,
     starting: bool,
+    /// Tasks that other tasks have asked for are being made ready.
+    births: u32,
+    /// How many tasks there were at first.
+    first_tasks: u32,
     /// Some task has joined.
     joined: bool,
     never_joined: Vec<u32>,
@@ -154,6 +161,8 @@ impl Course {
             running: 0,
             ended: 0,
             starting: true,
+            births: 0,
+            first_tasks: tasks,
             joined: false,
             never_joined: Vec::new(),
             failures: 0,
@@ -183,6 +192,29 @@ impl Course {
         self.starting &= self.running + self.ended < self.tasks;
     }
 
+    /// A task has asked for others; it is not known yet how many there will be.
+    pub(crate) fn birth_begins(&mut self) {
+        self.births += 1;
+    }
+
+    /// It is known now.
+    pub(crate) fn birth_ends(&mut self) {
+        self.births = self.births.saturating_sub(1);
+    }
+
+    /// More tasks are started, on these hosts.
+    pub(crate) fn more(&mut self, hosts: &[u32]) {
+        self.tasks += hosts.len() as u32;
+        self.starting = true;
+        self.host_of.extend(hosts);
+    }
+
+    /// One of them cannot be started.
+    pub(crate) fn unborn(&mut self) {
+        self.ended += 1;
+        self.starting &= self.running + self.ended < self.tasks;
+    }
+
     /// No more tasks will be started: the host gave `status` a reason.
     pub(crate) fn cannot_start(&mut self, now: Duration, status: u8, acts: &mut Vec<Act>) {
         self.starting = false;
@@ -193,10 +225,9 @@ impl Course {
     pub(crate) fn task_ended(
         &mut self,
         now: Duration,
-        rank: u32,
-        pid: u32,
-        end: End,
-        state: TaskState,
+        (rank, pid): (u32, u32),
+        (end, state): (End, TaskState),
+        excused: bool,
         acts: &mut Vec<Act>,
     ) {
         self.running -= 1;
@@ -205,7 +236,9 @@ impl Course {
         self.joined |= matches!(state, TaskState::Joined | TaskState::Left);
         match (end, state) {
             (End::Exited(0), TaskState::Left | TaskState::Dead) => return,
-            (End::Exited(0), TaskState::Expected) => self.never_joined.push(rank),
+            (End::Exited(0), TaskState::Expected) if rank < self.first_tasks => {
+                self.never_joined.push(rank);
+            }
             _ => {}
         }
         // Dead already: a scribble may have said so, and then nobody has been told.
@@ -213,7 +246,7 @@ impl Course {
             acts.push(Act::MarkDead(rank, end.cause()));
         }
         let harmless = end == End::Exited(0) && state == TaskState::Expected;
-        if !harmless && !wanted {
+        if !harmless && !wanted && !excused {
             self.failed(now, Failure { rank, pid, end }, acts);
         }
     }
@@ -226,6 +259,7 @@ impl Course {
         sentence: &str,
         running: &[(u32, u32)],
         unstarted: &[u32],
+        excused: impl Fn(u32) -> bool,
         acts: &mut Vec<Act>,
     ) {
         self.running -= running.len() as u32;
@@ -251,6 +285,9 @@ impl Course {
                 "{sentence}; lost with it: {}",
                 words::tasks(&ranks)
             )));
+            if ranks.iter().all(|&rank| excused(rank)) {
+                return;
+            }
             self.first_failed(
                 now,
                 Failure {
@@ -351,10 +388,7 @@ impl Course {
 
     /// Time has passed. `left` names what still runs, when it is needed.
     pub(crate) fn tick(&mut self, now: Duration, left: impl Fn() -> String, acts: &mut Vec<Act>) {
-        if self.running == 0
-            && !self.starting
-            && matches!(self.phase, Phase::Running | Phase::Grace(_))
-        {
+        if self.is_over() && matches!(self.phase, Phase::Running | Phase::Grace(_)) {
             self.phase = Phase::Settling(now + SETTLING);
             self.notice = None;
         }
@@ -411,7 +445,7 @@ impl Course {
         acts.push(Act::Signal(Signal::TERM));
         // A stopped process takes note when it goes on.
         acts.push(Act::Signal(Signal::CONT));
-        self.starting = false;
+        (self.starting, self.births) = (false, 0);
         self.phase = Phase::Asked(now + ASKED);
     }
 
@@ -419,11 +453,12 @@ impl Course {
         self.notice = None;
         acts.push(Act::StopStarting);
         acts.push(Act::Signal(Signal::KILL));
-        self.starting = false;
+        (self.starting, self.births) = (false, 0);
         self.phase = Phase::Killed(now + AGAIN, now + PATIENCE);
     }
 
-    fn is_ending(&self) -> bool {
+    /// Is everything being ended?
+    pub(crate) fn is_ending(&self) -> bool {
         matches!(
             self.phase,
             Phase::Asked(_) | Phase::Killed(..) | Phase::GivenUp
@@ -445,7 +480,7 @@ impl Course {
 
     /// Whether all tasks have ended and no more will be started.
     pub(crate) fn is_over(&self) -> bool {
-        self.running == 0 && !self.starting
+        self.running == 0 && !self.starting && self.births == 0
     }
 
     /// Whether what still runs cannot be ended.

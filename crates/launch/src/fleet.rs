@@ -70,7 +70,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
     let size = plan.tasks.or(slots).unwrap_or_else(|| tasks_here(plan));
     let recipe = recipe(plan, size, pipes(plan), owner.group)?;
     let tasks = Tasks::new(
-        || Job::create(size),
+        || Job::create_for(size, plan.most_tasks),
         (0..size).collect(),
         &plan.bind,
         recipe,
@@ -223,6 +223,7 @@ fn prepare(
         directory: directory(across)?.as_bytes().to_vec(),
         bind: plan.bind.clone(),
         window: WINDOW,
+        most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
     };
     for remote in &mut gathering.remotes {
@@ -246,6 +247,7 @@ fn prepare(
             host_of: host_of.clone(),
             key,
             trusted: across.trusted,
+            most: plan.most_tasks,
         };
         let mut ours = Tasks::new(|| Job::create_across(&places), here, &plan.bind, recipe)?;
         for (rank, address) in ours.listen(address_of(number))? {

@@ -522,6 +522,7 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     let launcher = words.next().and_then(|word| word.parse().ok());
     let known = words.nth(1).and_then(|word| word.parse().ok());
     Hello {
+        architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
         host: identity_of_host(),
         candidates: reach::candidates(known),

@@ -41,7 +41,7 @@ impl Input {
             .map_err(|errno| failed(errno.to_string()))?;
         let place = Place {
             stdio: [None, Some(theirs.as_fd()), None],
-            kept: [None, None],
+            kept: [None, None, None],
             cores: None,
             group,
             files: None,

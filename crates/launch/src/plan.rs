@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::hosts::{Host, Map};
 use crate::reach::Choice;
+use regatta_transport::job::MOST_TASKS;
 
 /// Where tasks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -107,6 +108,8 @@ pub struct Plan {
     pub on_failure: OnFailure,
     /// How long the others may go on after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,
+    /// How many tasks the job may have from its first to its last, when tasks start others.
+    pub most_tasks: u32,
 }
 
 impl Plan {
@@ -122,6 +125,7 @@ impl Plan {
             timeout: None,
             on_failure: OnFailure::Stop,
             grace: Duration::from_secs(10),
+            most_tasks: MOST_TASKS,
         }
     }
 }

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::channel::fields::fields;
 use crate::channel::messages::{Sight, Target, Token};
 use crate::sys;
+use regatta_wire::fields;
 
 /// How long an attempt to reach an address may take. Two retransmissions of a lost packet are within it.
 const PATIENCE: Duration = Duration::from_millis(3500);

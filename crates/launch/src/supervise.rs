@@ -5,6 +5,7 @@
 //! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use serde_json::json;
 
 use crate::channel::messages::Order;
 use crate::course::{Act, Course};
+use crate::desk::Desk;
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::output::Output;
@@ -27,8 +29,11 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::{closing, fleet, front, program, tree};
 use regatta_transport::job::{Cause, TaskState};
+use spawning::Spawning;
 
+mod desk;
 mod elsewhere;
+mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
 pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
@@ -80,6 +85,11 @@ struct Supervisor<'p> {
     /// Our standard input, when it is for a task on another host.
     input: Option<Input>,
     course: Course,
+    /// Where the tasks ask.
+    desk: Desk,
+    /// Tasks that are being started for others, and how many times that has been begun.
+    spawning: Vec<Spawning>,
+    births: u32,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -102,7 +112,13 @@ impl<'p> Supervisor<'p> {
             true => Some(Input::open(owner.group, &signals)?),
             false => None,
         };
+        let hosts = desk::hosts(&fleet);
+        let mut host_of = fleet.host_of.clone();
+        host_of.resize(fleet.size as usize, 0);
         Ok(Self {
+            desk: Desk::new(hosts, &host_of, plan.program.as_bytes()),
+            spawning: Vec::new(),
+            births: 0,
             input,
             size: fleet.size,
             tasks: fleet.tasks,
@@ -124,8 +140,10 @@ impl<'p> Supervisor<'p> {
             self.wait();
             self.heed_signals();
             self.heed_hosts();
+            self.heed_tasks();
             self.send_input();
             self.reap();
+            self.speak();
             self.pump();
             self.tick();
             if self.course.is_over() && (self.is_left_by_all() || self.course.is_given_up()) {
@@ -164,6 +182,7 @@ impl<'p> Supervisor<'p> {
 
     fn task_started(&mut self, Started { rank, pid }: Started) {
         self.course.task_started();
+        self.desk.started(rank, pid);
         let mut event = json!({"event": "start", "task": rank, "pid": pid});
         if let Some(host) = self.course.host(rank) {
             event["host"] = json!(host);
@@ -194,6 +213,9 @@ impl<'p> Supervisor<'p> {
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
         if let Some(streams) = self.streams.as_ref().filter(|_| !self.output.is_full()) {
             fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
+        }
+        if let Some(tasks) = &self.tasks {
+            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
         }
         fds.extend(
             self.output
@@ -279,9 +301,24 @@ impl<'p> Supervisor<'p> {
             self.tell_gone(rank, None);
         }
         let mut acts = Vec::new();
-        self.course
-            .task_ended(self.started.elapsed(), rank, pid, end, state, &mut acts);
+        let excused = self.desk.is_excused(rank);
+        self.course.task_ended(
+            self.started.elapsed(),
+            (rank, pid),
+            (end, state),
+            excused,
+            &mut acts,
+        );
+        // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
+        self.desk.ended(rank, end);
+    }
+
+    /// The host of this number, if it is another one.
+    fn remote(&mut self, number: u32) -> Option<&mut Remote> {
+        self.remotes
+            .iter_mut()
+            .find(|remote| remote.number == number)
     }
 
     /// Writes into every host's table that a task is no more. Its own host knows.
@@ -289,7 +326,7 @@ impl<'p> Supervisor<'p> {
         if let Some(tasks) = &self.tasks {
             match cause {
                 Some(cause) => tasks.job().mark_dead(rank, cause),
-                None if !tasks.here().contains(&rank) => tasks.job().leave(rank),
+                None if !tasks.has(rank) => tasks.job().leave(rank),
                 None => {}
             }
         }
@@ -347,6 +384,7 @@ impl<'p> Supervisor<'p> {
                     signal: signal.as_raw(),
                 }),
                 Act::StopStarting => {
+                    self.end_births();
                     self.tasks.iter_mut().for_each(Tasks::stop_starting);
                     self.tell_all(&Order::Stop {});
                 }

@@ -194,6 +194,8 @@ pub(crate) struct Image {
     path: CString,
     arguments: Strings,
     environment: Strings,
+    /// Where the tasks run; none: where we do.
+    directory: Option<CString>,
     stack: Vec<u8>,
 }
 
@@ -202,7 +204,7 @@ pub(crate) struct Place<'a> {
     /// The task's standard input, output and error; `None` inherits ours.
     pub stdio: [Option<BorrowedFd<'a>>; 3],
     /// The descriptors that stay open across `execve`, under their numbers here.
-    pub kept: [Option<BorrowedFd<'a>>; 2],
+    pub kept: [Option<BorrowedFd<'a>>; 3],
     /// Where the task may run; `None` leaves it free.
     pub cores: Option<CpuSet>,
     /// The process group the task belongs to, so that a terminal's Ctrl-C and Ctrl-Z reach it.
@@ -244,8 +246,25 @@ impl Image {
             path,
             arguments: Strings::new(arguments),
             environment: Strings::new(environment),
+            directory: None,
             stack: vec![0; CHILD_STACK],
         }
+    }
+
+    /// Stands where an image is not at the moment.
+    pub(crate) fn empty() -> Self {
+        Self {
+            path: CString::default(),
+            arguments: Strings::new(Vec::new()),
+            environment: Strings::new(vec![CString::default()]),
+            directory: None,
+            stack: Vec::new(),
+        }
+    }
+
+    /// Has the tasks run in this directory.
+    pub(crate) fn set_directory(&mut self, directory: CString) {
+        self.directory = Some(directory);
     }
 
     /// Starts one task, with `variable` (`NAME=value`) added to its environment, and returns its pid.
@@ -279,7 +298,9 @@ extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `start` passed a pointer to an `Order` that lives until we have executed or ended, and is suspended
     // meanwhile, so nothing else touches it.
     let order = unsafe { &mut *order.cast::<Order>() };
-    order.failure = match set_up(order.place, order.supervisor) {
+    // SAFETY: the image outlives the child (see `start`), and nobody changes it meanwhile.
+    let directory = unsafe { &(*order.image).directory };
+    order.failure = match set_up(order.place, directory.as_deref(), order.supervisor) {
         Err(errno) => Some(StartError::SetUp(errno)),
         Ok(()) => {
             // SAFETY: the image outlives the child (see `start`); path and strings are null-terminated, the two
@@ -299,7 +320,7 @@ extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Everything between `clone` and `execve`. Plain system calls only: the memory is the parent's.
-fn set_up(place: &Place, supervisor: Pid) -> rustix::io::Result<()> {
+fn set_up(place: &Place, directory: Option<&CStr>, supervisor: Pid) -> rustix::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != Some(supervisor) {
         // The supervisor died before the line above took effect: nobody would end us.
@@ -313,6 +334,7 @@ fn set_up(place: &Place, supervisor: Pid) -> rustix::io::Result<()> {
     if let Some(files) = place.files {
         rustix::process::setrlimit(Resource::Nofile, files)?;
     }
+    directory.map_or(Ok(()), rustix::process::chdir)?;
     let [input, output, error] = place.stdio;
     input.map_or(Ok(()), rustix::stdio::dup2_stdin)?;
     output.map_or(Ok(()), rustix::stdio::dup2_stdout)?;

@@ -1,9 +1,10 @@
 //! The tasks of one host: started, announced in the job's table, reaped.
 //!
 //! What the loop of a launcher on one host, of a launcher of many, and of an agent have in common. Whoever owns this is
-//! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
+//! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
+//! tasks start are in `newborn.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsString};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -11,10 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Rlimit, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::bind::Placement;
+use crate::controls::Controls;
 use crate::course::End;
+use crate::newborn::Births;
 use crate::plan::Bind;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::streams::Streams;
@@ -24,10 +27,11 @@ use regatta_transport::job::{Invitation, Job, TaskState, VERSION};
 
 /// So many tasks are started before the loop looks at what else happened.
 const BATCH: u32 = 16;
-/// The descriptors of the segment and of the listening socket in the tasks. Shells and scripts use the small numbers; at
+/// The descriptors of the segment, the listening socket and the socket to the launcher in the tasks. Shells and scripts use the small numbers; at
 /// 64 the kernel would have to enlarge every task's table.
 const SEGMENT_FD: i32 = 60;
 const LISTENER_FD: i32 = 61;
+const CONTROL_FD: i32 = 62;
 
 /// What every task is started from.
 pub(crate) struct Recipe {
@@ -70,15 +74,42 @@ pub(crate) struct Tasks {
     program: PathBuf,
     placement: Placement,
     image: Image,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The sockets on which the tasks ask.
+    pub(crate) controls: Controls,
+    /// What other tasks start.
+    pub(crate) births: Births,
+    /// Those of them that were started here.
+    pub(crate) later: HashSet<u32>,
+    /// Where the tasks of this host listen, if they do.
+    pub(crate) address: Option<IpAddr>,
     /// The standard input of all tasks but task 0, and of that when it is not ours.
     nothing: OwnedFd,
     input: Option<OwnedFd>,
     group: Pid,
-    files: Option<Rlimit>,
+    pub(crate) files: Option<Rlimit>,
     /// How many of `here` have been started.
     next: usize,
-    stopped: bool,
+    pub(crate) stopped: bool,
     running: HashMap<Pid, u32>,
+}
+
+/// What differs from one start to another.
+pub(crate) struct Start<'a> {
+    pub rank: u32,
+    pub listener: Option<TcpListener>,
+    pub input: Option<OwnedFd>,
+    pub cores: Option<rustix::thread::CpuSet>,
+    pub streams: Option<&'a mut Streams>,
+    pub mask: &'a Mask,
+}
+
+/// Why a task was not started.
+pub(crate) enum Unstarted {
+    /// The host could not.
+    Refused(Refusal),
+    /// The kernel did not.
+    Failed(StartError),
 }
 
 impl Tasks {
@@ -106,6 +137,11 @@ impl Tasks {
                 .map_err(|errno| failed("open /dev/null", errno))?;
         Ok(Self {
             image: image(&recipe),
+            environment: recipe.environment,
+            controls: Controls::new()?,
+            births: Births::default(),
+            later: HashSet::new(),
+            address: None,
             program: recipe.program,
             group: recipe.group,
             files: recipe.files,
@@ -129,6 +165,7 @@ impl Tasks {
                 "no socket can be opened at the address {address}: {error}"
             ))
         };
+        self.address = Some(address);
         let mut addresses = Vec::with_capacity(self.here.len());
         for (rank, place) in self.here.iter().zip(&mut self.listeners) {
             let listener = TcpListener::bind((address, 0)).map_err(refused)?;
@@ -154,8 +191,9 @@ impl Tasks {
         &self.job
     }
 
-    pub(crate) fn here(&self) -> &[u32] {
-        &self.here
+    /// Does a task run here, or did it?
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        self.later.contains(&rank) || self.here.binary_search(&rank).is_ok()
     }
 
     pub(crate) fn program(&self) -> &Path {
@@ -177,6 +215,7 @@ impl Tasks {
         self.listeners
             .iter_mut()
             .for_each(|listener| *listener = None);
+        self.births = Births::default();
     }
 
     /// Starts the next few tasks, whose output goes to `streams`, or is ours. A refusal ends the starting.
@@ -209,38 +248,67 @@ impl Tasks {
         mask: &Mask,
     ) -> Result<Started, Refusal> {
         let rank = self.here[index];
-        let set_up = |errno| {
-            Refusal::new(
-                STATUS_REFUSED,
-                format!("task {rank} cannot be set up: {errno}"),
-            )
+        let start = Start {
+            rank,
+            listener: self.listeners[index].take(),
+            input: match rank {
+                0 => self.input.take(),
+                _ => None,
+            },
+            cores: self.placement.of(index as u32),
+            streams,
+            mask,
         };
-        let pipes = streams
+        let mut image = std::mem::replace(&mut self.image, Image::empty());
+        let started = self.start_from(&mut image, start);
+        self.image = image;
+        started.map_err(|unstarted| match unstarted {
+            Unstarted::Refused(refusal) => refusal,
+            Unstarted::Failed(StartError::NoProcess(errno)) => limits::explain(errno, index as u32),
+            Unstarted::Failed(StartError::Execute(errno)) => program::explain(&self.program, errno),
+            Unstarted::Failed(StartError::SetUp(errno)) => cannot_set_up(rank, errno),
+        })
+    }
+
+    /// Starts one task from an image.
+    pub(crate) fn start_from(
+        &mut self,
+        image: &mut Image,
+        start: Start,
+    ) -> Result<Started, Unstarted> {
+        let rank = start.rank;
+        let set_up = |errno| Unstarted::Refused(cannot_set_up(rank, errno));
+        let pipes = start
+            .streams
             .map(|streams| streams.pipes(rank))
             .transpose()
             .map_err(|errno| {
-                Refusal::of_regatta(format!("no pipe for the output of task {rank}: {errno}"))
+                Unstarted::Refused(Refusal::of_regatta(format!(
+                    "no pipe for the output of task {rank}: {errno}"
+                )))
             })?;
-        let listener = match self.listeners[index].take() {
-            Some(listener) => {
-                Some(rustix::io::fcntl_dupfd_cloexec(&listener, LISTENER_FD).map_err(set_up)?)
-            }
-            None => None,
-        };
+        let listener = start
+            .listener
+            .map(|listener| rustix::io::fcntl_dupfd_cloexec(&listener, LISTENER_FD))
+            .transpose()
+            .map_err(set_up)?;
+        let control = self
+            .controls
+            .open(rank)
+            .and_then(|control| rustix::io::fcntl_dupfd_cloexec(&control, CONTROL_FD))
+            .map_err(set_up)?;
         let invitation = Invitation {
             version: VERSION,
             fd: self.segment.as_raw_fd(),
             rank,
-            size: self.job.tasks(),
+            size: self.job.first(),
+            control: Some(control.as_raw_fd()),
             listener: listener.as_ref().map(AsRawFd::as_raw_fd),
-        };
-        let input = match rank {
-            0 => self.input.take(),
-            _ => None,
         };
         let place = Place {
             stdio: [
-                input
+                start
+                    .input
                     .as_ref()
                     .or((rank > 0).then_some(&self.nothing))
                     .map(AsFd::as_fd),
@@ -250,30 +318,48 @@ impl Tasks {
             kept: [
                 Some(self.segment.as_fd()),
                 listener.as_ref().map(AsFd::as_fd),
+                Some(control.as_fd()),
             ],
-            cores: self.placement.of(index as u32),
+            cores: start.cores,
             group: self.group,
             files: self.files,
-            mask,
+            mask: start.mask,
         };
         let variable = sys::c_string(format!("{}={invitation}", Invitation::VARIABLE).as_bytes());
-        let pid = self
-            .image
-            .start(variable, &place)
-            .map_err(|error| match error {
-                StartError::NoProcess(errno) => limits::explain(errno, index as u32),
-                StartError::Execute(errno) => program::explain(&self.program, errno),
-                StartError::SetUp(errno) => set_up(errno),
-            })?;
+        let pid = image.start(variable, &place).map_err(|error| {
+            self.controls.close(rank);
+            Unstarted::Failed(error)
+        })?;
         self.running.insert(pid, rank);
         let pid = pid.as_raw_nonzero().get() as u32;
         self.job.announce(rank, pid);
         Ok(Started { rank, pid })
     }
 
+    /// Sends a signal to a task that runs. False: it does not.
+    pub(crate) fn signal(&self, rank: u32, signal: i32) -> bool {
+        let running = self.running.iter().find(|(_, task)| **task == rank);
+        let signal = Signal::from_named_raw(signal);
+        match (running, signal) {
+            (Some((pid, _)), Some(signal)) => rustix::process::kill_process(*pid, signal).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Says something to a task of this host.
+    pub(crate) fn tell(&mut self, rank: u32, bytes: &[u8]) {
+        if rank < self.job.tasks() {
+            self.controls.say(rank, bytes);
+            self.job.announce_news(rank);
+        }
+    }
+
     /// What it means that this child has ended: nothing, when it was no task.
     pub(crate) fn ended(&mut self, pid: Pid, status: WaitStatus) -> Option<Ended> {
         let rank = self.running.remove(&pid)?;
+        self.controls.close(rank);
+        self.later_ended(rank);
+        self.job.count_living(-1);
         let end = match status.terminating_signal() {
             Some(signal) => End::Signalled {
                 signal,
@@ -281,12 +367,21 @@ impl Tasks {
             },
             None => End::Exited(status.exit_status().unwrap_or_default()),
         };
+        let state = self.job.state(rank);
+        if state == TaskState::Left {
+            // Known as gone; but now it is known that nothing of it runs.
+            self.job.mark_dead(rank, end.cause());
+        }
         Some(Ended {
             rank,
             pid: pid.as_raw_nonzero().get() as u32,
             end,
-            state: self.job.state(rank),
+            state,
         })
+    }
+
+    pub(crate) fn running_count(&self) -> u32 {
+        self.running.len() as u32
     }
 
     /// The ranks that run, ascending.
@@ -295,6 +390,13 @@ impl Tasks {
         ranks.sort_unstable();
         ranks
     }
+}
+
+fn cannot_set_up(rank: u32, errno: rustix::io::Errno) -> Refusal {
+    Refusal::new(
+        STATUS_REFUSED,
+        format!("task {rank} cannot be set up: {errno}"),
+    )
 }
 
 /// All children that have ended, and whether none is left.
@@ -327,19 +429,25 @@ pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
     }
 }
 
-/// The program with its arguments and environment, less an invitation to another job.
 fn image(recipe: &Recipe) -> Image {
     let arguments = std::iter::once(&recipe.name).chain(&recipe.arguments);
-    let environment = recipe
-        .environment
-        .iter()
+    image_of(&recipe.program, arguments, recipe.environment.iter())
+}
+
+/// A program with its arguments and environment, less an invitation to another job.
+pub(crate) fn image_of<'a>(
+    program: &Path,
+    arguments: impl Iterator<Item = &'a OsString>,
+    environment: impl Iterator<Item = &'a (OsString, OsString)>,
+) -> Image {
+    let environment = environment
         .filter(|(name, _)| name != Invitation::VARIABLE)
         .map(|(name, value)| {
             let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
             sys::c_string(&entry)
         });
     Image::new(
-        sys::c_string(recipe.program.as_os_str().as_bytes()),
+        sys::c_string(program.as_os_str().as_bytes()),
         arguments
             .map(|argument| sys::c_string(argument.as_bytes()))
             .collect::<Vec<CString>>(),

@@ -11,6 +11,7 @@
 //! file, so growing needs no remapping.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -57,10 +58,21 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// Make a segment with `bytes` reserved at once.
     pub fn create(name: &str, bytes: usize) -> io::Result<Segment> {
+        Segment::create_with_hole(name, bytes, 0..0)
+    }
+
+    /// The same, but the pages of `hole` are not there until they are asked for with [`Segment::back`]. The hole begins
+    /// and ends with a page.
+    pub fn create_with_hole(name: &str, bytes: usize, hole: Range<usize>) -> io::Result<Segment> {
         use rustix::fs::{MemfdFlags, SealFlags};
         let fd = rustix::fs::memfd_create(name, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
         let bytes = bytes.max(RESERVED_FRONT).next_multiple_of(PAGE);
-        reserve(&fd, 0, bytes)?;
+        let mut from = 0;
+        if !hole.is_empty() {
+            reserve(&fd, 0, hole.start)?;
+            from = hole.end as u64;
+        }
+        reserve(&fd, from, bytes)?;
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK)?;
         let segment = Segment::attach(fd)?;
         let front = segment.front();
@@ -157,6 +169,13 @@ impl Segment {
         let at = self.at(offset, size_of::<T>())?;
         // SAFETY: inside the mapping, aligned, atomics only; lives as long as the mapping.
         Ok(unsafe { at.cast::<T>().as_ref() })
+    }
+
+    /// See that the pages of `len` bytes at `offset` are there, though they lay in a hole.
+    pub fn back(&self, offset: u64, len: usize) -> io::Result<()> {
+        let outside = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        self.at(offset, len).map_err(outside)?;
+        reserve(&self.fd, offset, offset as usize + len)
     }
 
     /// Hand out `bytes` zeroed bytes at an offset that is a multiple of `align`. They are really

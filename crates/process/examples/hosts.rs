@@ -86,6 +86,7 @@ fn launch(hosts: usize, per_host: usize, trusted: bool, program: &[&str]) -> Exi
                 host_of: host_of.clone(),
                 key,
                 trusted,
+                most: regatta_transport::job::MOST_TASKS,
             };
             Arc::new(Job::create_across(&places).unwrap())
         })
@@ -120,6 +121,7 @@ fn launch(hosts: usize, per_host: usize, trusted: bool, program: &[&str]) -> Exi
                 fd: inherited(job.fd().as_raw_fd()),
                 rank: rank as u32,
                 size: tasks as u32,
+                control: None,
                 listener: Some(inherited(listener.as_raw_fd())),
             };
             let mut command = Command::new(&program[0]);

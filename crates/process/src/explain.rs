@@ -60,7 +60,10 @@ pub fn sentence(error: &Error) -> String {
             name(*peer)
         ),
         Error::State(what) => (*what).into(),
-        Error::Launcher(what) | Error::Version(what) | Error::System(what) => what.clone(),
+        Error::Launcher(what)
+        | Error::Version(what)
+        | Error::System(what)
+        | Error::Refused(_, what) => what.clone(),
     }
 }
 

@@ -16,21 +16,21 @@ pub fn rank(group: GroupId) -> Result<u32> {
 
 /// How many members.
 pub fn size(group: GroupId) -> Result<u32> {
-    Ok(enter()?.engine.group(group)?.size())
+    let held = enter()?;
+    match group.channel() {
+        Some(_) => Ok(held.job.tasks()),
+        None => Ok(held.engine.group(group)?.size()),
+    }
 }
-
-/// Task ids: host 1 in the high bits, index + 1 in the low ones.
-const HOST: u32 = 1 << 18;
 
 /// This task's id.
 pub fn tid() -> Result<u32> {
-    Ok(HOST + enter()?.engine.me() + 1)
+    Ok(enter()?.engine.me())
 }
 
 /// The id of a member.
 pub fn tid_of(group: GroupId, rank: i32) -> Result<u32> {
-    let (peer, _) = enter()?.address(group, rank)?;
-    Ok(HOST + peer + 1)
+    Ok(enter()?.address(group, rank)?.0)
 }
 
 /// The rank of a task.
@@ -39,7 +39,7 @@ pub fn rank_of(group: GroupId, tid: i32) -> Result<u32> {
     let group = held.engine.group(group)?;
     let peer = u32::try_from(tid)
         .ok()
-        .and_then(|tid| tid.checked_sub(HOST + 1));
+        .filter(|&tid| tid < held.job.tasks());
     let rank = peer.and_then(|peer| group.rank_of(peer));
     rank.ok_or(Error::Task(tid as i64))
 }
@@ -156,6 +156,14 @@ fn finish(handle: Handle) -> Result<usize> {
     }
 }
 
+/// Who started this task; none: the launcher.
+pub fn parent() -> Result<Option<u32>> {
+    let held = enter()?;
+    let member = held.job.membership(held.engine.me());
+    let member = member.map_err(|_| Error::State("the job's table does not know this task"))?;
+    Ok(member.parent)
+}
+
 /// The members with these ranks, in that order. Only they call.
 pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
     let held = enter()?;
@@ -170,7 +178,7 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
         peers.push(peer);
     }
     let me = held.engine.me();
-    let context = held.engine.group(group)?.context + 1;
+    let context = held.context(group)? + 1;
     let mut next = held.engine.next_context();
     drop(held);
     if !peers.contains(&me) {
@@ -218,7 +226,7 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
 /// Why nothing can be done with a task that another one has found gone.
 fn gone(peer: Peer) -> Error {
     let presence =
-        |held: crate::state::Held| (peer < held.size).then(|| held.engine.presence(peer));
+        |held: crate::state::Held| (peer < held.job.tasks()).then(|| held.engine.presence(peer));
     match enter().map(presence) {
         Ok(None) => {
             Error::State("a member named a task that does not exist as the one that is gone")

@@ -9,6 +9,7 @@ use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
 use crate::fork;
+use crate::launcher::Control;
 use crate::state::{PROCESS, Process, enter};
 
 /// Join the job this process was invited to, or become a world of one. A second call does nothing.
@@ -27,16 +28,31 @@ fn join() -> Result<()> {
         return Ok(());
     }
     let settings = settings()?;
-    let (job, rank, listener) = match std::env::var(Invitation::VARIABLE) {
+    let Joined {
+        job,
+        rank,
+        control,
+        listener,
+    } = match std::env::var(Invitation::VARIABLE) {
         Ok(text) => invited(&text)?,
-        Err(_) => alone().map(|job| (job, 0, None))?,
+        Err(_) => Joined {
+            job: alone()?,
+            rank: 0,
+            control: None,
+            listener: None,
+        },
     };
+    let world = job
+        .membership(rank)
+        .map_err(|corrupt| join_error(corrupt.into()))?;
+    let control = control.map(Control::new).transpose()?;
     job.keep_from_children();
     let job = Arc::new(job);
     let paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     *place = Some(Process {
-        size: job.tasks(),
+        first: world.first,
+        size: world.count,
         crowded: paths.crowded(),
         engine: Engine::new(paths, settings),
         job,
@@ -44,6 +60,7 @@ fn join() -> Result<()> {
         next_callback: 1,
         in_vain: (0, None),
         copies: 0,
+        control,
     });
     Ok(())
 }
@@ -94,15 +111,27 @@ fn close_on_exec(number: i32) {
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
-fn invited(text: &str) -> Result<(Job, u32, Option<OwnedFd>)> {
+/// What a task has when it has become one.
+struct Joined {
+    job: Job,
+    rank: u32,
+    control: Option<OwnedFd>,
+    listener: Option<OwnedFd>,
+}
+
+fn invited(text: &str) -> Result<Joined> {
     let invitation = Invitation::parse(text).map_err(join_error)?;
+    let control = invitation.control.map(inherited).transpose()?;
     let listener = invitation.listener.map(inherited).transpose()?;
     let job = Job::join(inherited(invitation.fd)?, invitation).map_err(join_error)?;
-    close_on_exec(invitation.fd);
-    if let Some(number) = invitation.listener {
-        close_on_exec(number);
-    }
-    Ok((job, invitation.rank, listener))
+    let numbers = [Some(invitation.fd), invitation.control, invitation.listener];
+    numbers.into_iter().flatten().for_each(close_on_exec);
+    Ok(Joined {
+        job,
+        rank: invitation.rank,
+        control,
+        listener,
+    })
 }
 
 fn alone() -> Result<Job> {

@@ -15,21 +15,25 @@
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
 //! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
 mod collective;
 mod cycle;
+pub mod event;
 mod explain;
 mod fork;
 mod groups;
 mod join;
+mod launcher;
 mod leave;
 mod loan;
 mod message;
 mod notice;
 mod state;
+mod tasks;
 mod until;
 mod wait;
 
@@ -44,5 +48,7 @@ pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Resul
 pub use regatta_engine::{Mode, TagSelect};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};
+pub use regatta_wire::control;
 pub use state::Callback;
+pub use tasks::*;
 pub use until::{wait_until, wake};

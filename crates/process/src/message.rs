@@ -39,7 +39,7 @@ pub(crate) fn selection(
     }
     if from == ANY {
         return Ok(Select {
-            context: process.engine.group(group)?.context,
+            context: process.context(group)?,
             source: None,
             tag,
         });
@@ -67,7 +67,11 @@ pub fn tag_select(tag: i32) -> TagSelect {
 pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     let sent = quick(|process| {
         let known = tag >= 0 && process.is_world_rank(group, to);
-        (known && process.engine.send_now(to as u32, 0, tag, message)).then_some(())
+        (known
+            && process
+                .engine
+                .send_now(process.first + to as u32, 0, tag, message))
+        .then_some(())
     });
     sent.is_some()
 }
@@ -77,7 +81,10 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
 pub fn start_send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> Option<Handle> {
     quick(|process| {
         let known = tag >= 0 && process.is_world_rank(group, to);
-        let sent = known && process.engine.send_now(to as u32, 0, tag, message);
+        let sent = known
+            && process
+                .engine
+                .send_now(process.first + to as u32, 0, tag, message);
         sent.then(|| process.engine.ticket())
     })
 }
@@ -168,12 +175,13 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
             return None;
         }
         let looks = if process.crowded { 1 } else { LOOKS };
+        let from = process.first + from as u32;
         for _ in 0..looks {
-            let got = process.engine.receive_now(from as u32, 0, tag, into);
+            let got = process.engine.receive_now(from, 0, tag, into);
             if got.is_some() {
                 return got;
             }
-            if process.engine.must_start(from as u32) {
+            if process.engine.must_start(from) {
                 return None;
             }
             std::hint::spin_loop();
@@ -209,10 +217,11 @@ pub fn start_receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> O
         if tag < 0 || !process.is_world_rank(group, from) {
             return None;
         }
+        let from = process.first + from as u32;
         let engine = &mut process.engine;
         engine
-            .start_receive_now(from as u32, 0, tag, into)
-            .or_else(|| engine.post_now(from as u32, 0, tag, into))
+            .start_receive_now(from, 0, tag, into)
+            .or_else(|| engine.post_now(from, 0, tag, into))
     })
 }
 
@@ -234,7 +243,7 @@ pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Sta
         return Ok(Some(Status::EMPTY));
     }
     let select = selection(&held, group, from, tag)?;
-    let moved = held.engine.progress();
+    let moved = held.heed() | held.engine.progress();
     let found = held.engine.probe(&select)?;
     held.looked(moved || found.is_some());
     Ok(found.map(|status| held.in_ranks(status)))

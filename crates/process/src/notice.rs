@@ -101,7 +101,9 @@ fn anything() -> bool {
     };
     held.engine.transport.look_everywhere();
     let mut cursor = 0;
-    let found = held.engine.transport.next_ready(&mut cursor).is_some() || held.engine.progress();
+    let found = held.heed()
+        || held.engine.transport.next_ready(&mut cursor).is_some()
+        || held.engine.progress();
     if !found {
         held.engine.transport.arm();
     }

@@ -10,6 +10,8 @@ use regatta_transport::job::Job;
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
+use crate::launcher::Control;
+
 /// What a completion callback is told: source as a rank.
 pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 
@@ -17,6 +19,8 @@ pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 pub(crate) struct Process {
     pub(crate) engine: Engine<Paths>,
     pub(crate) job: Arc<Job>,
+    /// The task's world: the number of its first task, and how many there are.
+    pub(crate) first: Peer,
     pub(crate) size: u32,
     /// More tasks than cores: a core spent spinning is taken from another task.
     pub(crate) crowded: bool,
@@ -26,6 +30,8 @@ pub(crate) struct Process {
     pub(crate) in_vain: (u32, Option<Instant>),
     /// Loans being sent to other hosts as copies: nobody else waits for them.
     pub(crate) copies: u32,
+    /// The way to the launcher, if it takes requests.
+    pub(crate) control: Option<Control>,
 }
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
@@ -89,23 +95,38 @@ pub(crate) fn quick<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R
 }
 
 impl Process {
-    /// Is this a rank of the world? Then it is the peer's index, and the context is 0.
+    /// Is this a rank of the world? Then it is that of the peer `first + rank`, and the context is 0.
     #[inline(always)]
     pub(crate) fn is_world_rank(&self, group: GroupId, rank: i32) -> bool {
         group == GroupId::WORLD && (rank as u32) < self.size
+    }
+
+    /// Context of the messages of a group.
+    #[inline(always)]
+    pub(crate) fn context(&self, group: GroupId) -> Result<u32> {
+        match group.channel() {
+            Some(context) => Ok(context),
+            None => Ok(self.engine.group(group)?.context),
+        }
     }
 
     /// Peer and context of a rank.
     #[inline(always)]
     pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
         if group == GroupId::WORLD && (rank as u32) < self.size {
-            return Ok((rank as u32, 0));
+            return Ok((self.first + rank as u32, 0));
         }
         self.address_slowly(group, rank)
     }
 
     #[inline(never)]
     fn address_slowly(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
+        if let Some(context) = group.channel() {
+            let known = u32::try_from(rank)
+                .ok()
+                .filter(|&task| task < self.job.tasks());
+            return Ok((known.ok_or(Error::Task(rank as i64))?, context));
+        }
         let group = self.engine.group(group)?;
         let peer = u32::try_from(rank).ok().and_then(|rank| group.peer(rank));
         Ok((peer.ok_or(Error::Task(rank as i64))?, group.context))
@@ -114,7 +135,7 @@ impl Process {
     /// With its source as a rank of its group.
     #[inline(always)]
     pub(crate) fn in_ranks(&self, mut status: Status) -> Status {
-        if status.context >= 2 {
+        if status.context >= 2 || self.first > 0 {
             status.source = self.engine.rank_in(&status);
         }
         status
@@ -163,7 +184,7 @@ impl Process {
 /// Make progress once and run the callbacks that are due. Says whether anything moved.
 pub fn progress() -> Result<bool> {
     let mut held = enter()?;
-    let moved = held.engine.progress();
+    let moved = held.heed() | held.engine.progress();
     held.looked(moved);
     let due = if held.engine.has_called() {
         held.due()

@@ -123,6 +123,7 @@ fn poll_some<A: Awaited>(
     polls: u32,
 ) -> Result<Polled<A::Output>> {
     let moves = process.engine.moves();
+    let heard = process.heed();
     for _ in 0..polls {
         if let Some(output) = awaited.poll(process)? {
             return Ok(Polled::Output(output));
@@ -133,7 +134,7 @@ fn poll_some<A: Awaited>(
         process.engine.progress();
     }
     // Progress takes so much at a time; what it has left would not ring again.
-    if process.engine.moves() != moves {
+    if heard || process.engine.moves() != moves {
         return Ok(Polled::Moved);
     }
     Ok(Polled::Nothing)

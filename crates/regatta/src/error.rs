@@ -3,6 +3,7 @@
 use std::fmt;
 
 use regatta_process as process;
+use regatta_process::control::Why;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -34,7 +35,7 @@ pub enum ErrorKind {
     Argument,
     /// Called from inside an operator of a reduction, or before the task has joined.
     State,
-    /// There is no task with this rank or id.
+    /// There is no task with this rank or id; -1 where the launcher says so, and the sentence names it.
     Task(i64),
     /// Tags are 0 to 2147483647.
     Tag(i64),
@@ -47,19 +48,17 @@ pub enum ErrorKind {
         /// Bytes there was room for.
         capacity: usize,
     },
-    /// The task with this rank in the world, on which the call depends, has died.
+    /// The task with this id, on which the call depends, has died.
     Dead(usize),
-    /// The task with this rank in the world, on which the call depends, has left.
+    /// The task with this id, on which the call depends, has left.
     Left(usize),
     /// Memory, or a limit on it, is used up.
     Memory,
-    /// Blocked senders wait for each other in a circle, all buffers full: their ranks in the
-    /// world. The message was not sent.
+    /// Blocked senders wait for each other in a circle, all buffers full: their ids. The message was not sent.
     Cycle(Vec<usize>),
     /// The receive was cancelled.
     Cancelled,
-    /// Shared memory holds what no task of this version writes; the rank in the world of the task
-    /// it is shared with. That task counts as dead from now on.
+    /// Shared memory holds what no task of this version writes; the id of the task it is shared with. That task counts as dead from now on.
     Corrupt(usize),
     /// Started by a launcher Regatta cannot speak to.
     Launcher,
@@ -67,6 +66,16 @@ pub enum ErrorKind {
     Version,
     /// The operating system refused something.
     System,
+    /// A program to be started is missing, or cannot be executed.
+    Program,
+    /// No such host in the job.
+    Host,
+    /// Nothing has this name.
+    Name,
+    /// Something has this name already.
+    Exists,
+    /// It belongs to another task.
+    Denied,
 }
 
 impl Error {
@@ -116,6 +125,18 @@ impl Error {
             Engine::Launcher(_) => ErrorKind::Launcher,
             Engine::Version(_) => ErrorKind::Version,
             Engine::System(_) => ErrorKind::System,
+            Engine::Refused(why, _) => match why {
+                Why::Argument => ErrorKind::Argument,
+                Why::Task => ErrorKind::Task(-1),
+                Why::Memory => ErrorKind::Memory,
+                Why::System => ErrorKind::System,
+                Why::Program => ErrorKind::Program,
+                Why::Host => ErrorKind::Host,
+                Why::Name => ErrorKind::Name,
+                Why::Exists => ErrorKind::Exists,
+                Why::Denied => ErrorKind::Denied,
+                Why::State => ErrorKind::State,
+            },
         };
         Error { kind, sentence }
     }

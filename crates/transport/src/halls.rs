@@ -95,18 +95,27 @@ impl Halls<'_> {
     pub(crate) fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
         let front = self.front(name)?;
         let last = front.left.fetch_add(1, Ordering::AcqRel).wrapping_add(1) == members;
-        if let (true, Some((size, _))) = (last, size(members)) {
-            let head = &self.heads[size];
-            let mut seen = head.load(Ordering::Relaxed);
-            loop {
-                front.next.store(seen as u32, Ordering::Relaxed);
-                let new = ((seen >> 32) + 1) << 32 | (name / FRONT);
-                match head.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
-                    Ok(_) => break,
-                    Err(now) => seen = now,
-                }
+        match last {
+            true => self.give(name, members),
+            false => Ok(()),
+        }
+    }
+
+    /// No member of a hall uses it any more.
+    pub(crate) fn give(&self, name: u64, members: u32) -> Result<(), Corrupt> {
+        let front = self.front(name)?;
+        let Some((size, _)) = size(members) else {
+            return Ok(());
+        };
+        let head = &self.heads[size];
+        let mut seen = head.load(Ordering::Relaxed);
+        loop {
+            front.next.store(seen as u32, Ordering::Relaxed);
+            let new = ((seen >> 32) + 1) << 32 | (name / FRONT);
+            match head.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => seen = now,
             }
         }
-        Ok(())
     }
 }

@@ -13,7 +13,8 @@ use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind};
 
-use crate::job::{Geometry, Job};
+use crate::job::{CLASSES, Geometry, Job, class_for};
+use crate::rings;
 use crate::shm::{RING_CONTROL, header};
 
 /// First line of a ring's memory.
@@ -22,6 +23,8 @@ struct Names {
     source: AtomicU32,
     destination: AtomicU32,
     next_opened: AtomicU64,
+    /// Which of the geometries it has.
+    class: AtomicU32,
 }
 
 /// Second line, written by the receiver.
@@ -39,6 +42,15 @@ struct Memory {
     count: u32,
     bay: NonNull<u8>,
     bay_size: u64,
+    /// What to give back when it is not used any more.
+    whole: Whole,
+}
+
+/// A ring, to be given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole {
+    pub(crate) class: u32,
+    pub(crate) offset: u64,
 }
 
 // SAFETY: pointers into a segment that outlives the lane; the ring protocol orders all access.
@@ -49,7 +61,12 @@ fn footprint(geometry: Geometry) -> usize {
 }
 
 impl Memory {
-    fn at(segment: &Segment, offset: u64, geometry: Geometry) -> Result<Memory, Corrupt> {
+    fn at(segment: &Segment, offset: u64, class: u32) -> Result<Memory, Corrupt> {
+        let Some(&geometry) = CLASSES.get(class as usize) else {
+            return Err(Corrupt {
+                what: "a ring is of no known size",
+            });
+        };
         if !offset.is_multiple_of(LINE as u64) {
             return Err(Corrupt {
                 what: "a ring's offset is misaligned",
@@ -65,6 +82,7 @@ impl Memory {
                 count: geometry.lines,
                 bay: start.add(RING_CONTROL + lines),
                 bay_size: geometry.bay as u64,
+                whole: Whole { class, offset },
             })
         }
     }
@@ -135,23 +153,51 @@ unsafe impl Send for Out {}
 // SAFETY: as above.
 unsafe impl Send for In {}
 
+/// The class of a ring between two tasks. The first tasks know from the start how many they are; a task that came later
+/// goes by how many there are now.
+fn class_of(job: &Job, me: Peer, to: Peer) -> u32 {
+    match me.max(to) < job.first() {
+        true => class_for(job.first()),
+        false => class_for(job.first().max(job.living())),
+    }
+}
+
 impl Out {
+    /// Longest payload of a frame in this ring.
+    pub(crate) fn longest(&self) -> usize {
+        self.memory.bay_size as usize / 8
+    }
+
+    /// The ring itself.
+    pub(crate) fn whole(&self) -> Whole {
+        self.memory.whole
+    }
+
     /// Open a ring from `me` to `to`.
     pub(crate) fn open(job: &Job, me: Peer, to: Peer) -> io::Result<Out> {
         let segment = job.segment();
-        let geometry = job.geometry();
-        let offset = segment.allocate(footprint(geometry), 4096)?;
+        let class = class_of(job, me, to);
+        let geometry = CLASSES[class as usize];
         let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
-        let memory = Memory::at(segment, offset, geometry).map_err(damaged)?;
+        let clear = RING_CONTROL + geometry.lines as usize * LINE;
+        let offset = match job.free_rings().take(class, clear) {
+            Ok(Some(offset)) => offset,
+            // A stack that somebody has written nonsense into is as good as empty.
+            Ok(None) | Err(Corrupt { .. }) => {
+                segment.allocate(footprint(geometry), rings::ALIGN as usize)?
+            }
+        };
+        let memory = Memory::at(segment, offset, class).map_err(damaged)?;
         // SAFETY: atomics only.
         let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
         names.source.store(me, Ordering::Relaxed);
         names.destination.store(to, Ordering::Relaxed);
+        names.class.store(class, Ordering::Relaxed);
         let slot = job.slot(to);
-        let mut newest = slot.opened.0.load(Ordering::Relaxed);
+        let mut newest = slot.inlet.0.opened.load(Ordering::Relaxed);
         loop {
             names.next_opened.store(newest, Ordering::Relaxed);
-            let pushed = slot.opened.0.compare_exchange_weak(
+            let pushed = slot.inlet.0.opened.compare_exchange_weak(
                 newest,
                 offset,
                 Ordering::AcqRel,
@@ -232,10 +278,15 @@ impl Out {
 }
 
 impl In {
+    /// The ring itself.
+    pub(crate) fn whole(&self) -> Whole {
+        self.memory.whole
+    }
+
     /// The rings others have opened towards `me` since the last look, with their sources. Memory
     /// that makes no sense is passed over: such a ring would have been nobody's.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
-        let mut next = job.slot(me).opened.0.swap(0, Ordering::AcqRel);
+        let mut next = job.slot(me).inlet.0.opened.swap(0, Ordering::AcqRel);
         let mut lanes = vec![];
         // The links are others' memory: they may lead in a circle.
         for _ in 0..job.tasks() {
@@ -249,7 +300,8 @@ impl In {
             };
             let source = names.source.load(Ordering::Relaxed);
             let to_me = names.destination.load(Ordering::Relaxed) == me;
-            let Ok(memory) = Memory::at(segment, next, job.geometry()) else {
+            let class = names.class.load(Ordering::Relaxed);
+            let Ok(memory) = Memory::at(segment, next, class) else {
                 break;
             };
             if source < job.tasks() && to_me {

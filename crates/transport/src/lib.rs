@@ -2,14 +2,18 @@
 //!
 //! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
 //! it; [`paths`] adds connections to tasks on other hosts; [`place`] says where tasks are when a job runs on
-//! several hosts. The launcher uses `job` too: it makes the job and watches over its tasks.
+//! several hosts, [`world`] how tasks are added to one that runs. The launcher uses `job` too: it makes the job and watches over its tasks.
 
 mod halls;
+mod invitation;
 pub mod job;
 mod lane;
+mod life;
 mod loans;
 mod meeting;
 pub mod paths;
 pub mod place;
+mod rings;
 pub mod shm;
 mod tcp;
+pub mod world;

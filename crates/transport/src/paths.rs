@@ -53,7 +53,7 @@ impl Paths {
             None => None,
         };
         let hosts: std::collections::BTreeSet<u32> = match tcp {
-            Some(_) => (0..job.tasks()).map(|rank| job.host_of(rank)).collect(),
+            Some(_) => (0..job.first()).map(|rank| job.host_of(rank)).collect(),
             None => [0].into(),
         };
         Ok(Paths {
@@ -78,6 +78,11 @@ impl Paths {
     /// More tasks than cores?
     pub fn crowded(&self) -> bool {
         self.shm.crowded()
+    }
+
+    /// Look again whether there are more tasks than cores.
+    pub fn look_around(&mut self) {
+        self.shm.look_around();
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -147,6 +152,14 @@ impl Transport for Paths {
         self.shm.losses().wrapping_add(self.ended)
     }
 
+    fn world(&self) -> (Peer, u32) {
+        self.shm.world()
+    }
+
+    fn forget(&mut self, peer: Peer) {
+        self.shm.forget(peer);
+    }
+
     fn close(&mut self, peer: Peer) {
         match self.tcp_to(peer) {
             Ok(Some(tcp)) => tcp.shut(peer),
@@ -168,7 +181,7 @@ impl Transport for Paths {
 
     fn eager_limit_to(&self, peer: Peer) -> usize {
         match self.shares_memory(peer) {
-            true => self.shm.eager_limit(),
+            true => self.shm.eager_limit_to(peer),
             false => Tcp::EAGER.max(self.shm.eager_limit()),
         }
     }

@@ -25,6 +25,8 @@ pub struct Places {
     pub key: Key,
     /// The network is trusted: prove, but do not encrypt.
     pub trusted: bool,
+    /// How many tasks the job may have from its first to its last.
+    pub most: u32,
 }
 
 impl Job {
@@ -33,7 +35,7 @@ impl Job {
     pub fn create_across(places: &Places) -> Result<Job, JobError> {
         let tasks = u32::try_from(places.host_of.len()).unwrap_or(u32::MAX);
         let here = places.host_of.iter().filter(|&&host| host == places.here);
-        let job = Job::create_part(tasks, here.count() as u32)?;
+        let job = Job::create_part(tasks, here.count() as u32, places.most)?;
         let header = job.header();
         header.here.store(places.here, Ordering::Relaxed);
         header
@@ -82,7 +84,7 @@ impl Job {
         self.host_of(rank) == self.header().here.load(Ordering::Relaxed)
     }
 
-    /// How many tasks run on this host.
+    /// How many of the first tasks run on this host.
     pub fn tasks_here(&self) -> u32 {
         self.header().tasks_here.load(Ordering::Relaxed)
     }
@@ -109,6 +111,7 @@ mod tests {
             host_of: vec![0, 1, 1],
             key: std::array::from_fn(|n| n as u8),
             trusted: true,
+            most: 9,
         };
         let job = Job::create_across(&places).unwrap();
         assert_eq!((job.tasks(), job.tasks_here()), (3, 2));

@@ -27,16 +27,16 @@ use regatta_memory::ring::{Header, INLINE};
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind, Route};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::job::{Job, TaskState};
-use crate::lane::{In, Out};
+use crate::job::{CLASSES, Job, TaskState};
+use crate::lane::{In, Out, Whole};
 use crate::loans::Loans;
 use crate::meeting::Hall;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pull {
-    Unknown,
     Yes,
     No,
 }
@@ -52,8 +52,10 @@ pub struct Shm {
     /// Peers whose rings to this task are open, oldest first.
     open: Vec<Peer>,
     /// Peers that wrote nonsense: nothing of theirs is read.
-    closed: Vec<bool>,
-    pull: Vec<Pull>,
+    closed: FxHashSet<Peer>,
+    pull: FxHashMap<Peer, Pull>,
+    /// Rings whose other ends are gone, to be given back when their processes are no more.
+    retired: Vec<(Peer, Whole)>,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
     loans: Loans,
@@ -83,20 +85,20 @@ pub struct Bulk {
 impl Shm {
     /// The transport of task `me` of a job it has joined.
     pub fn new(job: Arc<Job>, me: Peer) -> Shm {
-        let tasks = job.tasks() as usize;
         let probe = Box::new(0u8);
         job.set_probe(me, &raw const *probe as u64);
         Shm {
             me,
             fencing: Fencing::of_job(job.fenced()),
-            outs: (0..tasks).map(|_| None).collect(),
-            ins: (0..tasks).map(|_| None).collect(),
+            outs: Vec::new(),
+            ins: Vec::new(),
             open: Vec::new(),
-            closed: vec![false; tasks],
-            pull: vec![Pull::Unknown; tasks],
+            closed: FxHashSet::default(),
+            pull: FxHashMap::default(),
+            retired: Vec::new(),
             pipes: 0,
             loans: Loans::default(),
-            crowded: job.tasks_here() > job.cores(),
+            crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_word()),
             _probe: probe,
             job,
@@ -145,24 +147,71 @@ impl Shm {
 
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
+        self.give_back_rings();
         let lane = Out::open(&self.job, self.me, to).map_err(|error| {
             Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
         })?;
-        self.outs[to as usize] = Some(lane);
+        *place(&mut self.outs, to) = Some(lane);
         Ok(())
+    }
+
+    /// Give back the rings of those whose processes are no more.
+    fn give_back_rings(&mut self) {
+        let job = &self.job;
+        self.retired.retain(|&(peer, ring)| {
+            let ended = job.cause(peer).is_some();
+            if ended {
+                job.free_rings().give(ring.class, ring.offset);
+            }
+            !ended
+        });
+    }
+
+    /// A peer is gone, and everything it sent has been taken in: its rings are not needed any more.
+    pub fn forget(&mut self, peer: Peer) {
+        let at = peer as usize;
+        if self.closed.contains(&peer) || self.job.first() > peer.max(self.me) {
+            // What is wrong with one stays where it is; and the first tasks are not replaced by others.
+            return;
+        }
+        if let Some(out) = self.outs.get_mut(at).and_then(Option::take) {
+            self.retired.push((peer, out.whole()));
+        }
+        let heard_out = |lane: &mut In| !lane.has_line();
+        if let Some(lane) = self
+            .ins
+            .get_mut(at)
+            .and_then(|lane| lane.take_if(heard_out))
+        {
+            self.retired.push((peer, lane.whole()));
+            self.open.retain(|&open| open != peer);
+        }
+    }
+
+    /// Look again whether there are more tasks than cores.
+    pub fn look_around(&mut self) {
+        self.crowded = self.job.is_crowded();
     }
 
     /// The front of a ring that is not known yet. It may have been opened and filled by now, and
     /// its owner may be gone: to say that there is nothing would lose what it sent.
     #[cold]
     fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        if self.job.slot(self.me).opened.0.load(Ordering::Relaxed) == 0 {
+        if self
+            .job
+            .slot(self.me)
+            .inlet
+            .0
+            .opened
+            .load(Ordering::Relaxed)
+            == 0
+        {
             return Ok(None);
         }
         self.notice_opened();
-        match &self.ins[from as usize] {
-            Some(lane) => lane.front().map_err(self.fault(from)),
-            None => Ok(None),
+        match self.ins.get(from as usize) {
+            Some(Some(lane)) => lane.front().map_err(self.fault(from)),
+            _ => Ok(None),
         }
     }
 
@@ -170,8 +219,8 @@ impl Shm {
     #[cold]
     fn notice_opened(&mut self) {
         for (source, lane) in In::opened(&self.job, self.me) {
-            let place = &mut self.ins[source as usize];
-            if place.is_none() && !self.closed[source as usize] {
+            let place = place(&mut self.ins, source);
+            if place.is_none() && !self.closed.contains(&source) {
                 *place = Some(lane);
                 self.open.push(source);
             }
@@ -233,11 +282,14 @@ impl Shm {
     }
 
     fn may_pull(&mut self, peer: Peer) -> bool {
-        if self.pull[peer as usize] == Pull::Unknown {
-            let probe = copy::may_pull(self.job.pid(peer), self.job.probe(peer));
-            self.pull[peer as usize] = if probe.is_ok() { Pull::Yes } else { Pull::No };
-        }
-        self.pull[peer as usize] == Pull::Yes
+        let job = &self.job;
+        let found = self.pull.entry(peer).or_insert_with(|| {
+            match copy::may_pull(job.pid(peer), job.probe(peer)) {
+                Ok(()) => Pull::Yes,
+                Err(_) => Pull::No,
+            }
+        });
+        *found == Pull::Yes
     }
 
     /// The sender is away: read the rest of its message without it.
@@ -271,7 +323,7 @@ impl Shm {
             Ok(false) => {}
             Err(error) => {
                 if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
-                    self.pull[from as usize] = Pull::No;
+                    self.pull.insert(from, Pull::No);
                 }
                 // It goes on by itself, or is dying, which will be said in a moment.
                 self.ring_bell(from);
@@ -348,20 +400,29 @@ impl Transport for Shm {
     }
 
     fn close(&mut self, peer: Peer) {
-        if self.outs[peer as usize].is_none() {
+        if place(&mut self.outs, peer).is_none() {
             // Without memory for a ring it is not told, and may wait until this task ends.
             let _ = self.open_out(peer);
         }
-        if let Some(lane) = &mut self.outs[peer as usize] {
+        if let Some(lane) = place(&mut self.outs, peer) {
             lane.close();
         }
-        self.closed[peer as usize] = true;
-        self.ins[peer as usize] = None;
+        self.closed.insert(peer);
+        *place(&mut self.ins, peer) = None;
         self.open.retain(|&open| open != peer);
     }
 
     fn eager_limit(&self) -> usize {
         self.job.geometry().bay as usize / 8
+    }
+
+    fn eager_limit_to(&self, peer: Peer) -> usize {
+        match self.outs.get(peer as usize) {
+            Some(Some(lane)) => lane.longest(),
+            _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
+            // How large it will be is known when it is there.
+            _ => CLASSES[CLASSES.len() - 1].bay as usize / 8,
+        }
     }
 
     fn shares_memory(&self, peer: Peer) -> bool {
@@ -381,7 +442,7 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        let Some(lane) = self.ins[from as usize].as_ref() else {
+        let Some(Some(lane)) = self.ins.get(from as usize) else {
             return self.first_front(from);
         };
         lane.front().map_err(|corrupt| Fault::Corrupt {
@@ -393,7 +454,7 @@ impl Transport for Shm {
     #[inline(always)]
     fn accept(&mut self, from: Peer, into: &Views) {
         let fencing = self.fencing;
-        if let Some(lane) = self.ins[from as usize].as_mut()
+        if let Some(Some(lane)) = self.ins.get_mut(from as usize)
             && lane.accept(into)
         {
             lane.bell().ring(fencing);
@@ -409,7 +470,15 @@ impl Transport for Shm {
         into: &Views,
     ) -> Option<usize> {
         let Some(Some(lane)) = self.ins.get_mut(from as usize) else {
-            if self.job.slot(self.me).opened.0.load(Ordering::Relaxed) != 0 {
+            if self
+                .job
+                .slot(self.me)
+                .inlet
+                .0
+                .opened
+                .load(Ordering::Relaxed)
+                != 0
+            {
                 self.notice_opened();
             }
             return None;
@@ -435,13 +504,23 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
-        if *cursor == 0 && self.job.slot(self.me).opened.0.load(Ordering::Relaxed) != 0 {
+        if *cursor == 0
+            && self
+                .job
+                .slot(self.me)
+                .inlet
+                .0
+                .opened
+                .load(Ordering::Relaxed)
+                != 0
+        {
             self.notice_opened();
         }
         while let Some(&peer) = self.open.get(*cursor) {
             *cursor += 1;
-            let lane = self.ins[peer as usize].as_ref();
-            if lane.is_some_and(|lane| lane.has_line()) {
+            if let Some(Some(lane)) = self.ins.get(peer as usize)
+                && lane.has_line()
+            {
                 return Some(peer);
             }
         }
@@ -577,12 +656,23 @@ impl Transport for Shm {
         self.loans.give_back(self.job.segment(), place);
     }
 
+    fn world(&self) -> (Peer, u32) {
+        let member = self.job.membership(self.me);
+        member.map_or((self.me, 1), |member| (member.first, member.count))
+    }
+
     fn world_hall(&mut self) -> Option<Hall> {
-        if self.job.tasks_here() != self.job.tasks() {
+        let first = self.job.first();
+        if self.me >= first {
+            let member = self.job.membership(self.me).ok()?;
+            let name = (member.hall != 0).then_some(member.hall)?;
+            return Hall::at(self.job.segment(), name, member.count).ok();
+        }
+        if self.job.tasks_here() != first {
             return None;
         }
-        let at = crate::job::meeting_at(self.job.tasks());
-        Hall::at(self.job.segment(), at, self.job.tasks()).ok()
+        let at = crate::job::meeting_at(self.job.capacity());
+        Hall::at(self.job.segment(), at, first).ok()
     }
 
     fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
@@ -645,6 +735,16 @@ impl Transport for Shm {
         let value = target.map_or(0, |target| target + 1);
         hall.awaits(index).store(value, Ordering::Relaxed);
     }
+}
+
+/// The place of a peer in a list that grows as peers talk.
+#[cold]
+fn place<T>(list: &mut Vec<Option<T>>, peer: Peer) -> &mut Option<T> {
+    let at = peer as usize;
+    if list.len() <= at {
+        list.resize_with(at + 1, || None);
+    }
+    &mut list[at]
 }
 
 impl Bulk {

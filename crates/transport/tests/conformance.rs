@@ -24,6 +24,7 @@ fn shm() -> World<Shm> {
             fd: 0,
             rank,
             size: 2,
+            control: None,
             listener: None,
         };
         Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)

@@ -17,6 +17,7 @@ fn two() -> [Engine<Shm>; 2] {
             fd: 0,
             rank,
             size: 2,
+            control: None,
             listener: None,
         };
         let fd = job.fd().try_clone_to_owned().unwrap();

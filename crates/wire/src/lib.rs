@@ -6,6 +6,9 @@
 //! come from another process. `decode(encode(x)) == x`, and no input panics; both are tested.
 #![forbid(unsafe_code)]
 
+pub mod control;
+pub mod fields;
+pub mod frames;
 pub mod hello;
 pub mod link;
 

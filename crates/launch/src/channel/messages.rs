@@ -10,6 +10,15 @@
 //! Start       where all ranks listen  >
 //!                                     < Started, Output, Ended, ... Settled
 //! Gone, Signal, Credit, Input         >
+//!
+//!                                     < Asked          a task asks the launcher something
+//! Tell        what to say to it       >
+//! Expect      tasks for another one   >
+//!                                     < Expected       where they will listen, or why not
+//! Enter       new tasks of any host   >                into the table
+//!                                     < Entered
+//! Bear        start what is expected  >
+//!                                     < Born           for each: its process, or why not
 //! ```
 //!
 //! Either side sends `Beat` when it has said nothing for a while. The end of the channel is the end of the job on that
@@ -17,53 +26,20 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::fields::{Bytes, Field, Malformed, fields};
+pub(crate) use regatta_wire::fields::Message;
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields, messages};
+
 use crate::course::End;
 use crate::plan::Bind;
 use crate::reach::Interface;
 use regatta_transport::job::{Cause, TaskState};
-
-/// A message as the bytes of one frame.
-pub(crate) trait Message: Sized {
-    fn encode(&self, to: &mut Vec<u8>);
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed>;
-}
-
-/// An enumeration of messages: a byte that says which, then its fields.
-macro_rules! messages {
-    ($(#[$about:meta])* $name:ident { $($(#[$text:meta])* $code:literal $kind:ident { $($field:ident: $type:ty),* })* }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub(crate) enum $name {
-            $($(#[$text])* $kind { $($field: $type),* },)*
-        }
-
-        impl Message for $name {
-            fn encode(&self, to: &mut Vec<u8>) {
-                match self {
-                    $(Self::$kind { $($field),* } => {
-                        to.push($code);
-                        $(Field::put($field, to);)*
-                    })*
-                }
-            }
-
-            fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-                let (code, rest) = bytes.split_first().ok_or(Malformed)?;
-                let mut rest = Bytes(rest);
-                let message = match code {
-                    $($code => Self::$kind { $($field: Field::take(&mut rest)?),* },)*
-                    _ => return Err(Malformed),
-                };
-                if rest.0.is_empty() { Ok(message) } else { Err(Malformed) }
-            }
-        }
-    };
-}
+use regatta_transport::world::World;
+use regatta_wire::control::{Spawn, Why};
 
 messages! {
     /// From the launcher to an agent.
-    Order {
+    pub(crate) Order {
         /// Try to reach these hosts.
         1 Probe { targets: Vec<Target> }
         /// Make everything ready, and start nothing.
@@ -84,12 +60,22 @@ messages! {
         9 Stop {}
         /// Nobody reads what a task writes to this stream.
         10 Deaf { rank: u32, stream: u32 }
+        /// Say this to a task.
+        11 Tell { task: u32, bytes: Vec<u8> }
+        /// Send a signal to one task.
+        12 SignalTask { task: u32, signal: i32 }
+        /// Make everything ready to start tasks that another task has asked for.
+        13 Expect { birth: u32, count: u32, order: Spawn }
+        /// Enter these tasks, of whatever hosts, into the table.
+        14 Enter { world: World }
+        /// Start the tasks that are expected.
+        15 Bear { birth: u32, first: u32, count: u32 }
     }
 }
 
 messages! {
     /// From an agent to the launcher.
-    Report {
+    pub(crate) Report {
         /// The first message of an agent.
         1 Hello { hello: Hello }
         /// The answer to `Probe`.
@@ -106,12 +92,20 @@ messages! {
         7 Ended { rank: u32, pid: u32, end: End, state: TaskState }
         /// All tasks have ended, but not these processes which they started.
         8 Strays { names: String }
-        /// Nothing of the job is left here, and everything it wrote has been sent.
-        9 Settled {}
+        /// Nothing of the job is left here, and everything it wrote has been sent. So often `Bear` has come before.
+        9 Settled { births: u32 }
         /// So many bytes of input have been dealt with.
         10 Taken { bytes: u32 }
         /// The agent is there.
         11 Beat {}
+        /// A task asks something.
+        12 Asked { task: u32, bytes: Vec<u8> }
+        /// The answer to `Expect`.
+        13 Expected { birth: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
+        /// The answer to `Enter`.
+        14 Entered { first: u32 }
+        /// The answer to `Bear`, for each task.
+        15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
     }
 }
 
@@ -120,6 +114,8 @@ messages! {
 pub(crate) struct Hello {
     /// How many tasks can run at once.
     pub cores: u32,
+    /// What its processors are.
+    pub architecture: String,
     /// The same for two agents exactly if they are on one host.
     pub host: String,
     /// Where it may be reached, the likeliest first.
@@ -132,6 +128,7 @@ pub(crate) struct Hello {
 }
 fields!(Hello {
     cores,
+    architecture,
     host,
     candidates,
     launcher,
@@ -186,6 +183,8 @@ pub(crate) struct Preparation {
     pub bind: Bind,
     /// So many bytes of output may be on their way.
     pub window: u32,
+    /// How many tasks the job may have from its first to its last.
+    pub most: u32,
     /// A launcher that is silent for so many milliseconds is gone.
     pub silence: u32,
 }
@@ -201,6 +200,7 @@ fields!(Preparation {
     directory,
     bind,
     window,
+    most,
     silence
 });
 
@@ -245,42 +245,6 @@ impl Field for End {
                 core: kind == 2,
             },
             3 => End::Lost,
-            _ => return Err(Malformed),
-        })
-    }
-}
-
-impl Field for Cause {
-    fn put(&self, to: &mut Vec<u8>) {
-        match *self {
-            Cause::Exited(status) => (0_u32, status).put(to),
-            Cause::Signalled(signal) => (1_u32, signal).put(to),
-            Cause::Lost => (2_u32, 0_i32).put(to),
-        }
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        let (kind, value) = <(u32, i32)>::take(from)?;
-        Ok(match kind {
-            0 => Cause::Exited(value),
-            1 => Cause::Signalled(value),
-            2 => Cause::Lost,
-            _ => return Err(Malformed),
-        })
-    }
-}
-
-impl Field for TaskState {
-    fn put(&self, to: &mut Vec<u8>) {
-        (*self as u32).put(to);
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match u32::take(from)? {
-            0 => TaskState::Expected,
-            1 => TaskState::Joined,
-            2 => TaskState::Left,
-            3 => TaskState::Dead,
             _ => return Err(Malformed),
         })
     }

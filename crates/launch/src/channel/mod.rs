@@ -5,7 +5,6 @@
 //! side has not dealt with yet. So a chatty task cannot fill our memory, and what is said about the job is never stuck
 //! behind what cannot be written.
 
-pub(crate) mod fields;
 pub(crate) mod messages;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,11 +12,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use fields::Malformed;
 use messages::Message;
+use regatta_wire::Malformed;
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Longer frames are refused. The longest are a job's environment and arguments, which the kernel limits, and the
 /// addresses of 65536 tasks.
 const LONGEST: usize = 16 << 20;

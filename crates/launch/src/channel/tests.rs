@@ -53,13 +53,17 @@ fn noise_before_the_greeting_is_skipped_and_what_follows_is_kept() {
     let (mut here, mut there) = channel();
     here.send_raw(b"Welcome!\nno newline here");
     here.send_raw(b"\nregatta-agent 1.2\n");
-    here.send(&Report::Settled {}).expect("a short message");
+    here.send(&Report::Settled { births: 0 })
+        .expect("a short message");
     there.read();
     assert_eq!(
         there.line("regatta-"),
         Ok(Some("regatta-agent 1.2".to_owned()))
     );
-    assert_eq!(there.next::<Report>(), Ok(Some(Report::Settled {})));
+    assert_eq!(
+        there.next::<Report>(),
+        Ok(Some(Report::Settled { births: 0 }))
+    );
     assert_eq!(there.next::<Report>(), Ok(None));
 }
 

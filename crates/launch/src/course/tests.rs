@@ -22,10 +22,9 @@ impl Job {
         let mut acts = Vec::new();
         self.course.task_ended(
             Duration::from_secs_f64(seconds),
-            rank,
-            100 + rank,
-            end,
-            state,
+            (rank, 100 + rank),
+            (end, state),
+            false,
             &mut acts,
         );
         acts
@@ -248,10 +247,9 @@ fn only_the_first_failures_are_told_one_by_one() {
         course.task_started();
         course.task_ended(
             Duration::ZERO,
-            rank,
-            rank,
-            CRASH,
-            TaskState::Left,
+            (rank, rank),
+            (CRASH, TaskState::Left),
+            false,
             &mut acts,
         );
     }
@@ -268,13 +266,15 @@ fn a_job_interrupted_while_it_starts_starts_no_more() {
     assert!(acts.contains(&Act::StopStarting));
     course.task_ended(
         Duration::ZERO,
-        0,
-        1,
-        End::Signalled {
-            signal: 15,
-            core: false,
-        },
-        TaskState::Expected,
+        (0, 1),
+        (
+            End::Signalled {
+                signal: 15,
+                core: false,
+            },
+            TaskState::Expected,
+        ),
+        false,
         &mut acts,
     );
     assert!(course.is_over());
@@ -295,6 +295,7 @@ fn a_lost_host_is_one_failure_of_all_its_tasks() {
         "the host beta is lost",
         &[(2, 102)],
         &[3],
+        |_| false,
         &mut acts,
     );
     assert_eq!(
@@ -315,10 +316,9 @@ fn a_lost_host_is_one_failure_of_all_its_tasks() {
     for rank in 0..2 {
         course.task_ended(
             Duration::from_secs(2),
-            rank,
-            100,
-            GOOD,
-            TaskState::Left,
+            (rank, 100),
+            (GOOD, TaskState::Left),
+            false,
             &mut acts,
         );
     }
@@ -331,8 +331,14 @@ fn a_host_that_is_lost_while_the_job_ends_is_no_news() {
     job.ends(1.0, 0, CRASH, TaskState::Joined);
     job.tick(1.0);
     let mut acts = Vec::new();
-    job.course
-        .host_lost(Duration::from_secs(2), "lost", &[(1, 101)], &[], &mut acts);
+    job.course.host_lost(
+        Duration::from_secs(2),
+        "lost",
+        &[(1, 101)],
+        &[],
+        |_| false,
+        &mut acts,
+    );
     assert_eq!(acts, [Act::MarkDead(1, Cause::Lost)]);
     assert_eq!(job.course.status(), 139);
 }
@@ -346,11 +352,39 @@ fn a_failure_on_another_host_names_it() {
     let mut acts = Vec::new();
     course.task_ended(
         Duration::ZERO,
-        1,
-        7,
-        End::Exited(3),
-        TaskState::Joined,
+        (1, 7),
+        (End::Exited(3), TaskState::Joined),
+        false,
         &mut acts,
     );
     assert_eq!(said(&acts), "task 1 (pid 7 on beta) exited with status 3");
+}
+
+#[test]
+fn a_death_that_somebody_takes_care_of_is_no_failure() {
+    let mut job = job(|_| {});
+    let mut acts = Vec::new();
+    let (end, state) = (CRASH, TaskState::Joined);
+    job.course
+        .task_ended(Duration::ZERO, (1, 7), (end, state), true, &mut acts);
+    // The others are told all the same.
+    assert_eq!(acts, [Act::MarkDead(1, CRASH.cause())]);
+    assert_eq!((job.course.status(), job.deadline()), (0, None));
+}
+
+#[test]
+fn a_job_is_not_over_while_tasks_are_being_started_for_others() {
+    let mut job = job(|_| {});
+    job.course.birth_begins();
+    for rank in 0..3 {
+        job.ends(1.0, rank, GOOD, TaskState::Left);
+    }
+    assert!(!job.course.is_over());
+    job.course.birth_ends();
+    job.course.more(&[0, 0]);
+    job.course.unborn();
+    assert!(!job.course.is_over());
+    job.course.task_started();
+    job.ends(2.0, 4, GOOD, TaskState::Left);
+    assert!(job.course.is_over());
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Supervisor;
 use crate::channel::messages::{Order, Report};
+use crate::course::End;
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
 use crate::streams::Heard;
@@ -131,7 +132,41 @@ impl Supervisor<'_> {
                 self.cannot_start(&Refusal::new(status as u8, sentence));
             }
             Report::Strays { names } => remote.strays = names,
-            Report::Settled {} => remote.settled = true,
+            Report::Settled { births } => remote.settled = births == remote.births,
+            Report::Asked { task, bytes } if remote.has(task) => self.asked(task, &bytes),
+            Report::Expected {
+                birth,
+                addresses,
+                refused,
+            } => {
+                let host = remote.number;
+                let ready = match refused {
+                    Some(refused) => Err(refused),
+                    None => Ok(addresses),
+                };
+                self.expected(host, birth, ready);
+            }
+            Report::Entered { first } => {
+                let host = remote.number;
+                self.entered(host, first);
+            }
+            Report::Born { task, pid, refused } => {
+                let at = remote
+                    .unstarted
+                    .iter()
+                    .position(|&unstarted| unstarted == task);
+                remote
+                    .unstarted
+                    .swap_remove(at.ok_or_else(|| stranger(task))?);
+                let started = match refused {
+                    Some(refused) => Err(refused),
+                    None => {
+                        remote.running.insert(task, pid);
+                        Ok(Started { rank: task, pid })
+                    }
+                };
+                self.born((task, started));
+            }
             Report::Taken { bytes } => self
                 .input
                 .iter_mut()
@@ -185,16 +220,29 @@ impl Supervisor<'_> {
         }
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
+        let number = remote.number;
         let sentence = format!("the host {} is lost: {cause}", remote.name);
         let mut acts = Vec::new();
+        let desk = &self.desk;
+        let excused = |rank: u32| desk.is_excused(rank);
         self.course.host_lost(
             self.started.elapsed(),
             &sentence,
             &running,
             &unstarted,
+            excused,
             &mut acts,
         );
         self.perform(acts);
+        for rank in running
+            .iter()
+            .map(|(rank, _)| *rank)
+            .chain(unstarted.iter().copied())
+        {
+            self.desk.ended(rank, End::Lost);
+        }
+        self.desk.host_lost(number);
+        self.births_end_on(number, &unstarted);
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.

@@ -154,7 +154,7 @@ proptest! {
             names.next_opened.store(place(kind, any), Ordering::Relaxed);
         }
         let (kind, any, ..) = links[2];
-        job.slot(1).opened.0.store(place(kind, any), Ordering::Relaxed);
+        job.slot(1).inlet.0.opened.store(place(kind, any), Ordering::Relaxed);
         let lanes = In::opened(&job, 1);
         prop_assert!(lanes.len() <= 2);
         for (source, mut lane) in lanes {

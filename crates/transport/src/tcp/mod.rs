@@ -85,12 +85,12 @@ impl Tcp {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let door = Door::new(listener)?;
         watch(&epoll, door.fd(), LISTENER, epoll::EventFlags::IN)?;
-        let tasks = job.tasks();
+        let tasks = job.first();
         Ok(Tcp {
-            own: Own::new(&key, me, tasks, !trusted),
+            own: Own::new(&key, me, (tasks, job.capacity()), !trusted),
             epoll,
             door,
-            links: (0..tasks).map(|_| None).collect(),
+            links: Vec::new(),
             known: Vec::new(),
             verdict: None,
             losses_seen: 0,
@@ -109,7 +109,11 @@ impl Tcp {
 
     /// The link to a peer, made now if need be.
     fn link_to(&mut self, peer: Peer) -> Result<&mut Link, Fault> {
-        let place = &mut self.links[peer as usize];
+        let at = peer as usize;
+        if self.links.len() <= at {
+            self.links.resize_with(at + 1, || None);
+        }
+        let place = &mut self.links[at];
         if place.is_none() {
             self.known.push(peer);
         }
@@ -311,6 +315,7 @@ impl Tcp {
     /// A guest has said something.
     fn hear(&mut self, token: u64) {
         match self.door.advance(token, &self.own) {
+            Some(End::Met { peer, .. }) if peer >= self.job.tasks() => self.door.dismiss(token),
             Some(End::Met { peer, seed }) => {
                 if let Some(channel) = self.door.admit(token) {
                     self.adopt(peer, channel, &seed, false);
@@ -334,7 +339,11 @@ impl Tcp {
     /// Something has happened on the socket of a link.
     fn stir(&mut self, peer: Peer) {
         let own = &self.own;
-        let Some(link) = self.links[peer as usize].as_deref_mut() else {
+        let Some(link) = self
+            .links
+            .get_mut(peer as usize)
+            .and_then(Option::as_deref_mut)
+        else {
             return;
         };
         match &mut link.phase {
@@ -522,7 +531,11 @@ impl Tcp {
     /// The task is about to sleep: what happens on a socket is to wake it.
     pub(crate) fn arm(&mut self) {
         for &peer in &self.known {
-            let Some(link) = self.links[peer as usize].as_deref_mut() else {
+            let Some(link) = self
+                .links
+                .get_mut(peer as usize)
+                .and_then(Option::as_deref_mut)
+            else {
                 continue;
             };
             if let Phase::Open(channel) = &link.phase
@@ -569,8 +582,8 @@ impl Tcp {
     /// What is known about a peer whose end the table may have told of: it is still here until all that it sent
     /// is here too.
     pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
-        match &self.links[peer as usize] {
-            Some(link) if !link.gone => Presence::Here,
+        match self.links.get(peer as usize) {
+            Some(Some(link)) if !link.gone => Presence::Here,
             _ => told,
         }
     }
@@ -581,7 +594,7 @@ impl Tcp {
             true => "encrypted",
             false => "not encrypted, the network is trusted",
         };
-        let state = match self.links[peer as usize].as_deref() {
+        let state = match self.links.get(peer as usize).and_then(Option::as_deref) {
             None => "not used yet",
             Some(link) => match &link.phase {
                 Phase::Open(_) => "connected",

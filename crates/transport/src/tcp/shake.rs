@@ -30,16 +30,20 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 pub(crate) struct Own {
     key: hmac::Key,
     pub(crate) me: Peer,
+    /// Tasks the job began with: the same for all that belong to it.
     tasks: u32,
+    /// And how many it may have.
+    most: u32,
     pub(crate) encrypted: bool,
 }
 
 impl Own {
-    pub(crate) fn new(key: &Key, me: Peer, tasks: u32, encrypted: bool) -> Own {
+    pub(crate) fn new(key: &Key, me: Peer, (tasks, most): (u32, u32), encrypted: bool) -> Own {
         Own {
             key: hmac::Key::new(hmac::HMAC_SHA256, key),
             me,
             tasks,
+            most,
             encrypted,
         }
     }
@@ -212,7 +216,7 @@ impl Shake {
                 };
                 let same =
                     (hello.tasks, hello.to, hello.encrypted) == (own.tasks, own.me, own.encrypted);
-                if !same || hello.from >= own.tasks || hello.from == own.me {
+                if !same || hello.from >= own.most || hello.from == own.me {
                     return Ok(Some(End::Nothing));
                 }
                 self.peer = hello.from;

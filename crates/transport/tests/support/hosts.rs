@@ -31,6 +31,7 @@ impl Hosts {
                 host_of: vec![0, 1],
                 key,
                 trusted,
+                most: regatta_transport::job::MOST_TASKS,
             };
             let job = Job::create_across(&places).unwrap();
             for (rank, address) in (0..).zip(addresses) {
@@ -50,6 +51,7 @@ impl Hosts {
             fd: 0,
             rank,
             size: 2,
+            control: None,
             listener: None,
         };
         let job = Arc::new(Job::join(fd, invitation).unwrap());

@@ -49,6 +49,7 @@ impl Pair {
             fd: fd.as_raw_fd(),
             rank: 1,
             size: 2,
+            control: None,
             listener: None,
         };
         let Plan {

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use regatta_wire::control::Place;
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)
@@ -83,10 +84,15 @@ fn preparation() -> impl Strategy<Value = Preparation> {
                     directory,
                     bind,
                     window,
+                    most: window ^ silence,
                     silence,
                 }
             },
         )
+}
+
+fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
+    proptest::option::of(".{0,9}".prop_map(|sentence| (Why::Program, sentence)))
 }
 
 fn order() -> impl Strategy<Value = Order> {
@@ -109,6 +115,39 @@ fn order() -> impl Strategy<Value = Order> {
         bytes().prop_map(|bytes| Order::Input { bytes }),
         Just(Order::Beat {}),
         Just(Order::Stop {}),
+        (any::<u32>(), bytes()).prop_map(|(task, bytes)| Order::Tell { task, bytes }),
+        (any::<u32>(), any::<i32>()).prop_map(|(task, signal)| Order::SignalTask { task, signal }),
+        (any::<u32>(), any::<u32>(), bytes(), vec(bytes(), 0..3)).prop_map(
+            |(birth, count, program, arguments)| Order::Expect {
+                birth,
+                count,
+                order: Spawn {
+                    directory: (count > 7).then(|| program.clone()),
+                    environment: vec![(program.clone(), program.clone())],
+                    place: Place::Here,
+                    program,
+                    arguments,
+                    count,
+                },
+            }
+        ),
+        (
+            any::<u32>(),
+            any::<u32>(),
+            vec((any::<u32>(), proptest::option::of(socket())), 0..4)
+        )
+            .prop_map(|(first, parent, places)| Order::Enter {
+                world: World {
+                    first,
+                    parent,
+                    places
+                }
+            }),
+        any::<[u32; 3]>().prop_map(|[birth, first, count]| Order::Bear {
+            birth,
+            first,
+            count
+        }),
         (any::<u32>(), any::<u32>()).prop_map(|(rank, stream)| Order::Deaf { rank, stream }),
     ]
 }
@@ -125,6 +164,7 @@ fn report() -> impl Strategy<Value = Report> {
     )
         .prop_map(|(cores, host, candidates, launcher, port, token)| Hello {
             cores,
+            architecture: host.clone(),
             host,
             candidates,
             launcher,
@@ -164,7 +204,24 @@ fn report() -> impl Strategy<Value = Report> {
             }
         }),
         ".{0,30}".prop_map(|names| Report::Strays { names }),
-        Just(Report::Settled {}),
+        any::<u32>().prop_map(|births| Report::Settled { births }),
+        (any::<u32>(), bytes()).prop_map(|(task, bytes)| Report::Asked { task, bytes }),
+        (
+            any::<u32>(),
+            vec(proptest::option::of(socket()), 0..4),
+            refused()
+        )
+            .prop_map(|(birth, addresses, refused)| Report::Expected {
+                birth,
+                addresses,
+                refused
+            }),
+        any::<u32>().prop_map(|first| Report::Entered { first }),
+        (any::<u32>(), any::<u32>(), refused()).prop_map(|(task, pid, refused)| Report::Born {
+            task,
+            pid,
+            refused
+        }),
         any::<u32>().prop_map(|bytes| Report::Taken { bytes }),
         Just(Report::Beat {}),
     ]

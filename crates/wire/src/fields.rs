@@ -5,12 +5,10 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A message that is not what its kind says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+use crate::Malformed;
 
 /// What has not been read yet of a message.
-pub(crate) struct Bytes<'a>(pub &'a [u8]);
+pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn split(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
@@ -31,8 +29,10 @@ impl<'a> Bytes<'a> {
 }
 
 /// A value that can be part of a message.
-pub(crate) trait Field: Sized {
+pub trait Field: Sized {
+    /// Its bytes, behind what is there.
     fn put(&self, to: &mut Vec<u8>);
+    /// From the front of what is left.
     fn take(from: &mut Bytes) -> Result<Self, Malformed>;
 }
 
@@ -49,7 +49,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u16, u32, i32, u64);
+numbers!(u16, u32, i32, u64, i64);
 
 impl Field for bool {
     fn put(&self, to: &mut Vec<u8>) {
@@ -169,19 +169,59 @@ impl Field for SocketAddr {
 }
 
 /// A structure is its fields, one after the other.
+#[macro_export]
 macro_rules! fields {
-    ($name:ident { $($field:ident),* }) => {
-        impl $crate::channel::fields::Field for $name {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::fields::Field for $name {
             fn put(&self, to: &mut Vec<u8>) {
-                $($crate::channel::fields::Field::put(&self.$field, to);)*
+                $($crate::fields::Field::put(&self.$field, to);)*
             }
 
-            fn take(
-                from: &mut $crate::channel::fields::Bytes,
-            ) -> Result<Self, $crate::channel::fields::Malformed> {
-                Ok(Self { $($field: $crate::channel::fields::Field::take(from)?,)* })
+            fn take(from: &mut $crate::fields::Bytes) -> Result<Self, $crate::Malformed> {
+                Ok(Self { $($field: $crate::fields::Field::take(from)?,)* })
             }
         }
     };
 }
-pub(crate) use fields;
+
+/// A message as the bytes of one frame.
+pub trait Message: Sized {
+    /// Its bytes, behind what is there.
+    fn encode(&self, to: &mut Vec<u8>);
+    /// From bytes, all of them.
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed>;
+}
+
+/// An enumeration of messages: a byte that says which, then its fields.
+#[macro_export]
+macro_rules! messages {
+    ($(#[$about:meta])* $visible:vis $name:ident { $($(#[$text:meta])* $code:literal $kind:ident { $($field:ident: $type:ty),* $(,)? })* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each message says what its fields are")]
+        $visible enum $name {
+            $($(#[$text])* $kind { $($field: $type),* },)*
+        }
+
+        impl $crate::fields::Message for $name {
+            fn encode(&self, to: &mut Vec<u8>) {
+                match self {
+                    $(Self::$kind { $($field),* } => {
+                        to.push($code);
+                        $($crate::fields::Field::put($field, to);)*
+                    })*
+                }
+            }
+
+            fn decode(bytes: &[u8]) -> Result<Self, $crate::Malformed> {
+                let (code, rest) = bytes.split_first().ok_or($crate::Malformed)?;
+                let mut rest = $crate::fields::Bytes(rest);
+                let message = match code {
+                    $($code => Self::$kind { $($field: $crate::fields::Field::take(&mut rest)?),* },)*
+                    _ => return Err($crate::Malformed),
+                };
+                if rest.0.is_empty() { Ok(message) } else { Err($crate::Malformed) }
+            }
+        }
+    };
+}

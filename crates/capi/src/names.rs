@@ -1,0 +1,114 @@
+//! Names and mailboxes.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use regatta_process::control::NameInfo;
+use regatta_process::{self as process, Error, Result};
+
+use crate::error::{answer, argument};
+use crate::memory::{block, output};
+use crate::text::{name, put, put_all};
+
+#[repr(C)]
+pub struct RgEntry {
+    pub index: i32,
+    pub owner: i32,
+    pub flags: i32,
+    pub length: u32,
+    pub name: [c_char; 112],
+}
+
+fn index_from(index: c_int) -> Result<u32> {
+    u32::try_from(index).map_err(|_| argument("index is negative"))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_put(
+    text: *const c_char,
+    value: *const c_void,
+    len: usize,
+    index: c_int,
+    flags: c_int,
+    placed: *mut c_int,
+) -> c_int {
+    let put = || -> Result<()> {
+        // SAFETY: the C contract: a text, or NULL.
+        let name = unsafe { name(text, "name") }?;
+        let index = match index {
+            process::ANY => None,
+            index => Some(index_from(index)?),
+        };
+        let bytes = block(value, len)?.try_to_vec()?;
+        let at = process::put(name, index, flags as u32, bytes)?;
+        if let Ok(placed) = output(placed, "placed") {
+            *placed = at as c_int;
+        }
+        Ok(())
+    };
+    answer(put())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_get(
+    text: *const c_char,
+    index: c_int,
+    flags: c_int,
+    value: *mut c_void,
+    capacity: usize,
+    len: *mut usize,
+    found: *mut c_int,
+) -> c_int {
+    let get = || -> Result<()> {
+        // SAFETY: the C contract: a text, or NULL.
+        let name = unsafe { name(text, "name") }?;
+        let into = block(value, capacity)?;
+        let (at, bytes) = process::get(name, index_from(index)?, flags as u32)?;
+        if let Ok(len) = output(len, "len") {
+            *len = bytes.len();
+        }
+        if let Ok(found) = output(found, "found") {
+            *found = at as c_int;
+        }
+        into.fill(&bytes[..bytes.len().min(capacity)]);
+        match bytes.len() > capacity {
+            true => Err(Error::Truncated {
+                length: bytes.len(),
+                capacity,
+            }),
+            false => Ok(()),
+        }
+    };
+    answer(get())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_delete(text: *const c_char, index: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let name = unsafe { name(text, "name") };
+    answer(name.and_then(|name| process::delete(name, index_from(index)?)))
+}
+
+fn entry(info: NameInfo) -> RgEntry {
+    RgEntry {
+        index: info.index as i32,
+        owner: info.owner.map_or(process::NONE, |owner| owner as i32),
+        flags: info.flags as i32,
+        length: info.length,
+        name: put(info.name.as_bytes()),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_names(
+    pattern: *const c_char,
+    entries: *mut RgEntry,
+    capacity: c_int,
+    count: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let names = unsafe { name(pattern, "pattern") }.and_then(process::names);
+    answer(names.and_then(|infos| {
+        // SAFETY: the C contract: room for `capacity` entries; pointers are valid or NULL.
+        unsafe { put_all(infos.into_iter().map(entry), entries, capacity, count) }
+    }))
+}

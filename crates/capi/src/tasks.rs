@@ -1,0 +1,281 @@
+//! Tasks that come and go.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use regatta_process::control::{HostInfo, Place, Spawn, TaskInfo, What};
+use regatta_process::{self as process, Error, Result};
+
+use crate::error::{OK, answer, argument, fail, refusal};
+use crate::memory::{RgGroup, output};
+use crate::text::{list, name, optional, put, put_all, required};
+
+#[repr(C)]
+pub struct RgSpawnOptions {
+    pub host: *const c_char,
+    pub architecture: *const c_char,
+    pub directory: *const c_char,
+    pub environment: *const *const c_char,
+    pub elsewhere: i32,
+    pub reserved: i32,
+}
+
+#[repr(C)]
+pub struct RgTask {
+    pub tid: i32,
+    pub parent: i32,
+    pub host: i32,
+    pub pid: i32,
+    pub program: [c_char; 240],
+}
+
+#[repr(C)]
+pub struct RgHost {
+    pub host: i32,
+    pub cores: i32,
+    pub tasks: i32,
+    pub alive: i32,
+    pub name: [c_char; 64],
+    pub architecture: [c_char; 32],
+}
+
+/// What the options of a spawn say.
+///
+/// # Safety
+/// `options` is NULL or valid, and so are the texts it leads to.
+unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
+    let Some(options) = options else {
+        return Ok(Place::Any);
+    };
+    // SAFETY: as the caller promises.
+    let (host, architecture) = unsafe { (optional(options.host), optional(options.architecture)) };
+    let text = |text: &CStr| {
+        let text = text.to_str();
+        text.map(str::to_owned)
+            .map_err(|_| argument("the name of a host or an architecture is not UTF-8"))
+    };
+    let here = host.is_some_and(|host| host == c".");
+    Ok(
+        match (host.filter(|_| !here), architecture, options.elsewhere != 0) {
+            (None, None, true) => Place::Elsewhere(String::new()),
+            (None, None, false) if here => Place::Here,
+            (None, None, false) => Place::Any,
+            (Some(host), None, false) => Place::Host(text(host)?),
+            (Some(host), None, true) => Place::Elsewhere(text(host)?),
+            (None, Some(architecture), false) => Place::Architecture(text(architecture)?),
+            _ => {
+                return Err(argument(
+                    "an architecture goes neither with a host nor with elsewhere",
+                ));
+            }
+        },
+    )
+}
+
+/// `NAME=value` as a pair.
+fn variable(text: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>)> {
+    let at = text
+        .iter()
+        .position(|&byte| byte == b'=')
+        .filter(|&at| at > 0);
+    let at = at.ok_or_else(|| {
+        let shown = String::from_utf8_lossy(&text);
+        Error::Argument(format!("{shown:?} is not of the form NAME=value"))
+    })?;
+    Ok((text[..at].to_vec(), text[at + 1..].to_vec()))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_spawn(
+    program: *const c_char,
+    argv: *const *const c_char,
+    options: *const RgSpawnOptions,
+    count: c_int,
+    tids: *mut c_int,
+    started: *mut c_int,
+) -> c_int {
+    if let Ok(started) = output(started, "started") {
+        *started = 0;
+    }
+    let order = || -> Result<Spawn> {
+        // SAFETY: the C contract: pointers are valid or NULL where that is allowed.
+        let (options, program, arguments) =
+            unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
+        let count = u32::try_from(count).ok().filter(|&count| count > 0);
+        // SAFETY: as above.
+        let (directory, environment) = match options {
+            Some(options) => unsafe { (optional(options.directory), list(options.environment)) },
+            None => (None, Vec::new()),
+        };
+        Ok(Spawn {
+            program: program.to_bytes().to_vec(),
+            arguments,
+            count: count.ok_or_else(|| argument("count is not positive"))?,
+            // SAFETY: as above.
+            place: unsafe { place(options) }?,
+            directory: directory.map(|directory| directory.to_bytes().to_vec()),
+            environment: environment
+                .into_iter()
+                .map(variable)
+                .collect::<Result<_>>()?,
+        })
+    };
+    let spawned = match order().and_then(process::spawn) {
+        Ok(spawned) => spawned,
+        Err(error) => return fail(&error),
+    };
+    let (codes, born, failed) = match spawned.tasks {
+        Ok(tasks) => {
+            let codes: Vec<c_int> = tasks.iter().map(|&task| task as c_int).collect();
+            let born = codes.len();
+            (codes, born, None)
+        }
+        Err(tasks) => {
+            let code = |task: &std::result::Result<u32, _>| {
+                task.map_or_else(refusal, |task| task as c_int)
+            };
+            let born = tasks.iter().filter(|task| task.is_ok()).count();
+            let why = tasks.iter().find_map(|task| task.err());
+            (tasks.iter().map(code).collect(), born, why)
+        }
+    };
+    // SAFETY: the C contract: `tids` has room for `count` ids, or is NULL.
+    if let Err(error) = unsafe { put_all(codes.into_iter(), tids, count, std::ptr::null_mut()) } {
+        return fail(&error);
+    }
+    if let Ok(started) = output(started, "started") {
+        *started = born as c_int;
+    }
+    match failed {
+        None => OK,
+        Some(why) => fail(&Error::Refused(why, spawned.sentence)),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_signal(tid: c_int, signal: c_int) -> c_int {
+    answer(process::signal(tid, signal, false))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_kill(tid: c_int) -> c_int {
+    answer(process::signal(tid, libc::SIGKILL, true))
+}
+
+fn task(info: TaskInfo) -> RgTask {
+    RgTask {
+        tid: info.task as i32,
+        parent: info.parent.map_or(process::NONE, |parent| parent as i32),
+        host: info.host as i32,
+        pid: info.pid as i32,
+        program: put(&info.program),
+    }
+}
+
+fn host(info: HostInfo) -> RgHost {
+    RgHost {
+        host: info.host as i32,
+        cores: info.cores as i32,
+        tasks: info.tasks as i32,
+        alive: i32::from(info.lives),
+        name: put(info.name.as_bytes()),
+        architecture: put(info.architecture.as_bytes()),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_tasks(tasks: *mut RgTask, capacity: c_int, count: *mut c_int) -> c_int {
+    answer(process::tasks().and_then(|infos| {
+        // SAFETY: the C contract: room for `capacity` tasks; pointers are valid or NULL.
+        unsafe { put_all(infos.into_iter().map(task), tasks, capacity, count) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_hosts(hosts: *mut RgHost, capacity: c_int, count: *mut c_int) -> c_int {
+    answer(process::hosts().and_then(|infos| {
+        // SAFETY: as for tasks.
+        unsafe { put_all(infos.into_iter().map(host), hosts, capacity, count) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_notify(
+    kind: c_int,
+    what: c_int,
+    tag: c_int,
+    group: RgGroup,
+    watch: *mut c_int,
+) -> c_int {
+    let begun = || -> Result<()> {
+        let kind = match kind {
+            1 => What::TaskEnds,
+            2 => What::HostLost,
+            3 => What::HostAdded,
+            _ => {
+                return Err(argument(
+                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED",
+                ));
+            }
+        };
+        let subject = match kind {
+            What::HostAdded => 0,
+            _ => u32::try_from(what).map_err(|_| Error::Task(what as i64))?,
+        };
+        let number = process::watch(kind, subject, tag, group.id())?;
+        if let Ok(watch) = output(watch, "watch") {
+            *watch = number as c_int;
+        }
+        Ok(())
+    };
+    answer(begun())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_notify_cancel(watch: c_int, pending: *mut c_int) -> c_int {
+    answer(process::unwatch(watch as u32).map(|forgotten| {
+        if let Ok(pending) = output(pending, "pending") {
+            *pending = c_int::from(forgotten);
+        }
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_join(group: *const c_char, number: *mut c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let joined = unsafe { name(group, "group") }.and_then(process::join_named);
+    answer(joined.map(|joined| {
+        if let Ok(number) = output(number, "number") {
+            *number = joined as c_int;
+        }
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_leave(group: *const c_char) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    answer(unsafe { name(group, "group") }.and_then(process::leave_named))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_members(
+    group: *const c_char,
+    tids: *mut c_int,
+    capacity: c_int,
+    count: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let members = unsafe { name(group, "group") }.and_then(process::members);
+    let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
+    answer(members.and_then(|members| {
+        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        unsafe { put_all(members.into_iter().map(tid), tids, capacity, count) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let group = unsafe { name(group, "group") };
+    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
+    answer(group.and_then(|group| process::meet(group, count?)))
+}

@@ -1,0 +1,243 @@
+//! The sockets on which the tasks of this host ask their launcher: one for each, since a task inherits it.
+//!
+//! All are watched by one epoll descriptor, so that a thousand tasks cost the loop one entry. Nobody waits here: what a
+//! task does not read now waits in memory, up to a limit.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+
+use crate::refusal::Refusal;
+use regatta_wire::frames::{self, Frames};
+
+const EVENTS: usize = 64;
+/// Read at once.
+const PIECE: usize = 64 << 10;
+/// A task that leaves so much unread has lost interest.
+const UNREAD: usize = 64 << 20;
+
+/// One task's socket.
+#[derive(Debug)]
+struct Line {
+    socket: OwnedFd,
+    frames: Frames,
+    unsent: Vec<u8>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Controls {
+    lines: HashMap<u32, Line>,
+    epoll: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Controls {
+    pub(crate) fn new() -> Result<Self, Refusal> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| {
+            Refusal::of_regatta(format!(
+                "the launcher cannot watch its tasks' requests: {errno}"
+            ))
+        })?;
+        Ok(Self {
+            lines: HashMap::new(),
+            epoll,
+            buffer: vec![0; PIECE],
+        })
+    }
+
+    /// A socket for a task about to start: its end.
+    pub(crate) fn open(&mut self, task: u32) -> rustix::io::Result<OwnedFd> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        self.add(task, ours)?;
+        Ok(theirs)
+    }
+
+    /// Listen on this socket for what a task asks.
+    pub(crate) fn add(&mut self, task: u32, socket: OwnedFd) -> rustix::io::Result<()> {
+        let data = EventData::new_u64(u64::from(task));
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
+        let (frames, unsent) = (Frames::default(), Vec::new());
+        self.lines.insert(
+            task,
+            Line {
+                socket,
+                frames,
+                unsent,
+            },
+        );
+        Ok(())
+    }
+
+    /// What is readable when a task has asked something.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    /// A task is no more.
+    pub(crate) fn close(&mut self, task: u32) {
+        self.lines.remove(&task);
+    }
+
+    /// What the tasks have asked, as far as it has arrived, and who has closed its socket.
+    pub(crate) fn heed(&mut self, mut asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
+        let mut events = [const {
+            epoll::Event {
+                flags: EventFlags::empty(),
+                data: EventData::new_u64(0),
+            }
+        }; EVENTS];
+        let now = rustix::time::Timespec::default();
+        let ready = epoll::wait(&self.epoll, &mut events[..], Some(&now)).unwrap_or(0);
+        let mut ended = Vec::new();
+        for event in &events[..ready] {
+            let task = event.data.u64() as u32;
+            let Some(line) = self.lines.get_mut(&task) else {
+                continue;
+            };
+            let flags = event.flags;
+            let lives = line.flush(&self.epoll, task)
+                && (!flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR)
+                    || line.read(&mut self.buffer))
+                && line.take(|bytes| asked(task, bytes));
+            if !lives {
+                self.lines.remove(&task);
+                ended.push(task);
+            }
+        }
+        ended
+    }
+
+    /// Says something to a task, or keeps it until the task reads.
+    pub(crate) fn say(&mut self, task: u32, bytes: &[u8]) {
+        let Some(line) = self.lines.get_mut(&task) else {
+            return;
+        };
+        let fits = frames::put_bytes(bytes, &mut line.unsent).is_ok();
+        if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > UNREAD {
+            self.lines.remove(&task);
+        }
+    }
+}
+
+impl Line {
+    /// Reads once. False: nobody is at the other end.
+    fn read(&mut self, buffer: &mut [u8]) -> bool {
+        match rustix::io::read(&self.socket, &mut *buffer) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.frames.push(&buffer[..count]);
+                true
+            }
+            Err(Errno::AGAIN | Errno::INTR) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Passes on what has arrived as a whole. False: it makes no sense.
+    fn take(&mut self, mut asked: impl FnMut(&[u8])) -> bool {
+        loop {
+            match self.frames.next_bytes() {
+                Ok(Some(bytes)) => asked(bytes),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Writes what the task takes now. False: nobody is at the other end.
+    fn flush(&mut self, epoll: &OwnedFd, task: u32) -> bool {
+        let mut sent = 0;
+        let mut full = false;
+        while sent < self.unsent.len() && !full {
+            match rustix::net::send(&self.socket, &self.unsent[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => full = true,
+                Err(_) => return false,
+            }
+        }
+        if sent == 0 && !full {
+            return true;
+        }
+        self.unsent.drain(..sent);
+        let more = match full {
+            true => EventFlags::IN | EventFlags::OUT,
+            false => EventFlags::IN,
+        };
+        epoll::modify(
+            epoll,
+            &self.socket,
+            EventData::new_u64(u64::from(task)),
+            more,
+        )
+        .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(bytes: &[u8]) -> Vec<u8> {
+        let mut stream = Vec::new();
+        frames::put_bytes(bytes, &mut stream).unwrap();
+        stream
+    }
+
+    #[test]
+    fn questions_arrive_whole_with_who_asks() {
+        let mut controls = Controls::new().unwrap();
+        let (one, two) = (controls.open(1).unwrap(), controls.open(2).unwrap());
+        let question = written(b"what");
+        rustix::io::write(&one, &question[..3]).unwrap();
+        rustix::io::write(&two, &question).unwrap();
+        let mut heard = Vec::new();
+        controls.heed(|task, bytes| heard.push((task, bytes.to_vec())));
+        rustix::io::write(&one, &question[3..]).unwrap();
+        controls.heed(|task, bytes| heard.push((task, bytes.to_vec())));
+        assert_eq!(heard, [(2, b"what".to_vec()), (1, b"what".to_vec())]);
+        drop(two);
+        assert_eq!(controls.heed(|_, _| ()), [2]);
+    }
+
+    #[test]
+    fn answers_wait_for_a_task_that_does_not_read_up_to_a_limit() {
+        let mut controls = Controls::new().unwrap();
+        let task = controls.open(1).unwrap();
+        let answer = vec![7; 8 << 20];
+        controls.say(1, &answer);
+        let mut frames = Frames::default();
+        let mut buffer = vec![0; 1 << 16];
+        let came = loop {
+            let count = rustix::io::read(&task, &mut buffer[..]).unwrap();
+            frames.push(&buffer[..count]);
+            if let Some(bytes) = frames.next_bytes().unwrap() {
+                break bytes.to_vec();
+            }
+            controls.heed(|_, _| ());
+        };
+        assert_eq!(came, answer);
+        for _ in 0..12 {
+            controls.say(1, &answer);
+        }
+        assert!(controls.lines.is_empty());
+    }
+
+    #[test]
+    fn nonsense_ends_the_conversation() {
+        let mut controls = Controls::new().unwrap();
+        let task = controls.open(4).unwrap();
+        rustix::io::write(&task, &[255; 8]).unwrap();
+        assert_eq!(controls.heed(|_, _| ()), [4]);
+    }
+}

@@ -1,0 +1,347 @@
+//! Where tasks ask: what the launcher knows of tasks and hosts, and what it does when a task asks for something.
+//!
+//! A state machine without clock and processes, like [`crate::course`]. Questions go in, and what has happened; answers
+//! and events come out ([`Desk::take_said`]). What needs processes (starting, signals) is returned to the caller as a
+//! [`Deed`].
+
+mod groups;
+mod names;
+mod placing;
+#[cfg(test)]
+mod tests;
+mod watches;
+
+use std::rc::Rc;
+
+use regatta_wire::control::{Ask, Ending, Event, HostInfo, Spawn, TaskInfo, Tell, Why};
+
+use crate::course::End;
+use groups::Groups;
+use names::Names;
+use watches::Watches;
+
+/// A host of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    pub(crate) architecture: String,
+    pub(crate) cores: u32,
+    pub(crate) lives: bool,
+}
+
+/// A task that there is, or was.
+#[derive(Clone, Debug)]
+struct Task {
+    parent: Option<u32>,
+    host: u32,
+    /// 0: it has not been started yet.
+    pid: u32,
+    program: Rc<[u8]>,
+    ended: Option<Ending>,
+    /// Its death by a signal has been asked for.
+    doomed: bool,
+}
+
+/// What the launcher is asked to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// Start tasks.
+    Spawn { by: u32, id: u32, order: Spawn },
+    /// Send a signal to a task.
+    Signal { task: u32, signal: i32 },
+}
+
+/// Why something is not done: a kind and a sentence.
+pub(crate) type Refused = (Why, String);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    tasks: Vec<Task>,
+    hosts: Vec<Host>,
+    watches: Watches,
+    names: Names,
+    groups: Groups,
+    said: Vec<(u32, Tell)>,
+}
+
+impl Desk {
+    /// For a job that begins with tasks of `program` on these hosts.
+    pub(crate) fn new(hosts: Vec<Host>, host_of: &[u32], program: &[u8]) -> Self {
+        let mut desk = Self {
+            tasks: Vec::new(),
+            hosts,
+            watches: Watches::default(),
+            names: Names::default(),
+            groups: Groups::default(),
+            said: Vec::new(),
+        };
+        desk.add_tasks(None, host_of, program);
+        desk
+    }
+
+    /// Gives numbers to tasks that are to be started on these hosts; the first of the numbers.
+    pub(crate) fn add_tasks(
+        &mut self,
+        parent: Option<u32>,
+        host_of: &[u32],
+        program: &[u8],
+    ) -> u32 {
+        let first = self.tasks.len() as u32;
+        let program: Rc<[u8]> = program.into();
+        self.tasks.extend(host_of.iter().map(|&host| Task {
+            parent,
+            host,
+            pid: 0,
+            program: program.clone(),
+            ended: None,
+            doomed: false,
+        }));
+        first
+    }
+
+    /// How many numbers have been given.
+    pub(crate) fn count(&self) -> u32 {
+        self.tasks.len() as u32
+    }
+
+    pub(crate) fn host_of(&self, task: u32) -> Option<u32> {
+        self.tasks.get(task as usize).map(|task| task.host)
+    }
+
+    /// What is to be said to whom; asked once.
+    pub(crate) fn take_said(&mut self) -> Vec<(u32, Tell)> {
+        std::mem::take(&mut self.said)
+    }
+
+    pub(crate) fn say(&mut self, to: u32, what: Tell) {
+        self.said.push((to, what));
+    }
+
+    /// Answers a question with its outcome.
+    pub(crate) fn answer(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
+        self.say(
+            to,
+            match outcome {
+                Ok(value) => Tell::Done { id, value },
+                Err((why, sentence)) => Tell::Refused { id, why, sentence },
+            },
+        );
+    }
+
+    /// A task asks something. What has to be done about it, if that is not done here.
+    pub(crate) fn asked(&mut self, by: u32, ask: Ask) -> Option<Deed> {
+        if !self.lives(by) {
+            return None;
+        }
+        match ask {
+            Ask::Spawn { id, order } => return Some(Deed::Spawn { by, id, order }),
+            Ask::Signal {
+                id,
+                task,
+                signal,
+                end,
+            } => {
+                let allowed = self.may_signal(task, signal);
+                let deed = allowed.is_ok().then_some(Deed::Signal { task, signal });
+                if let (Ok(_), true, Some(doomed)) =
+                    (&allowed, end, self.tasks.get_mut(task as usize))
+                {
+                    doomed.doomed = true;
+                }
+                self.answer(by, id, allowed.map(|()| 0));
+                return deed.filter(|_| signal != 0);
+            }
+            Ask::Tasks { id } => {
+                let tasks = self.task_infos();
+                self.say(by, Tell::Tasks { id, tasks });
+            }
+            Ask::Hosts { id } => {
+                let hosts = self.host_infos();
+                self.say(by, Tell::Hosts { id, hosts });
+            }
+            Ask::Watch { id, what, subject } => self.watch(by, id, what, subject),
+            Ask::Unwatch { id, watch } => {
+                let forgotten = self.watches.forget(by, watch);
+                self.answer(by, id, Ok(u64::from(forgotten)));
+            }
+            Ask::Put {
+                id,
+                name,
+                index,
+                flags,
+                value,
+            } => {
+                let put = self.names.put(by, name.clone(), index, flags, value);
+                let done = put.is_ok();
+                self.answer(by, id, put.map(u64::from));
+                if done {
+                    self.serve(&name);
+                }
+            }
+            Ask::Get {
+                id,
+                name,
+                index,
+                flags,
+            } => {
+                if let Some(outcome) = self.names.get(by, id, name, index, flags) {
+                    self.tell_entry(by, id, outcome);
+                }
+            }
+            Ask::Delete { id, name, index } => {
+                let deleted = self.names.delete(by, &name, index);
+                self.answer(by, id, deleted.map(|()| 0));
+            }
+            Ask::Names { id, pattern } => {
+                let names = self.names.matching(&pattern);
+                self.say(by, Tell::Names { id, names });
+            }
+            Ask::Join { id, group } => {
+                let joined = self.groups.join(by, group);
+                self.answer(by, id, joined.map(u64::from));
+            }
+            Ask::Leave { id, group } => {
+                let left = self.groups.leave(by, &group);
+                self.answer(by, id, left.map(|()| 0));
+            }
+            Ask::Members { id, group } => {
+                let tasks = self.groups.members(&group);
+                self.say(by, Tell::Members { id, tasks });
+            }
+            Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
+                Ok(met) => met
+                    .into_iter()
+                    .for_each(|(task, id)| self.answer(task, id, Ok(0))),
+                Err(refused) => self.answer(by, id, Err(refused)),
+            },
+        }
+        None
+    }
+
+    fn lives(&self, task: u32) -> bool {
+        self.tasks
+            .get(task as usize)
+            .is_some_and(|task| task.ended.is_none())
+    }
+
+    fn may_signal(&self, task: u32, signal: i32) -> Result<(), Refused> {
+        if signal != 0 && rustix::process::Signal::from_named_raw(signal).is_none() {
+            let sentence = format!("{signal} is not the number of a signal");
+            return Err((Why::Argument, sentence));
+        }
+        match self.tasks.get(task as usize) {
+            None => Err((Why::Task, format!("the job has no task {task}"))),
+            Some(Task { ended: Some(_), .. }) => {
+                Err((Why::Task, format!("task {task} has ended already")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn task_infos(&self) -> Vec<TaskInfo> {
+        (0..)
+            .zip(&self.tasks)
+            .filter(|(_, task)| task.ended.is_none() && task.pid != 0)
+            .map(|(number, task)| TaskInfo {
+                task: number,
+                parent: task.parent,
+                host: task.host,
+                pid: task.pid,
+                program: task.program.to_vec(),
+            })
+            .collect()
+    }
+
+    fn host_infos(&self) -> Vec<HostInfo> {
+        let infos = self.hosts.iter().map(|host| HostInfo {
+            host: host.number,
+            name: host.name.clone(),
+            architecture: host.architecture.clone(),
+            cores: host.cores,
+            tasks: self.tasks_on(host.number),
+            lives: host.lives,
+        });
+        infos.collect()
+    }
+
+    fn tasks_on(&self, host: u32) -> u32 {
+        let here = |task: &&Task| task.host == host && task.ended.is_none();
+        self.tasks.iter().filter(here).count() as u32
+    }
+
+    /// Answers those who wait for an entry that is there now.
+    fn serve(&mut self, name: &str) {
+        for (task, id, outcome) in self.names.serve(name) {
+            self.tell_entry(task, id, Ok(outcome));
+        }
+    }
+
+    fn tell_entry(&mut self, to: u32, id: u32, outcome: Result<(u32, Vec<u8>), Refused>) {
+        match outcome {
+            Ok((index, value)) => self.say(to, Tell::Entry { id, index, value }),
+            Err(refused) => self.answer(to, id, Err(refused)),
+        }
+    }
+
+    /// A task runs.
+    pub(crate) fn started(&mut self, task: u32, pid: u32) {
+        if let Some(task) = self.tasks.get_mut(task as usize) {
+            task.pid = pid;
+        }
+    }
+
+    /// Would the death of this task be nobody's surprise? It was asked for, or another task watches for it.
+    pub(crate) fn is_excused(&self, task: u32) -> bool {
+        let doomed = self
+            .tasks
+            .get(task as usize)
+            .is_some_and(|task| task.doomed);
+        doomed || self.watches.watches_end_of(task)
+    }
+
+    /// A task has ended, or will never be started.
+    pub(crate) fn ended(&mut self, number: u32, end: End) {
+        let Some(task) = self.tasks.get_mut(number as usize) else {
+            return;
+        };
+        if task.ended.is_some() {
+            return;
+        }
+        let ending = match end {
+            End::Exited(status) => Ending::Exited(status),
+            End::Signalled { signal, .. } => Ending::Signalled(signal),
+            End::Lost => Ending::Lost,
+        };
+        task.ended = Some(ending);
+        let event = Event::TaskEnded {
+            task: number,
+            host: task.host,
+            ending,
+        };
+        self.watches.forget_all(number);
+        for (watcher, watch) in self.watches.task_ended(number) {
+            let event = event.clone();
+            self.say(watcher, Tell::Event { watch, event });
+        }
+        self.names.owner_gone(number);
+        self.groups.gone(number);
+    }
+
+    /// A host is gone. (Its tasks have been said to have ended.)
+    pub(crate) fn host_lost(&mut self, number: u32) {
+        let Some(host) = self.hosts.iter_mut().find(|host| host.number == number) else {
+            return;
+        };
+        host.lives = false;
+        let event = Event::HostLost {
+            host: number,
+            name: host.name.clone(),
+        };
+        for (watcher, watch) in self.watches.host_lost(number) {
+            let event = event.clone();
+            self.say(watcher, Tell::Event { watch, event });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Named groups, which tasks join and leave.
+
+use std::collections::HashMap;
+
+use regatta_wire::control::Why;
+
+use super::Refused;
+
+#[derive(Debug, Default)]
+struct Group {
+    /// By number in the group.
+    members: Vec<Option<u32>>,
+    /// Who waits for others to come, with the numbers of their questions, and how many must come.
+    meeting: Vec<(u32, u32)>,
+    wanted: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Groups(HashMap<String, Group>);
+
+impl Groups {
+    /// The number of the new member: the lowest that is free.
+    pub(super) fn join(&mut self, task: u32, name: String) -> Result<u32, Refused> {
+        if name.is_empty() {
+            return Err((Why::Argument, "the name of a group is empty".to_owned()));
+        }
+        let group = self.0.entry(name.clone()).or_default();
+        if group.members.contains(&Some(task)) {
+            let sentence = format!("task {task} is a member of the group {name:?} already");
+            return Err((Why::Exists, sentence));
+        }
+        let free = group.members.iter().position(Option::is_none);
+        let number = free.unwrap_or(group.members.len());
+        match group.members.get_mut(number) {
+            Some(place) => *place = Some(task),
+            None => group.members.push(Some(task)),
+        }
+        Ok(number as u32)
+    }
+
+    pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<(), Refused> {
+        let left = self.0.get_mut(name).is_some_and(|group| group.drop(task));
+        self.0.retain(|_, group| !group.members.is_empty());
+        match left {
+            true => Ok(()),
+            false => Err(stranger(task, name)),
+        }
+    }
+
+    pub(super) fn members(&self, name: &str) -> Vec<Option<u32>> {
+        self.0
+            .get(name)
+            .map_or_else(Vec::new, |group| group.members.clone())
+    }
+
+    /// A member waits until `count` of them do. Those who are to be answered, with their questions.
+    pub(super) fn meet(
+        &mut self,
+        task: u32,
+        id: u32,
+        name: &str,
+        count: u32,
+    ) -> Result<Vec<(u32, u32)>, Refused> {
+        let group = self.0.get_mut(name);
+        let Some(group) = group.filter(|group| group.members.contains(&Some(task))) else {
+            return Err(stranger(task, name));
+        };
+        if group.meeting.is_empty() {
+            group.wanted = count;
+        }
+        if count == 0 || count != group.wanted {
+            let sentence = format!(
+                "the members of the group {name:?} that wait already want to be {}, and this one {count}",
+                group.wanted
+            );
+            return Err((Why::Argument, sentence));
+        }
+        group.meeting.push((task, id));
+        Ok(match group.meeting.len() as u32 >= count {
+            true => std::mem::take(&mut group.meeting),
+            false => Vec::new(),
+        })
+    }
+
+    /// A task is gone, and leaves all groups.
+    pub(super) fn gone(&mut self, task: u32) {
+        self.0.values_mut().for_each(|group| {
+            group.drop(task);
+        });
+        self.0.retain(|_, group| !group.members.is_empty());
+    }
+}
+
+impl Group {
+    /// Whether the task was a member.
+    fn drop(&mut self, task: u32) -> bool {
+        self.meeting.retain(|waiting| waiting.0 != task);
+        let place = self
+            .members
+            .iter_mut()
+            .find(|member| **member == Some(task));
+        let found = place.map(|place| *place = None).is_some();
+        while let Some(None) = self.members.last() {
+            self.members.pop();
+        }
+        found
+    }
+}
+
+fn stranger(task: u32, name: &str) -> Refused {
+    let sentence = format!("task {task} is no member of the group {name:?}");
+    (Why::Name, sentence)
+}

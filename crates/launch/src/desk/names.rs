@@ -1,0 +1,299 @@
+//! Names and what is put under them: mailboxes, in which a task finds another one, or leaves something for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_wire::control::{NameInfo, Why, flags};
+
+use super::Refused;
+
+/// Bytes that all entries together may have.
+const MOST: usize = 256 << 20;
+/// What keeping an entry costs besides its bytes.
+const KEEPING: usize = 128;
+
+#[derive(Debug)]
+struct Entry {
+    owner: Option<u32>,
+    flags: u32,
+    value: Vec<u8>,
+}
+
+/// A task that waits for an entry.
+#[derive(Debug)]
+struct Waiting {
+    task: u32,
+    id: u32,
+    name: String,
+    index: u32,
+    flags: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    entries: BTreeMap<(String, u32), Entry>,
+    waiting: Vec<Waiting>,
+    bytes: usize,
+}
+
+impl Names {
+    fn of<'n>(&'n self, name: &'n str) -> impl Iterator<Item = (u32, &'n Entry)> {
+        self.entries
+            .range((name.to_owned(), 0)..=(name.to_owned(), u32::MAX))
+            .map(|((_, index), entry)| (*index, entry))
+    }
+
+    /// Put an entry: at its index; or else in the place of the one that is there, if it may be overwritten; or else at
+    /// the lowest free index, if there may be several.
+    pub(super) fn put(
+        &mut self,
+        by: u32,
+        name: String,
+        index: Option<u32>,
+        flags: u32,
+        value: Vec<u8>,
+    ) -> Result<u32, Refused> {
+        if name.is_empty() {
+            return Err((Why::Argument, "a name is empty".to_owned()));
+        }
+        let index = match index {
+            Some(index) => index,
+            None => self.place_for(&name, flags)?,
+        };
+        let key = (name, index);
+        let before = self.entries.get(&key);
+        if let Some(entry) = before
+            && !may_change(entry, by)
+        {
+            return Err(denied(&key.0, index, entry));
+        }
+        let given_up = before.map_or(0, |entry| entry.value.len() + KEEPING);
+        let bytes = self.bytes - given_up + value.len() + KEEPING;
+        if bytes > MOST {
+            let sentence = format!(
+                "the entries of all names together would have more than {} MiB; delete some",
+                MOST >> 20
+            );
+            return Err((Why::Memory, sentence));
+        }
+        self.bytes = bytes;
+        let owner = Some(by);
+        self.entries.insert(
+            key,
+            Entry {
+                owner,
+                flags,
+                value,
+            },
+        );
+        Ok(index)
+    }
+
+    fn place_for(&self, name: &str, flags: u32) -> Result<u32, Refused> {
+        let taken: BTreeSet<u32> = self.of(name).map(|(index, _)| index).collect();
+        let several = flags & flags::SEVERAL != 0
+            && self
+                .of(name)
+                .all(|(_, entry)| entry.flags & flags::SEVERAL != 0);
+        match taken.first() {
+            None => Ok(0),
+            Some(_) if several => Ok((0..).find(|index| !taken.contains(index)).unwrap_or(0)),
+            Some(&first) if flags & flags::OVERWRITABLE != 0 => Ok(first),
+            Some(_) => Err((
+                Why::Exists,
+                format!("there is an entry under the name {name:?} already"),
+            )),
+        }
+    }
+
+    /// The entry of an index. None: the task will be served when there is one.
+    pub(super) fn get(
+        &mut self,
+        task: u32,
+        id: u32,
+        name: String,
+        index: u32,
+        flags: u32,
+    ) -> Option<Result<(u32, Vec<u8>), Refused>> {
+        match self.read(task, &name, index, flags) {
+            Err((Why::Name, _)) if flags & flags::WAIT != 0 => {
+                self.waiting.push(Waiting {
+                    task,
+                    id,
+                    name,
+                    index,
+                    flags,
+                });
+                None
+            }
+            outcome => Some(outcome),
+        }
+    }
+
+    fn read(
+        &mut self,
+        by: u32,
+        name: &str,
+        index: u32,
+        flags: u32,
+    ) -> Result<(u32, Vec<u8>), Refused> {
+        let first = flags & flags::FIRST != 0;
+        let found = self
+            .of(name)
+            .find(|(at, _)| *at == index || first && *at > index);
+        let Some((index, entry)) = found else {
+            return Err((
+                Why::Name,
+                format!("there is no entry {index} under {name:?}"),
+            ));
+        };
+        if flags & flags::DELETE == 0 {
+            return Ok((index, entry.value.clone()));
+        }
+        if !may_change(entry, by) {
+            return Err(denied(name, index, entry));
+        }
+        let value = self.remove(name, index).map(|entry| entry.value);
+        Ok((index, value.unwrap_or_default()))
+    }
+
+    fn remove(&mut self, name: &str, index: u32) -> Option<Entry> {
+        let entry = self.entries.remove(&(name.to_owned(), index))?;
+        self.bytes -= entry.value.len() + KEEPING;
+        Some(entry)
+    }
+
+    pub(super) fn delete(&mut self, by: u32, name: &str, index: u32) -> Result<(), Refused> {
+        let entry = self.entries.get(&(name.to_owned(), index));
+        match entry {
+            None => Err((
+                Why::Name,
+                format!("there is no entry {index} under {name:?}"),
+            )),
+            Some(entry) if !may_change(entry, by) => Err(denied(name, index, entry)),
+            Some(_) => {
+                self.remove(name, index);
+                Ok(())
+            }
+        }
+    }
+
+    /// Those who have waited for an entry of this name and have one now.
+    pub(super) fn serve(&mut self, name: &str) -> Vec<(u32, u32, (u32, Vec<u8>))> {
+        let mut served = Vec::new();
+        for waiting in std::mem::take(&mut self.waiting) {
+            let Waiting {
+                task, index, flags, ..
+            } = waiting;
+            match self.read(task, &waiting.name, index, flags) {
+                Ok(entry) if waiting.name == name => served.push((task, waiting.id, entry)),
+                _ => self.waiting.push(waiting),
+            }
+        }
+        served
+    }
+
+    /// The entries whose names match.
+    pub(super) fn matching(&self, pattern: &str) -> Vec<NameInfo> {
+        let infos = self
+            .entries
+            .iter()
+            .filter(|((name, _), _)| matches(pattern, name))
+            .map(|((name, index), entry)| NameInfo {
+                name: name.clone(),
+                index: *index,
+                owner: entry.owner,
+                flags: entry.flags,
+                length: entry.value.len() as u32,
+            });
+        infos.collect()
+    }
+
+    /// A task is gone: so are its entries, but for those that are to stay.
+    pub(super) fn owner_gone(&mut self, task: u32) {
+        self.waiting.retain(|waiting| waiting.task != task);
+        let bytes = &mut self.bytes;
+        self.entries.retain(|_, entry| {
+            if entry.owner != Some(task) {
+                return true;
+            }
+            entry.owner = None;
+            let stays = entry.flags & flags::PERSISTENT != 0;
+            if !stays {
+                *bytes -= entry.value.len() + KEEPING;
+            }
+            stays
+        });
+    }
+}
+
+fn may_change(entry: &Entry, by: u32) -> bool {
+    entry.owner.is_none_or(|owner| owner == by) || entry.flags & flags::OVERWRITABLE != 0
+}
+
+fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
+    let owner = entry.owner.unwrap_or_default();
+    let sentence = format!(
+        "entry {index} under {name:?} belongs to task {owner}, which has not made it overwritable"
+    );
+    (Why::Denied, sentence)
+}
+
+/// Does a name match a pattern, in which `*` stands for any text?
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|part| name.strip_prefix(part)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names() {
+        for (pattern, name, is) in [
+            ("", "", true),
+            ("*", "anything", true),
+            ("a*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "acb", false),
+            ("abc", "abcd", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn the_room_of_what_is_deleted_is_used_again() {
+        let mut names = Names::default();
+        for round in 0..3 {
+            for _ in 0..16 {
+                let value = vec![0; 15 << 20];
+                names
+                    .put(round, "big".to_owned(), None, flags::SEVERAL, value)
+                    .unwrap();
+            }
+            let full = names.put(round, "more".to_owned(), None, 0, vec![0; 20 << 20]);
+            assert!(matches!(full, Err((Why::Memory, _))));
+            names.owner_gone(round);
+            assert_eq!(names.bytes, 0);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The desk, asked and told without any process.
+
+use regatta_wire::control::{Place, What, flags};
+
+use super::*;
+
+fn host(number: u32, name: &str, cores: u32) -> Host {
+    Host {
+        number,
+        name: name.to_owned(),
+        architecture: if number == 2 { "aarch64" } else { "x86_64" }.to_owned(),
+        cores,
+        lives: true,
+    }
+}
+
+/// Three tasks on the first of three hosts.
+fn desk() -> Desk {
+    let hosts = vec![host(0, "alpha", 4), host(1, "beta", 2), host(2, "gamma", 4)];
+    let mut desk = Desk::new(hosts, &[0, 0, 0], b"program");
+    (0..3).for_each(|task| desk.started(task, 100 + task));
+    desk
+}
+
+const KILLED: End = End::Signalled {
+    signal: 9,
+    core: false,
+};
+
+fn ended(task: u32, ending: Ending) -> Event {
+    Event::TaskEnded {
+        task,
+        host: 0,
+        ending,
+    }
+}
+
+fn watch(desk: &mut Desk, by: u32, id: u32, what: What, subject: u32) -> Vec<(u32, Tell)> {
+    desk.asked(by, Ask::Watch { id, what, subject });
+    desk.take_said()
+}
+
+fn done(to: u32, id: u32, value: u64) -> (u32, Tell) {
+    (to, Tell::Done { id, value })
+}
+
+fn put(desk: &mut Desk, by: u32, index: Option<u32>, flags: u32, value: &[u8]) -> Vec<(u32, Tell)> {
+    let (name, value) = ("box".to_owned(), value.to_vec());
+    desk.asked(
+        by,
+        Ask::Put {
+            id: 1,
+            name,
+            index,
+            flags,
+            value,
+        },
+    );
+    desk.take_said()
+}
+
+fn get(desk: &mut Desk, by: u32, index: u32, flags: u32) -> Vec<(u32, Tell)> {
+    let name = "box".to_owned();
+    desk.asked(
+        by,
+        Ask::Get {
+            id: 2,
+            name,
+            index,
+            flags,
+        },
+    );
+    desk.take_said()
+}
+
+fn entry(to: u32, index: u32, value: &[u8]) -> Vec<(u32, Tell)> {
+    let value = value.to_vec();
+    vec![(
+        to,
+        Tell::Entry {
+            id: 2,
+            index,
+            value,
+        },
+    )]
+}
+
+fn refused(said: &[(u32, Tell)], expected: Why) -> bool {
+    matches!(said, [(_, Tell::Refused { why, .. })] if *why == expected)
+}
+
+#[test]
+fn a_watch_fires_once_and_at_once_if_it_is_over() {
+    let mut desk = desk();
+    assert_eq!(watch(&mut desk, 0, 7, What::TaskEnds, 1), [done(0, 7, 0)]);
+    desk.ended(1, KILLED);
+    let event = ended(1, Ending::Signalled(9));
+    let told = (
+        0,
+        Tell::Event {
+            watch: 7,
+            event: event.clone(),
+        },
+    );
+    assert_eq!(desk.take_said(), [told]);
+    let told = (0, Tell::Event { watch: 8, event });
+    let said = watch(&mut desk, 0, 8, What::TaskEnds, 1);
+    assert_eq!(said, [done(0, 8, 0), told]);
+    let said = watch(&mut desk, 0, 9, What::TaskEnds, 77);
+    assert!(matches!(
+        &said[1].1,
+        Tell::Event {
+            event: Event::TaskEnded {
+                ending: Ending::Unknown,
+                ..
+            },
+            ..
+        }
+    ));
+    desk.ended(1, KILLED);
+    assert_eq!(desk.take_said(), []);
+}
+
+#[test]
+fn a_cancelled_watch_is_silent_and_so_is_that_of_a_dead_watcher() {
+    let mut desk = desk();
+    watch(&mut desk, 0, 7, What::TaskEnds, 1);
+    desk.asked(0, Ask::Unwatch { id: 8, watch: 7 });
+    assert_eq!(desk.take_said(), [done(0, 8, 1)]);
+    desk.asked(0, Ask::Unwatch { id: 9, watch: 7 });
+    assert_eq!(desk.take_said(), [done(0, 9, 0)]);
+    watch(&mut desk, 2, 7, What::TaskEnds, 1);
+    assert!(desk.is_excused(1));
+    desk.ended(2, KILLED);
+    assert!(!desk.is_excused(1));
+    desk.ended(1, KILLED);
+    assert_eq!(desk.take_said(), []);
+}
+
+#[test]
+fn the_loss_of_a_host_is_told_after_that_of_its_tasks() {
+    let mut desk = desk();
+    watch(&mut desk, 0, 1, What::HostLost, 1);
+    let task = desk.add_tasks(Some(0), &[1], b"worker");
+    watch(&mut desk, 0, 2, What::TaskEnds, task);
+    desk.ended(task, End::Lost);
+    desk.host_lost(1);
+    let watches: Vec<u32> = desk
+        .take_said()
+        .iter()
+        .filter_map(|(_, tell)| match tell {
+            Tell::Event { watch, .. } => Some(*watch),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(watches, [2, 1]);
+    assert_eq!(watch(&mut desk, 0, 3, What::HostLost, 1).len(), 2);
+}
+
+#[test]
+fn asked_for_deaths_are_excused() {
+    let mut desk = desk();
+    let signal = |id, task, signal| Ask::Signal {
+        id,
+        task,
+        signal,
+        end: true,
+    };
+    let deed = desk.asked(0, signal(1, 2, 9));
+    assert_eq!(deed, Some(Deed::Signal { task: 2, signal: 9 }));
+    assert!(desk.is_excused(2) && !desk.is_excused(1));
+    assert_eq!(desk.asked(0, signal(2, 1, 0)), None);
+    desk.take_said();
+    for (task, number, why) in [(9, 9, Why::Task), (1, 999, Why::Argument)] {
+        assert_eq!(desk.asked(0, signal(3, task, number)), None);
+        assert!(refused(&desk.take_said(), why));
+    }
+}
+
+#[test]
+fn entries_are_put_read_and_taken() {
+    let mut desk = desk();
+    assert!(refused(&get(&mut desk, 1, 0, 0), Why::Name));
+    assert_eq!(put(&mut desk, 0, None, 0, b"one"), [done(0, 1, 0)]);
+    assert!(refused(&put(&mut desk, 1, None, 0, b"two"), Why::Exists));
+    assert!(refused(&put(&mut desk, 1, Some(0), 0, b"two"), Why::Denied));
+    assert_eq!(put(&mut desk, 0, Some(0), 0, b"three"), [done(0, 1, 0)]);
+    assert_eq!(get(&mut desk, 1, 0, 0), entry(1, 0, b"three"));
+    assert!(refused(&get(&mut desk, 1, 0, flags::DELETE), Why::Denied));
+    assert_eq!(get(&mut desk, 0, 0, flags::DELETE), entry(0, 0, b"three"));
+    assert!(refused(&get(&mut desk, 0, 0, 0), Why::Name));
+}
+
+#[test]
+fn several_entries_stand_side_by_side() {
+    let mut desk = desk();
+    let several = flags::SEVERAL | flags::OVERWRITABLE;
+    for (by, index) in [(0, 0), (1, 1), (0, 2)] {
+        let said = put(&mut desk, by, None, several, &[by as u8]);
+        assert_eq!(said, [done(by, 1, u64::from(index))]);
+    }
+    assert_eq!(
+        get(&mut desk, 2, 1, flags::DELETE | flags::FIRST),
+        entry(2, 1, &[1])
+    );
+    assert_eq!(get(&mut desk, 2, 1, flags::FIRST), entry(2, 2, &[0]));
+    let said = put(&mut desk, 2, None, several, &[9]);
+    assert_eq!(said, [done(2, 1, 1)]);
+}
+
+#[test]
+fn entries_go_with_their_owners_but_for_those_that_stay() {
+    let mut desk = desk();
+    put(&mut desk, 0, Some(0), 0, b"goes");
+    put(&mut desk, 0, Some(1), flags::PERSISTENT, b"stays");
+    desk.ended(0, End::Exited(0));
+    assert!(refused(&get(&mut desk, 1, 0, 0), Why::Name));
+    assert_eq!(get(&mut desk, 1, 0, flags::FIRST), entry(1, 1, b"stays"));
+    // Nobody's any more, so anybody's.
+    assert_eq!(get(&mut desk, 1, 1, flags::DELETE), entry(1, 1, b"stays"));
+}
+
+#[test]
+fn who_waits_for_an_entry_is_served_in_turn() {
+    let mut desk = desk();
+    let take = flags::WAIT | flags::DELETE;
+    assert_eq!(get(&mut desk, 1, 0, take), []);
+    assert_eq!(get(&mut desk, 2, 0, take), []);
+    desk.ended(1, KILLED);
+    let said = put(&mut desk, 0, None, flags::OVERWRITABLE, b"x");
+    assert_eq!(said[1..], entry(2, 0, b"x"));
+    assert_eq!(put(&mut desk, 0, None, 0, b"y").len(), 1);
+}
+
+#[test]
+fn numbers_in_named_groups_are_the_lowest_that_are_free() {
+    let mut desk = desk();
+    let join = |desk: &mut Desk, by| {
+        let group = "crew".to_owned();
+        desk.asked(by, Ask::Join { id: 3, group });
+        desk.take_said()
+    };
+    for by in 0..3 {
+        assert_eq!(join(&mut desk, by), [done(by, 3, u64::from(by))]);
+    }
+    assert!(refused(&join(&mut desk, 1), Why::Exists));
+    let group = || "crew".to_owned();
+    desk.asked(
+        1,
+        Ask::Leave {
+            id: 4,
+            group: group(),
+        },
+    );
+    assert_eq!(desk.take_said(), [done(1, 4, 0)]);
+    desk.asked(
+        0,
+        Ask::Members {
+            id: 5,
+            group: group(),
+        },
+    );
+    let tasks = vec![Some(0), None, Some(2)];
+    assert_eq!(desk.take_said(), [(0, Tell::Members { id: 5, tasks })]);
+    desk.ended(0, KILLED);
+    assert_eq!(join(&mut desk, 1), [done(1, 3, 0)]);
+}
+
+#[test]
+fn members_meet_when_enough_have_come() {
+    let mut desk = desk();
+    let group = || "crew".to_owned();
+    let meet = |desk: &mut Desk, by, count| {
+        desk.asked(
+            by,
+            Ask::Meet {
+                id: by,
+                group: group(),
+                count,
+            },
+        );
+        desk.take_said()
+    };
+    assert!(refused(&meet(&mut desk, 0, 1), Why::Name));
+    for by in 0..3 {
+        desk.asked(
+            by,
+            Ask::Join {
+                id: 9,
+                group: group(),
+            },
+        );
+    }
+    desk.take_said();
+    for _ in 0..2 {
+        assert_eq!(meet(&mut desk, 0, 3), []);
+        assert_eq!(meet(&mut desk, 1, 3), []);
+        assert!(refused(&meet(&mut desk, 2, 2), Why::Argument));
+        let met = (0..3).map(|task| done(task, task, 0)).collect::<Vec<_>>();
+        assert_eq!(meet(&mut desk, 2, 3), met);
+    }
+}
+
+#[test]
+fn tasks_go_where_there_is_room() {
+    let mut desk = desk();
+    let place = |desk: &Desk, place: Place, count| desk.place(0, &place, count);
+    // Three of alpha's four cores are taken.
+    assert_eq!(
+        place(&desk, Place::Any, 6),
+        Ok(vec![(0, 1), (1, 2), (2, 3)])
+    );
+    let beta = || Place::Host("beta".to_owned());
+    assert_eq!(place(&desk, beta(), 3), Ok(vec![(1, 3)]));
+    assert_eq!(place(&desk, Place::Here, 2), Ok(vec![(0, 2)]));
+    let arm = Place::Architecture("aarch64".to_owned());
+    assert_eq!(place(&desk, arm, 2), Ok(vec![(2, 2)]));
+    let elsewhere = Place::Elsewhere(String::new());
+    assert_eq!(place(&desk, elsewhere, 2), Ok(vec![(1, 1), (2, 1)]));
+    desk.host_lost(1);
+    let refused = place(&desk, beta(), 1).unwrap_err();
+    assert!(refused.0 == Why::Host && refused.1.contains("alpha, gamma"));
+}

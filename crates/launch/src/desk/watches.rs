@@ -1,0 +1,130 @@
+//! Who wants to hear of what.
+
+use std::collections::HashMap;
+
+use regatta_wire::control::{Ending, Event, Tell, What, Why};
+
+use super::Desk;
+
+/// A watcher and the number of its watch.
+type Watcher = (u32, u32);
+
+/// More watches than this of one task are refused: each may become a message that must be kept.
+const MOST: usize = 1 << 16;
+
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    of_tasks: HashMap<u32, Vec<Watcher>>,
+    of_hosts: HashMap<u32, Vec<Watcher>>,
+    for_hosts: Vec<Watcher>,
+    counts: HashMap<u32, usize>,
+}
+
+impl Watches {
+    fn add(&mut self, what: What, subject: u32, watcher: Watcher) {
+        let list = match what {
+            What::TaskEnds => self.of_tasks.entry(subject).or_default(),
+            What::HostLost => self.of_hosts.entry(subject).or_default(),
+            What::HostAdded => &mut self.for_hosts,
+        };
+        list.push(watcher);
+        *self.counts.entry(watcher.0).or_default() += 1;
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Vec<Watcher>> {
+        let tasks = self.of_tasks.values_mut();
+        let hosts = self.of_hosts.values_mut();
+        tasks.chain(hosts).chain([&mut self.for_hosts])
+    }
+
+    /// Forget one watch of a task; whether there was one.
+    pub(super) fn forget(&mut self, task: u32, watch: u32) -> bool {
+        let mut found = false;
+        for list in self.all() {
+            let before = list.len();
+            list.retain(|&watcher| watcher != (task, watch));
+            found |= list.len() < before;
+        }
+        if let (true, Some(count)) = (found, self.counts.get_mut(&task)) {
+            *count -= 1;
+        }
+        found
+    }
+
+    /// Forget all watches of a task.
+    pub(super) fn forget_all(&mut self, task: u32) {
+        if self.counts.remove(&task).is_some() {
+            self.all()
+                .for_each(|list| list.retain(|watcher| watcher.0 != task));
+        }
+    }
+
+    pub(super) fn watches_end_of(&self, task: u32) -> bool {
+        let others = |list: &Vec<Watcher>| list.iter().any(|watcher| watcher.0 != task);
+        self.of_tasks.get(&task).is_some_and(others)
+    }
+
+    pub(super) fn task_ended(&mut self, task: u32) -> Vec<Watcher> {
+        let watchers = self.of_tasks.remove(&task).unwrap_or_default();
+        self.happened(watchers)
+    }
+
+    pub(super) fn host_lost(&mut self, host: u32) -> Vec<Watcher> {
+        let watchers = self.of_hosts.remove(&host).unwrap_or_default();
+        self.happened(watchers)
+    }
+
+    fn happened(&mut self, watchers: Vec<Watcher>) -> Vec<Watcher> {
+        for (task, _) in &watchers {
+            if let Some(count) = self.counts.get_mut(task) {
+                *count -= 1;
+            }
+        }
+        watchers
+    }
+
+    fn is_full(&self, task: u32) -> bool {
+        self.counts.get(&task).is_some_and(|&count| count >= MOST)
+    }
+}
+
+impl Desk {
+    /// A task wants to hear of something. What has happened already it hears at once.
+    pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) {
+        if self.watches.is_full(by) {
+            let sentence = format!("this task watches {MOST} things already, which is the most");
+            return self.answer(by, id, Err((Why::Memory, sentence)));
+        }
+        let over = match what {
+            What::TaskEnds => self.end_of(subject),
+            What::HostLost => self.loss_of(subject),
+            What::HostAdded => None,
+        };
+        self.answer(by, id, Ok(0));
+        match over {
+            Some(event) => self.say(by, Tell::Event { watch: id, event }),
+            None => self.watches.add(what, subject, (by, id)),
+        }
+    }
+
+    /// The end of a task, if it is not there any more or never was.
+    fn end_of(&self, task: u32) -> Option<Event> {
+        let known = self.tasks.get(task as usize);
+        let ending = match known {
+            Some(known) => known.ended?,
+            None => Ending::Unknown,
+        };
+        let host = known.map_or(0, |known| known.host);
+        Some(Event::TaskEnded { task, host, ending })
+    }
+
+    fn loss_of(&self, number: u32) -> Option<Event> {
+        let host = self.hosts.iter().find(|host| host.number == number);
+        let name = match host {
+            Some(host) if host.lives => return None,
+            Some(host) => host.name.clone(),
+            None => String::new(),
+        };
+        Some(Event::HostLost { host: number, name })
+    }
+}

@@ -1,0 +1,256 @@
+//! Tasks that other tasks start, on one host.
+//!
+//! In three steps, because a job may have several hosts: everything is made ready (*expected*), all hosts enter the new
+//! tasks into their tables, and then they are started (*born*). So nobody hears of a task that it cannot find.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use regatta_transport::job::JobError;
+use regatta_transport::world::World;
+use regatta_wire::control::{Spawn, Why};
+
+use crate::desk::Refused;
+use crate::refusal::STATUS_NOT_EXECUTABLE;
+use crate::refusal::STATUS_NOT_FOUND;
+use crate::streams::Streams;
+use crate::sys::{self, Image, Mask, StartError};
+use crate::tasks::{self, Start, Started, Tasks, Unstarted};
+use crate::{limits, program};
+
+/// Files of ours for each task: its socket, and the pipes of its output.
+const FILES: u32 = 3;
+
+/// Tasks that are expected.
+struct Expected {
+    image: Image,
+    program: PathBuf,
+    listeners: Vec<TcpListener>,
+}
+
+/// All that is expected, and the worlds of which something lives here.
+#[derive(Default)]
+pub(crate) struct Births {
+    expected: HashMap<u32, Expected>,
+    /// The first task of the world of each task that was started here later, and how many of the world there are still.
+    world_of: HashMap<u32, u32>,
+    left: HashMap<u32, u32>,
+}
+
+/// Tasks that are to be born: the first of them and how many, as the birth of this number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Birth {
+    pub number: u32,
+    pub first: u32,
+    pub count: u32,
+}
+
+/// What became of a task that was to be born.
+pub(crate) type Born = (u32, Result<Started, Refused>);
+
+impl Tasks {
+    /// Makes everything ready for `count` tasks; where each will listen, if they do.
+    pub(crate) fn expect(
+        &mut self,
+        birth: u32,
+        count: u32,
+        order: &Spawn,
+    ) -> Result<Vec<Option<SocketAddr>>, Refused> {
+        if self.stopped {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        self.make_room(count);
+        let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+        let directory = order.directory.as_ref().map(text);
+        let name = text(&order.program);
+        let search = self.variable("PATH");
+        let program = find(&name, directory.as_deref(), search.as_deref())?;
+        if let Some(directory) = &directory
+            && !Path::new(directory).is_dir()
+        {
+            let shown = directory.to_string_lossy();
+            return Err((
+                Why::Program,
+                format!("there is no directory {shown} to run in"),
+            ));
+        }
+        let listeners: Result<Vec<TcpListener>, std::io::Error> = match self.address {
+            Some(address) => (0..count)
+                .map(|_| TcpListener::bind((address, 0)))
+                .collect(),
+            None => Ok(Vec::new()),
+        };
+        let addresses = listeners.and_then(|listeners| {
+            let addresses: Result<Vec<_>, _> =
+                listeners.iter().map(TcpListener::local_addr).collect();
+            Ok((addresses?, listeners))
+        });
+        let (addresses, listeners) = addresses.map_err(|error| {
+            let sentence = format!("no socket can be opened for a new task: {error}");
+            (Why::System, sentence)
+        })?;
+        let added: Vec<(OsString, OsString)> = order
+            .environment
+            .iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect();
+        let arguments: Vec<OsString> = order.arguments.iter().map(text).collect();
+        let kept = self
+            .environment
+            .iter()
+            .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
+        let mut image = tasks::image_of(
+            &program,
+            std::iter::once(&name).chain(&arguments),
+            kept.chain(&added),
+        );
+        if let Some(directory) = &directory {
+            image.set_directory(sys::c_string(directory.as_bytes()));
+        }
+        self.births.expected.insert(
+            birth,
+            Expected {
+                image,
+                program,
+                listeners,
+            },
+        );
+        Ok(match addresses.is_empty() {
+            true => vec![None; count as usize],
+            false => addresses.into_iter().map(Some).collect(),
+        })
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let found = self.environment.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// Raises the limit of open files, if more tasks need it. If that cannot be, those that are too many say so.
+    fn make_room(&mut self, count: u32) {
+        let all = self.running_count() + count;
+        if let Ok(Some(before)) = limits::make_room(all, FILES) {
+            self.files.get_or_insert(before);
+        }
+    }
+
+    /// Nothing comes of a birth.
+    pub(crate) fn expect_no_more(&mut self, birth: u32) {
+        self.births.expected.remove(&birth);
+    }
+
+    /// Enters tasks of any host into the table of this one.
+    pub(crate) fn enter(&mut self, world: &World) -> Result<(), JobError> {
+        self.job().add_world(world)
+    }
+
+    /// Starts the tasks that are expected. All of the world that are on this host are started at once.
+    pub(crate) fn bear(
+        &mut self,
+        birth: Birth,
+        mut streams: Option<&mut Streams>,
+        mask: &Mask,
+    ) -> Vec<Born> {
+        let ranks = birth.first..birth.first + birth.count;
+        let Some(mut expected) = self.births.expected.remove(&birth.number) else {
+            let refused = (Why::State, "the job is being ended".to_owned());
+            return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
+        };
+        let world = self.job().membership(birth.first);
+        let mut listeners = expected.listeners.into_iter();
+        let mut born = Vec::with_capacity(birth.count as usize);
+        for rank in ranks {
+            self.later.insert(rank);
+            let start = Start {
+                rank,
+                listener: listeners.next(),
+                input: None,
+                cores: None,
+                streams: streams.as_deref_mut(),
+                mask,
+            };
+            let started = self.start_from(&mut expected.image, start);
+            if let (Ok(_), Ok(world)) = (&started, &world) {
+                self.births.world_of.insert(rank, world.first);
+                *self.births.left.entry(world.first).or_default() += 1;
+            }
+            if started.is_ok() {
+                self.job().count_living(1);
+            }
+            born.push((
+                rank,
+                started.map_err(|why| self.explain(&expected.program, why)),
+            ));
+        }
+        self.crowding();
+        born
+    }
+
+    /// If there are more tasks than cores now and were not before, or the other way round, the tasks have to know.
+    fn crowding(&self) {
+        for rank in self.running() {
+            self.job().announce_quietly(rank);
+        }
+    }
+
+    fn explain(&self, program: &Path, unstarted: Unstarted) -> Refused {
+        let started = self.running_count();
+        match unstarted {
+            Unstarted::Refused(refusal) => (Why::System, refusal.sentence),
+            Unstarted::Failed(StartError::NoProcess(errno)) => {
+                (Why::System, limits::explain(errno, started).sentence)
+            }
+            Unstarted::Failed(StartError::SetUp(errno)) => {
+                (Why::System, format!("a new task cannot be set up: {errno}"))
+            }
+            Unstarted::Failed(StartError::Execute(errno)) => {
+                (Why::Program, program::explain(program, errno).sentence)
+            }
+        }
+    }
+
+    /// A task that was started later has ended. What its world shared is used again when all of it have.
+    pub(crate) fn later_ended(&mut self, rank: u32) {
+        let Some(world) = self.births.world_of.remove(&rank) else {
+            return;
+        };
+        if let Some(left) = self.births.left.get_mut(&world) {
+            *left -= 1;
+            if *left == 0 {
+                self.births.left.remove(&world);
+                self.job().end_world(world);
+            }
+        }
+    }
+}
+
+/// The file that a program's name means. A relative path begins in the directory in which the tasks are to run.
+fn find(
+    name: &OsStr,
+    directory: Option<&OsStr>,
+    search: Option<&OsStr>,
+) -> Result<PathBuf, Refused> {
+    let path = Path::new(name);
+    let is_path = name.as_bytes().contains(&b'/');
+    let found = match directory {
+        Some(directory) if is_path && path.is_relative() => {
+            program::find(Path::new(directory).join(path).as_os_str(), search)
+        }
+        _ => program::find(name, search),
+    };
+    // The tasks change into their directory before they become the program.
+    let found = found.map(|path| match directory {
+        Some(_) => std::path::absolute(&path).unwrap_or(path),
+        None => path,
+    });
+    found.map_err(|refusal| {
+        let why = match refusal.status {
+            STATUS_NOT_FOUND | STATUS_NOT_EXECUTABLE => Why::Program,
+            _ => Why::System,
+        };
+        (why, refusal.sentence)
+    })
+}

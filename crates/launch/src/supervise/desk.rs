@@ -1,0 +1,104 @@
+//! What the tasks ask of their launcher, and what they are told.
+
+use regatta_wire::control::{Ask, Tell};
+use regatta_wire::fields::Message;
+
+use super::Supervisor;
+use crate::channel::messages::Order;
+use crate::cores;
+use crate::desk::{Deed, Host};
+use crate::fleet::Fleet;
+
+impl Supervisor<'_> {
+    /// Heeds what the tasks of this host ask, and says what there is to say.
+    pub(super) fn heed_tasks(&mut self) {
+        let mut asked = Vec::new();
+        if let Some(tasks) = &mut self.tasks {
+            tasks
+                .controls
+                .heed(|task, bytes| asked.push((task, bytes.to_vec())));
+        }
+        for (task, bytes) in asked {
+            self.asked(task, &bytes);
+        }
+        self.speak();
+    }
+
+    /// A task asks something. What makes no sense is not answered: its asker is no task of this version.
+    pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
+        let Ok(ask) = Ask::decode(bytes) else { return };
+        match self.desk.asked(task, ask) {
+            None => {}
+            Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
+            Some(Deed::Signal { task, signal }) => self.signal(task, signal),
+        }
+    }
+
+    fn signal(&mut self, task: u32, signal: i32) {
+        let host = self.desk.host_of(task);
+        if let Some(remote) = host.and_then(|host| self.remote(host)) {
+            let _ = remote.send(&Order::SignalTask { task, signal });
+        } else if let Some(tasks) = &self.tasks {
+            tasks.signal(task, signal);
+        }
+    }
+
+    /// Says to the tasks what there is to say to them.
+    pub(super) fn speak(&mut self) {
+        for (task, tell) in self.desk.take_said() {
+            self.tell(task, &tell);
+        }
+    }
+
+    fn tell(&mut self, task: u32, tell: &Tell) {
+        let mut bytes = Vec::new();
+        tell.encode(&mut bytes);
+        let host = self.desk.host_of(task);
+        if let Some(remote) = host.and_then(|host| self.remote(host)) {
+            let _ = remote.send(&Order::Tell { task, bytes });
+        } else if let Some(tasks) = &mut self.tasks {
+            tasks.tell(task, &bytes);
+        }
+    }
+}
+
+/// What the hosts of a job are to its tasks.
+pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
+    let here = |number: u32, name: String| Host {
+        number,
+        name,
+        architecture: std::env::consts::ARCH.to_owned(),
+        cores: cores::usable() as u32,
+        lives: true,
+    };
+    if fleet.names.is_empty() {
+        return vec![here(
+            0,
+            rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+        )];
+    }
+    let used = |number: &u32| fleet.host_of.contains(number);
+    let numbers = (0..fleet.names.len() as u32).filter(used);
+    let hosts = numbers.map(|number| {
+        let name = fleet.names[number as usize].clone();
+        let remote = fleet
+            .remotes
+            .iter()
+            .find(|remote| remote.number == number)
+            .and_then(|remote| remote.hello.as_ref());
+        match remote {
+            None => here(number, name),
+            Some(hello) => Host {
+                number,
+                name,
+                architecture: hello.architecture.clone(),
+                cores: hello.cores,
+                lives: true,
+            },
+        }
+    });
+    hosts.collect()
+}

@@ -1,0 +1,408 @@
+//! Starting the tasks that a task asks for, on whatever hosts.
+//!
+//! A birth goes through the steps of [`crate::newborn`] on all hosts it concerns, each step when the last host has done
+//! the one before; on this host at once. The asker is answered at the end, when whoever was started can be spoken to.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use regatta_transport::world::World;
+use regatta_wire::control::{Spawn, Tell, Why};
+
+use super::Supervisor;
+use crate::channel::messages::Order;
+use crate::course::End;
+use crate::desk::Refused;
+use crate::newborn::{Birth, Born};
+use crate::tasks::Started;
+
+/// Tasks that are being started.
+pub(super) struct Spawning {
+    number: u32,
+    by: u32,
+    id: u32,
+    order: Spawn,
+    shares: Vec<Share>,
+    step: Step,
+}
+
+/// The part of one host.
+struct Share {
+    host: u32,
+    count: u32,
+    ready: Option<Result<Vec<Option<SocketAddr>>, Refused>>,
+    /// The number of its first task, once there are numbers.
+    first: u32,
+}
+
+enum Step {
+    /// Some hosts have not said whether they are ready.
+    Readying,
+    /// Some hosts have not entered the tasks into their tables.
+    Entering(HashSet<u32>),
+    /// Some tasks have not been started: what became of those that have.
+    Bearing(Vec<(u32, Result<u32, Refused>)>),
+}
+
+impl Supervisor<'_> {
+    /// A task asks for tasks.
+    pub(super) fn spawn(&mut self, by: u32, id: u32, order: Spawn) {
+        if let Err(refused) = self.begin_birth(by, id, order) {
+            self.desk.answer(by, id, Err(refused));
+        }
+    }
+
+    fn begin_birth(&mut self, by: u32, id: u32, order: Spawn) -> Result<(), Refused> {
+        if self.course.is_ending() {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        if order.count == 0 {
+            return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
+        }
+        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
+        if order.count > left {
+            let sentence = format!(
+                "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
+                self.desk.count(),
+                self.plan.most_tasks,
+                order.count
+            );
+            return Err((Why::Memory, sentence));
+        }
+        let shares = self.desk.place(by, &order.place, order.count)?;
+        let number = self.births;
+        self.births += 1;
+        self.course.birth_begins();
+        let mut spawning = Spawning {
+            number,
+            by,
+            id,
+            shares: Vec::with_capacity(shares.len()),
+            order,
+            step: Step::Readying,
+        };
+        for (host, count) in shares {
+            let ready = self.expect(number, host, count, &spawning.order);
+            let first = 0;
+            spawning.shares.push(Share {
+                host,
+                count,
+                ready,
+                first,
+            });
+        }
+        self.spawning.push(spawning);
+        self.advance_births();
+        Ok(())
+    }
+
+    /// Has a host make everything ready; the answer, if it is known already.
+    fn expect(
+        &mut self,
+        birth: u32,
+        host: u32,
+        count: u32,
+        order: &Spawn,
+    ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
+        if let Some(remote) = self.remote(host) {
+            let order = order.clone();
+            let sent = remote.send(&Order::Expect {
+                birth,
+                count,
+                order,
+            });
+            return sent
+                .err()
+                .map(|refusal| Err((Why::Memory, refusal.sentence)));
+        }
+        let tasks = self.tasks.as_mut()?;
+        Some(tasks.expect(birth, count, order))
+    }
+
+    /// A host says whether it is ready.
+    pub(super) fn expected(
+        &mut self,
+        host: u32,
+        birth: u32,
+        ready: Result<Vec<Option<SocketAddr>>, Refused>,
+    ) {
+        let mut spawnings = self.spawning.iter_mut();
+        let Some(spawning) = spawnings.find(|spawning| spawning.number == birth) else {
+            return;
+        };
+        let mut shares = spawning.shares.iter_mut();
+        if let Some(share) = shares.find(|share| share.host == host && share.ready.is_none()) {
+            let fits = |addresses: &Vec<_>| addresses.len() == share.count as usize;
+            let astray = || {
+                (
+                    Why::System,
+                    "a host has not said where its tasks listen".to_owned(),
+                )
+            };
+            share.ready =
+                Some(ready.and_then(|ready| fits(&ready).then_some(ready).ok_or_else(astray)));
+        }
+        self.advance_births();
+    }
+
+    /// A host has entered a world into its table.
+    pub(super) fn entered(&mut self, host: u32, first: u32) {
+        for spawning in &mut self.spawning {
+            let begins = spawning.shares.iter().any(|share| share.first == first);
+            if let (true, Step::Entering(hosts)) = (begins, &mut spawning.step) {
+                hosts.remove(&host);
+            }
+        }
+        self.advance_births();
+    }
+
+    /// A task that was to be born has been started, or not.
+    pub(super) fn born(&mut self, (rank, started): Born) {
+        match &started {
+            Ok(started) => self.task_started(*started),
+            Err(_) => {
+                self.course.unborn();
+                self.tell_gone(rank, Some(regatta_transport::job::Cause::Lost));
+                self.desk.ended(rank, End::Lost);
+            }
+        }
+        for spawning in &mut self.spawning {
+            let has = |share: &Share| (share.first..share.first + share.count).contains(&rank);
+            if let Step::Bearing(born) = &mut spawning.step
+                && spawning.shares.iter().any(has)
+            {
+                born.push((rank, started.clone().map(|started| started.rank)));
+            }
+        }
+        self.advance_births();
+    }
+
+    /// The tasks of a host that were to be started there never will be.
+    pub(super) fn births_end_on(&mut self, host: u32, unstarted: &[u32]) {
+        let lost = || {
+            (
+                Why::Host,
+                "the host was lost while it was to start tasks".to_owned(),
+            )
+        };
+        for spawning in &mut self.spawning {
+            for share in spawning
+                .shares
+                .iter_mut()
+                .filter(|share| share.host == host)
+            {
+                share.ready.get_or_insert_with(|| Err(lost()));
+            }
+            match &mut spawning.step {
+                Step::Readying => {}
+                Step::Entering(hosts) => drop(hosts.remove(&host)),
+                Step::Bearing(born) => {
+                    let shares = &spawning.shares;
+                    let ours = |rank: &&u32| {
+                        let has =
+                            |share: &Share| (share.first..share.first + share.count).contains(rank);
+                        shares.iter().any(has)
+                    };
+                    born.extend(
+                        unstarted
+                            .iter()
+                            .filter(ours)
+                            .map(|&rank| (rank, Err(lost()))),
+                    );
+                }
+            }
+        }
+        self.advance_births();
+    }
+
+    /// No more tasks are started.
+    pub(super) fn end_births(&mut self) {
+        for spawning in std::mem::take(&mut self.spawning) {
+            let refused = (Why::State, "the job is being ended".to_owned());
+            self.desk.answer(spawning.by, spawning.id, Err(refused));
+        }
+    }
+
+    /// Takes every birth to its next step that has done the one before.
+    fn advance_births(&mut self) {
+        // Taken out while they move: a step on this host may be the last one at once.
+        let mut at = 0;
+        while at < self.spawning.len() {
+            if !self.spawning[at].may_go_on() {
+                at += 1;
+                continue;
+            }
+            let spawning = self.spawning.remove(at);
+            if let Some(spawning) = self.next_step(spawning) {
+                self.spawning.insert(at, spawning);
+            }
+        }
+    }
+
+    fn next_step(&mut self, mut spawning: Spawning) -> Option<Spawning> {
+        match spawning.step {
+            Step::Readying => self.enter(spawning),
+            Step::Entering(_) => {
+                spawning.step = Step::Bearing(Vec::new());
+                Some(self.bear(spawning))
+            }
+            Step::Bearing(born) => {
+                let reasons = spawning.shares.iter().filter_map(|share| {
+                    let refused = share.ready.as_ref()?.as_ref().err()?.clone();
+                    Some(vec![Err(refused); share.count as usize])
+                });
+                let born = born.into_iter().map(|(_, started)| started);
+                let outcomes: Vec<_> = born.chain(reasons.flatten()).collect();
+                self.answer_spawn(spawning.by, spawning.id, outcomes);
+                None
+            }
+        }
+    }
+
+    /// Gives numbers to the tasks of the hosts that are ready, and has all hosts enter them.
+    fn enter(&mut self, mut spawning: Spawning) -> Option<Spawning> {
+        self.course.birth_ends();
+        let mut places = Vec::new();
+        let mut first = self.desk.count();
+        for share in &mut spawning.shares {
+            if let Some(Ok(addresses)) = &share.ready {
+                share.first = first;
+                first += share.count;
+                places.extend(addresses.iter().map(|address| (share.host, *address)));
+            } else {
+                // No task has this number.
+                share.first = u32::MAX - share.count;
+            }
+        }
+        let mut waiting = HashSet::new();
+        if !places.is_empty() {
+            let world = World {
+                first: self.desk.count(),
+                parent: spawning.by,
+                places,
+            };
+            if let Some(tasks) = &mut self.tasks
+                && let Err(error) = tasks.enter(&world)
+            {
+                tasks.expect_no_more(spawning.number);
+                let refused = (Why::Memory, error.to_string());
+                self.desk.answer(spawning.by, spawning.id, Err(refused));
+                return None;
+            }
+            let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+            self.desk
+                .add_tasks(Some(spawning.by), &hosts, &spawning.order.program);
+            self.course.more(&hosts);
+            for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+                let world = world.clone();
+                let _ = remote.send(&Order::Enter { world });
+                waiting.insert(remote.number);
+            }
+        }
+        spawning.step = Step::Entering(waiting);
+        Some(spawning)
+    }
+
+    /// Has the hosts start their tasks; those of this host are started when this returns.
+    fn bear(&mut self, mut spawning: Spawning) -> Spawning {
+        let number = spawning.number;
+        let mut outcomes = Vec::new();
+        for share in &spawning.shares {
+            let (host, first, count) = (share.host, share.first, share.count);
+            if !matches!(share.ready, Some(Ok(_))) {
+                continue;
+            }
+            let birth = Birth {
+                number,
+                first,
+                count,
+            };
+            if self.remote(host).is_some() {
+                self.bear_at(host, birth, &mut outcomes);
+            } else if let Some(tasks) = &mut self.tasks {
+                let born = tasks.bear(birth, self.streams.as_mut(), self.signals.before());
+                outcomes.extend(born);
+            }
+        }
+        for (rank, started) in outcomes {
+            match &started {
+                Ok(started) => self.task_started(*started),
+                Err(_) => {
+                    self.course.unborn();
+                    self.tell_gone(rank, Some(regatta_transport::job::Cause::Lost));
+                    self.desk.ended(rank, End::Lost);
+                }
+            }
+            if let Step::Bearing(born) = &mut spawning.step {
+                born.push((rank, started.map(|Started { rank, .. }| rank)));
+            }
+        }
+        spawning
+    }
+
+    fn bear_at(&mut self, host: u32, birth: Birth, outcomes: &mut Vec<Born>) {
+        let Some(remote) = self.remote(host) else {
+            return;
+        };
+        let ranks = birth.first..birth.first + birth.count;
+        if remote.lost {
+            let lost = || {
+                (
+                    Why::Host,
+                    "the host was lost before it could start tasks".to_owned(),
+                )
+            };
+            outcomes.extend(ranks.map(|rank| (rank, Err(lost()))));
+            return;
+        }
+        remote.ranks.extend(ranks.clone());
+        remote.unstarted.extend(ranks);
+        remote.births += 1;
+        remote.settled = false;
+        let Birth {
+            number,
+            first,
+            count,
+        } = birth;
+        let _ = remote.send(&Order::Bear {
+            birth: number,
+            first,
+            count,
+        });
+    }
+
+    fn answer_spawn(&mut self, by: u32, id: u32, mut outcomes: Vec<Result<u32, Refused>>) {
+        outcomes.sort_by_key(|outcome| outcome.as_ref().map_or(u32::MAX, |rank| *rank));
+        let reason = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
+        let sentence = reason.map_or_else(String::new, |(_, sentence)| sentence.clone());
+        let tasks = outcomes
+            .into_iter()
+            .map(|outcome| outcome.map_err(|(why, _)| why))
+            .collect();
+        self.desk.say(
+            by,
+            Tell::Spawned {
+                id,
+                tasks,
+                sentence,
+            },
+        );
+    }
+}
+
+impl Spawning {
+    fn may_go_on(&self) -> bool {
+        match &self.step {
+            Step::Readying => self.shares.iter().all(|share| share.ready.is_some()),
+            Step::Entering(hosts) => hosts.is_empty(),
+            Step::Bearing(born) => {
+                let ready = self
+                    .shares
+                    .iter()
+                    .filter(|share| matches!(share.ready, Some(Ok(_))));
+                let wanted: u32 = ready.map(|share| share.count).sum();
+                born.len() as u32 >= wanted
+            }
+        }
+    }
+}

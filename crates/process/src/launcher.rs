@@ -1,0 +1,247 @@
+//! Asking the launcher, and hearing from it.
+//!
+//! A task inherits a socket to its launcher. Questions are written to it; the launcher writes answers and events, changes
+//! the task's word for news in the job's table, and rings its bell. So a task finds out by one load, where it looks for
+//! messages anyway, and waits for an answer as it waits for a message. Events become messages of the task to itself: one
+//! wait covers messages and events.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use regatta_engine::{Error, Result};
+use regatta_wire::control::{Ask, Event, Tell};
+use regatta_wire::frames::{self, Frames};
+use rustc_hash::FxHashMap;
+
+use crate::event;
+use crate::state::{Process, enter};
+use crate::wait::{Awaited, wait_for};
+
+/// Read at once.
+const PIECE: usize = 4096;
+
+/// What becomes of the events of a watch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    pub(crate) context: u32,
+    pub(crate) tag: i32,
+    /// It happens again and again.
+    pub(crate) stays: bool,
+}
+
+/// This task's end of the way to its launcher.
+#[derive(Debug)]
+pub(crate) struct Control {
+    socket: OwnedFd,
+    frames: Frames,
+    unsent: Vec<u8>,
+    last_id: u32,
+    answers: FxHashMap<u32, Tell>,
+    pub(crate) watches: FxHashMap<u32, Watch>,
+    /// The news that have been looked at.
+    seen: u32,
+    /// The launcher has ended it.
+    ended: bool,
+}
+
+impl Control {
+    pub(crate) fn new(socket: OwnedFd) -> Result<Control> {
+        Ok(Control {
+            socket,
+            frames: Frames::default(),
+            unsent: Vec::new(),
+            last_id: 0,
+            answers: FxHashMap::default(),
+            watches: FxHashMap::default(),
+            seen: 0,
+            ended: false,
+        })
+    }
+
+    fn next_id(&mut self) -> u32 {
+        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id
+    }
+
+    /// Write what the launcher takes now.
+    fn flush(&mut self) {
+        while !self.unsent.is_empty() && !self.ended {
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            let (at, len) = (self.unsent.as_ptr().cast(), self.unsent.len());
+            // SAFETY: the bytes of the vector.
+            let n = unsafe { libc::send(self.socket.as_raw_fd(), at, len, flags) };
+            match usize::try_from(n) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(_) => match io::Error::last_os_error().kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock => return,
+                    _ => self.ended = true,
+                },
+            }
+        }
+    }
+
+    /// Read what has arrived; whether it was anything.
+    fn read(&mut self) -> bool {
+        let mut moved = false;
+        let mut piece = [0_u8; PIECE];
+        while !self.ended {
+            let (at, flags) = (piece.as_mut_ptr().cast(), libc::MSG_DONTWAIT);
+            // SAFETY: into the array, as much as it holds.
+            let n = unsafe { libc::recv(self.socket.as_raw_fd(), at, PIECE, flags) };
+            match usize::try_from(n) {
+                Ok(0) => self.ended = true,
+                Ok(n) => {
+                    self.frames.push(&piece[..n]);
+                    moved = true;
+                }
+                Err(_) => match io::Error::last_os_error().kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock => break,
+                    _ => self.ended = true,
+                },
+            }
+        }
+        moved
+    }
+}
+
+impl Process {
+    /// Hear what the launcher has to tell, if there is something. Says whether there was.
+    #[inline(always)]
+    pub(crate) fn heed(&mut self) -> bool {
+        match &self.control {
+            Some(control) if control.seen != self.job.news(self.engine.me()) => self.hear(),
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn hear(&mut self) -> bool {
+        let news = self.job.news(self.engine.me());
+        let Some(control) = &mut self.control else {
+            return false;
+        };
+        control.seen = news;
+        control.flush();
+        let moved = control.read();
+        let mut events = Vec::new();
+        loop {
+            match control.frames.next_message::<Tell>() {
+                Ok(None) => break,
+                Ok(Some(Tell::Event { watch, event })) => events.push((watch, event)),
+                Ok(Some(answer)) => {
+                    if let Some(id) = answer.id() {
+                        control.answers.insert(id, answer);
+                    }
+                }
+                Err(_) => {
+                    control.ended = true;
+                    break;
+                }
+            }
+        }
+        for (watch, event) in events {
+            self.happened(watch, &event);
+        }
+        self.engine.transport.look_around();
+        self.crowded = self.job.is_crowded();
+        moved
+    }
+
+    /// Something that this task watches has happened.
+    fn happened(&mut self, number: u32, event: &Event) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let Some(watch) = control.watches.get(&number).copied() else {
+            return;
+        };
+        if !watch.stays {
+            control.watches.remove(&number);
+        }
+        let bytes = event::bytes(number, event);
+        self.engine.tell_self(watch.context, watch.tag, &bytes);
+    }
+}
+
+/// Ask the launcher something, without waiting for the answer: the number of the question.
+fn say(question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
+    let mut held = enter()?;
+    let Some(control) = &mut held.control else {
+        return Err(Error::Launcher(
+            "this task was started without a launcher that could start and watch tasks; start it \
+             with `regatta run`"
+                .into(),
+        ));
+    };
+    let id = control.next_id();
+    if let Some(watch) = watch {
+        control.watches.insert(id, watch);
+    }
+    let put = frames::put(&question(id), &mut control.unsent);
+    if put.is_err() {
+        control.watches.remove(&id);
+        return Err(Error::Argument(format!(
+            "the request is longer than {} bytes, which is the most that can be sent to the launcher",
+            frames::LONGEST
+        )));
+    }
+    control.flush();
+    Ok(id)
+}
+
+/// Ask the launcher something; blocks until it has answered.
+pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
+    let id = say(question, None)?;
+    wait_for(Answer(id)).and_then(unless_refused)
+}
+
+/// Ask the launcher to tell of something; blocks until it has said that it will. The number of the question.
+pub(crate) fn ask_to_watch(question: impl FnOnce(u32) -> Ask, watch: Watch) -> Result<u32> {
+    let id = say(question, Some(watch))?;
+    let answer = wait_for(Answer(id)).and_then(unless_refused);
+    if answer.is_err()
+        && let Some(control) = &mut enter()?.control
+    {
+        control.watches.remove(&id);
+    }
+    answer.map(|_| id)
+}
+
+fn unless_refused(answer: Tell) -> Result<Tell> {
+    match answer {
+        Tell::Refused { why, sentence, .. } => Err(Error::Refused(why, sentence)),
+        answer => Ok(answer),
+    }
+}
+
+/// The launcher's answer to the question of this number.
+struct Answer(u32);
+
+impl Awaited for Answer {
+    type Output = Tell;
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Tell>> {
+        let Some(control) = &mut process.control else {
+            return Ok(None);
+        };
+        if let Some(answer) = control.answers.remove(&self.0) {
+            return Ok(Some(answer));
+        }
+        if control.ended {
+            return Err(Error::Launcher(
+                "the launcher of this job has ended, and cannot be asked for anything".into(),
+            ));
+        }
+        Ok(None)
+    }
+
+    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
+        // A launcher that has died does not ring; and one that was busy may take more of a long question now.
+        process.hear();
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Starting, ending and watching tasks; names; named groups. The launcher does it; these calls ask it to.
+
+use regatta_engine::{Error, GroupId, Result};
+use regatta_wire::control::{Ask, HostInfo, NameInfo, Spawn, TaskInfo, Tell, What, Why};
+
+use crate::launcher::{Watch, ask, ask_to_watch};
+use crate::state::enter;
+
+/// Tasks that were to be started: the number of each, or why it was not started; and the first reason as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spawned {
+    /// For each task.
+    pub tasks: std::result::Result<Vec<u32>, Vec<std::result::Result<u32, Why>>>,
+    /// Why the first that was not started was not.
+    pub sentence: String,
+}
+
+/// The launcher answers a question with something that is no answer to it.
+fn astray() -> Error {
+    Error::Launcher("the launcher answers something that was not asked".into())
+}
+
+fn value(answer: Tell) -> Result<u64> {
+    match answer {
+        Tell::Done { value, .. } => Ok(value),
+        _ => Err(astray()),
+    }
+}
+
+/// Start tasks. Blocks until they have been started; they may not have joined yet.
+pub fn spawn(order: Spawn) -> Result<Spawned> {
+    let count = order.count as usize;
+    match ask(|id| Ask::Spawn { id, order })? {
+        Tell::Spawned {
+            tasks, sentence, ..
+        } if tasks.len() == count => {
+            let all: std::result::Result<Vec<u32>, Why> = tasks.iter().copied().collect();
+            Ok(Spawned {
+                tasks: all.map_err(|_| tasks),
+                sentence,
+            })
+        }
+        _ => Err(astray()),
+    }
+}
+
+/// Send a signal to a task. With `end` its death by it is wanted, and no failure of the job.
+pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
+    let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
+    let answer = ask(|id| Ask::Signal {
+        id,
+        task,
+        signal,
+        end,
+    })?;
+    value(answer).map(|_| ())
+}
+
+/// The tasks that are there.
+pub fn tasks() -> Result<Vec<TaskInfo>> {
+    match ask(|id| Ask::Tasks { id })? {
+        Tell::Tasks { tasks, .. } => Ok(tasks),
+        _ => Err(astray()),
+    }
+}
+
+/// The hosts of the job.
+pub fn hosts() -> Result<Vec<HostInfo>> {
+    match ask(|id| Ask::Hosts { id })? {
+        Tell::Hosts { hosts, .. } => Ok(hosts),
+        _ => Err(astray()),
+    }
+}
+
+/// Have a message sent to this task, by itself, when something happens: with this tag in this group. The number of the
+/// watch.
+pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let context = enter()?.context(group)?;
+    let watch = Watch {
+        context,
+        tag,
+        stays: what == What::HostAdded,
+    };
+    ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
+}
+
+/// Forget a watch. False: what it was for has happened.
+pub fn unwatch(watch: u32) -> Result<bool> {
+    let answer = ask(|id| Ask::Unwatch { id, watch })?;
+    let forgotten = value(answer)? == 1;
+    if let Some(control) = &mut enter()?.control {
+        control.watches.remove(&watch);
+    }
+    Ok(forgotten)
+}
+
+/// Put an entry under a name; its index.
+pub fn put(name: String, index: Option<u32>, flags: u32, bytes: Vec<u8>) -> Result<u32> {
+    let answer = ask(|id| Ask::Put {
+        id,
+        name,
+        index,
+        flags,
+        value: bytes,
+    })?;
+    value(answer).map(|index| index as u32)
+}
+
+/// An entry under a name: its index and value. Blocks if the flags say so.
+pub fn get(name: String, index: u32, flags: u32) -> Result<(u32, Vec<u8>)> {
+    match ask(|id| Ask::Get {
+        id,
+        name,
+        index,
+        flags,
+    })? {
+        Tell::Entry { index, value, .. } => Ok((index, value)),
+        _ => Err(astray()),
+    }
+}
+
+/// Delete an entry.
+pub fn delete(name: String, index: u32) -> Result<()> {
+    value(ask(|id| Ask::Delete { id, name, index })?).map(|_| ())
+}
+
+/// The entries whose names match a pattern, in which `*` stands for any text.
+pub fn names(pattern: String) -> Result<Vec<NameInfo>> {
+    match ask(|id| Ask::Names { id, pattern })? {
+        Tell::Names { names, .. } => Ok(names),
+        _ => Err(astray()),
+    }
+}
+
+/// Become a member of a named group; the number in it.
+pub fn join_named(group: String) -> Result<u32> {
+    let answer = ask(|id| Ask::Join { id, group })?;
+    value(answer).map(|number| number as u32)
+}
+
+/// Be a member of a named group no more.
+pub fn leave_named(group: String) -> Result<()> {
+    value(ask(|id| Ask::Leave { id, group })?).map(|_| ())
+}
+
+/// The members of a named group by their numbers in it.
+pub fn members(group: String) -> Result<Vec<Option<u32>>> {
+    match ask(|id| Ask::Members { id, group })? {
+        Tell::Members { tasks, .. } => Ok(tasks),
+        _ => Err(astray()),
+    }
+}
+
+/// Blocks until so many members of a named group have called this.
+pub fn meet(group: String, count: u32) -> Result<()> {
+    value(ask(|id| Ask::Meet { id, group, count })?).map(|_| ())
+}

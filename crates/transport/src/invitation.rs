@@ -1,0 +1,141 @@
+//! The invitation: what a launcher tells a task, and a task needs to know to join.
+
+use std::fmt;
+
+use crate::job::{JobError, VERSION};
+
+/// What a task is told by its launcher, in the environment variable [`Invitation::VARIABLE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// Version of the launcher.
+    pub version: u32,
+    /// Number of the inherited descriptor of the segment.
+    pub fd: i32,
+    /// The task's number in the job; of the first tasks, their rank.
+    pub rank: u32,
+    /// Tasks the job began with.
+    pub size: u32,
+    /// Number of the inherited socket to the launcher, if it takes requests.
+    pub control: Option<i32>,
+    /// Number of the inherited listening socket, in a job of several hosts.
+    pub listener: Option<i32>,
+}
+
+impl Invitation {
+    /// Where the launcher puts it.
+    pub const VARIABLE: &'static str = "REGATTA_JOB";
+
+    /// Read what [`fmt::Display`] wrote.
+    pub fn parse(text: &str) -> Result<Invitation, JobError> {
+        let bad = || {
+            JobError::Invitation(format!(
+                "{text:?} is not of the form v:fd:rank:size, with :control and :listener behind it or not"
+            ))
+        };
+        let mut parts = text.split(':');
+        let mut number = || -> Result<u32, JobError> {
+            parts
+                .next()
+                .and_then(|part| part.parse().ok())
+                .ok_or_else(bad)
+        };
+        let version = number()?;
+        if version != VERSION {
+            return Err(JobError::Version { launcher: version });
+        }
+        let fd = number()?.try_into().map_err(|_| bad())?;
+        let (rank, size) = (number()?, number()?);
+        let mut descriptor = || match parts.next() {
+            None => Ok(None),
+            Some("-") => Ok(Some(None)),
+            Some(part) => {
+                let number = part.parse::<u32>().ok().and_then(|n| n.try_into().ok());
+                number.map(|number| Some(Some(number))).ok_or_else(bad)
+            }
+        };
+        let control = descriptor()?.flatten();
+        let listener = match descriptor()? {
+            None => None,
+            Some(listener) => Some(listener.ok_or_else(bad)?),
+        };
+        // Only a launcher that takes requests has tasks beyond the first ones.
+        if parts.next().is_some() || size == 0 || (rank >= size && control.is_none()) {
+            return Err(bad());
+        }
+        Ok(Invitation {
+            version,
+            fd,
+            rank,
+            size,
+            control,
+            listener,
+        })
+    }
+}
+
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Invitation {
+            version,
+            fd,
+            rank,
+            size,
+            control,
+            listener,
+        } = self;
+        write!(f, "{version}:{fd}:{rank}:{size}")?;
+        match (control, listener) {
+            (None, None) => Ok(()),
+            (Some(control), None) => write!(f, ":{control}"),
+            (None, Some(listener)) => write!(f, ":-:{listener}"),
+            (Some(control), Some(listener)) => write!(f, ":{control}:{listener}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invitations_round_trip_and_nonsense_is_named() {
+        for control in [None, Some(9)] {
+            for listener in [None, Some(11)] {
+                let invitation = Invitation {
+                    version: VERSION,
+                    fd: 17,
+                    rank: 3,
+                    size: 4,
+                    control,
+                    listener,
+                };
+                let read = Invitation::parse(&invitation.to_string());
+                assert_eq!(read.unwrap(), invitation);
+            }
+        }
+        for bad in [
+            "",
+            "V",
+            "V:2:3",
+            "V:x:0:1",
+            "V:3:4:4",
+            "V:3:4:4:-",
+            "V:3:0:0:5",
+            "V:3:0:1:9:9:9",
+            "V:3:0:1:9:-",
+            "V:3:0:1:x",
+            "V:-3:0:1",
+        ] {
+            let text = bad.replace('V', &VERSION.to_string());
+            let error = Invitation::parse(&text).unwrap_err().to_string();
+            assert!(error.contains("REGATTA_JOB"), "{error}");
+        }
+        assert_eq!(Invitation::parse("3:3:9:4:5").unwrap().rank, 9);
+        let error = Invitation::parse("99:3:0:1").unwrap_err().to_string();
+        let ours = format!("version {VERSION}");
+        assert!(
+            error.contains("version 99") && error.contains(&ours),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! Tasks that are added to a job while it runs.
+//!
+//! The launcher gives numbers to tasks, in order and never twice. A number's place in the table of each host is filled
+//! before the number is given out there, so who knows of a task finds in the table where it is. The tasks that are
+//! started together are a *world*: they have consecutive numbers, and share a hall if they are on one host.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use regatta_memory::Corrupt;
+use regatta_wire::fields;
+
+use crate::job::{Job, JobError, MOST_TASKS, table_end};
+
+/// Tasks started together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    /// The number of its first task.
+    pub first: u32,
+    /// Who started them.
+    pub parent: u32,
+    /// The host of each, and where it listens, if it does.
+    pub places: Vec<(u32, Option<SocketAddr>)>,
+}
+
+fields!(World {
+    first,
+    parent,
+    places
+});
+
+/// A task's world, as it stands in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The number of its first task, and how many there are.
+    pub first: u32,
+    /// How many tasks.
+    pub count: u32,
+    /// Who started them; none: the launcher.
+    pub parent: Option<u32>,
+    /// The name of the hall they share.
+    pub(crate) hall: u64,
+}
+
+impl Job {
+    /// Launcher: enter these tasks into the table, and give out their numbers. Nothing has happened after an error.
+    pub fn add_world(&self, world: &World) -> Result<(), JobError> {
+        let count = u32::try_from(world.places.len()).unwrap_or(u32::MAX);
+        let end = world.first.saturating_add(count);
+        if world.first != self.tasks() || count == 0 || end > self.capacity() {
+            return Err(JobError::Tasks(end));
+        }
+        let from = table_end(world.first) / 4096 * 4096;
+        self.segment()
+            .back(from as u64, table_end(end) - from)
+            .map_err(JobError::Memory)?;
+        let here = self.header().here.load(Ordering::Relaxed);
+        let together = world.places.iter().all(|(host, _)| *host == here);
+        let hall = match together {
+            true => self.halls().take(count).map_err(JobError::Memory)?,
+            false => 0,
+        };
+        for (task, &(host, address)) in (world.first..).zip(&world.places) {
+            let slot = self.slot(task);
+            slot.place.host.store(host, Ordering::Relaxed);
+            slot.world.first.store(world.first, Ordering::Relaxed);
+            slot.world.count.store(count, Ordering::Relaxed);
+            slot.world.parent.store(world.parent + 1, Ordering::Relaxed);
+            slot.inlet.0.hall.store(hall, Ordering::Relaxed);
+            if let Some(address) = address {
+                self.set_address(task, address);
+            }
+        }
+        self.header().given.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    /// Launcher: all tasks of the world that begins with this one are gone. Their hall is used again.
+    pub fn end_world(&self, first: u32) {
+        if let Ok(Membership {
+            count, hall: 1.., ..
+        }) = self.membership(first)
+        {
+            let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
+            // A name that makes no sense is given back to nobody.
+            let _ = self.halls().give(hall, count);
+        }
+    }
+
+    /// The world of a task.
+    pub fn membership(&self, task: u32) -> Result<Membership, Corrupt> {
+        if task < self.first() {
+            return Ok(Membership {
+                first: 0,
+                count: self.first(),
+                parent: None,
+                hall: 0,
+            });
+        }
+        let slot = self.slot(task);
+        let first = slot.world.first.load(Ordering::Relaxed);
+        let count = slot.world.count.load(Ordering::Relaxed);
+        let inside = first >= self.first()
+            && first <= task
+            && first
+                .checked_add(count)
+                .is_some_and(|end| task < end && end <= self.tasks());
+        if !inside {
+            return Err(Corrupt {
+                what: "a task's world makes no sense",
+            });
+        }
+        Ok(Membership {
+            first,
+            count,
+            parent: slot.world.parent.load(Ordering::Relaxed).checked_sub(1),
+            hall: slot.inlet.0.hall.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Launcher: so many more (or fewer) tasks run on this host.
+    pub fn count_living(&self, more: i32) {
+        let living = &self.header().living;
+        living.fetch_add(more as u32, Ordering::Relaxed);
+    }
+
+    /// How many tasks run on this host.
+    pub fn living(&self) -> u32 {
+        let living = self.header().living.load(Ordering::Relaxed);
+        living.min(MOST_TASKS)
+    }
+
+    /// More tasks than cores on this host?
+    pub fn is_crowded(&self) -> bool {
+        self.living() > self.cores()
+    }
+
+    /// Launcher: there is something for a task to hear from it.
+    pub fn announce_news(&self, task: u32) {
+        let slot = self.slot(task);
+        slot.inlet.0.news.fetch_add(1, Ordering::SeqCst);
+        slot.bell.wake();
+    }
+
+    /// The same, when it can wait until the task looks.
+    pub fn announce_quietly(&self, task: u32) {
+        self.slot(task).inlet.0.news.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Changes when the launcher has something to tell a task.
+    #[inline(always)]
+    pub fn news(&self, task: u32) -> u32 {
+        self.slot(task).inlet.0.news.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::TaskState;
+
+    fn world(first: u32, count: usize) -> World {
+        World {
+            first,
+            parent: 1,
+            places: vec![(0, None); count],
+        }
+    }
+
+    #[test]
+    fn tasks_are_added_in_order_up_to_the_most() {
+        let job = Job::create_for(2, 7).unwrap();
+        job.add_world(&world(2, 3)).unwrap();
+        assert_eq!(job.tasks(), 5);
+        assert_eq!(job.state(4), TaskState::Expected);
+        let member = job.membership(4).unwrap();
+        assert_eq!((member.first, member.count, member.parent), (2, 3, Some(1)));
+        assert_eq!(job.membership(1).unwrap().parent, None);
+        assert!(job.add_world(&world(4, 1)).is_err());
+        assert!(job.add_world(&world(5, 3)).is_err());
+        assert!(job.add_world(&world(5, 2)).is_ok());
+        assert!(job.add_world(&world(7, 0)).is_err());
+    }
+
+    #[test]
+    fn halls_of_worlds_are_used_again() {
+        let job = Job::create(1).unwrap();
+        for first in 1..200 {
+            job.add_world(&world(first, 1)).unwrap();
+            job.end_world(first);
+        }
+        assert!(job.segment().used() < (20 << 20) + (64 << 10));
+    }
+
+    #[test]
+    fn scribbles_on_a_world_are_noticed() {
+        let job = Job::create(2).unwrap();
+        job.add_world(&world(2, 2)).unwrap();
+        for (first, count) in [(3, 2), (2, 3), (0, 4), (2, u32::MAX), (u32::MAX, 1)] {
+            let slot = job.slot(2);
+            slot.world.first.store(first, Ordering::Relaxed);
+            slot.world.count.store(count, Ordering::Relaxed);
+            assert!(job.membership(2).is_err(), "{first} {count}");
+        }
+    }
+}

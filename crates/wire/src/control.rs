@@ -1,0 +1,446 @@
+//! What a task and its launcher say to each other about tasks: starting, ending and watching them, names and groups.
+//!
+//! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
+//! task has said it wants to hear of. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
+
+use crate::fields::{Bytes, Field};
+use crate::{Malformed, fields, messages};
+
+/// Why something that was asked for is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// What was asked for makes no sense.
+    Argument = 1,
+    /// No such task.
+    Task,
+    /// Memory, or a limit, is used up: also the job's number of tasks.
+    Memory,
+    /// The operating system refused.
+    System,
+    /// The program is missing or cannot be executed.
+    Program,
+    /// No such host.
+    Host,
+    /// Nothing of this name.
+    Name,
+    /// There is something of this name already.
+    Exists,
+    /// It belongs to another task.
+    Denied,
+    /// The job, or the host, is being ended.
+    State,
+}
+
+impl Why {
+    const ALL: [Why; 10] = [
+        Why::Argument,
+        Why::Task,
+        Why::Memory,
+        Why::System,
+        Why::Program,
+        Why::Host,
+        Why::Name,
+        Why::Exists,
+        Why::Denied,
+        Why::State,
+    ];
+}
+
+impl Field for Why {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.push(*self as u8);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let [code] = <[u8; 1]>::take(from)?;
+        let found = Why::ALL.into_iter().find(|why| *why as u8 == code);
+        found.ok_or(Malformed)
+    }
+}
+
+messages! {
+    /// From a task to its launcher. The `id` comes back with the answer.
+    pub Ask {
+        /// Start tasks. Answered by `Spawned`.
+        1 Spawn { id: u32, order: Spawn }
+        /// Send a signal to a task. `end`: its death by it is wanted, and no failure of the job.
+        2 Signal { id: u32, task: u32, signal: i32, end: bool }
+        /// Which tasks are there?
+        3 Tasks { id: u32 }
+        /// Which hosts are there?
+        4 Hosts { id: u32 }
+        /// Tell once when this happens: the events bear the number of the question. What they are about is a task, a
+        /// host, or nothing. Answered before the first of them.
+        5 Watch { id: u32, what: What, subject: u32 }
+        /// Tell no more of what was to be watched. The value: 1 if there was something to forget.
+        6 Unwatch { id: u32, watch: u32 }
+        /// Put an entry under a name. The value: its index.
+        7 Put { id: u32, name: String, index: Option<u32>, flags: u32, value: Vec<u8> }
+        /// The entry of this index or, if `FIRST` is in the flags, the first from it on. Answered by `Entry`.
+        8 Get { id: u32, name: String, index: u32, flags: u32 }
+        /// Delete an entry.
+        9 Delete { id: u32, name: String, index: u32 }
+        /// The entries whose names match a pattern. Answered by `Names`.
+        10 Names { id: u32, pattern: String }
+        /// Become a member of a named group. The value: the number in it, the lowest that is free.
+        11 Join { id: u32, group: String }
+        /// Be a member no more.
+        12 Leave { id: u32, group: String }
+        /// Who is a member? Answered by `Members`.
+        13 Members { id: u32, group: String }
+        /// Answered when so many members have asked.
+        14 Meet { id: u32, group: String, count: u32 }
+    }
+}
+
+messages! {
+    /// From a launcher to one of its tasks.
+    pub Tell {
+        /// It is not done.
+        1 Refused { id: u32, why: Why, sentence: String }
+        /// It is done.
+        2 Done { id: u32, value: u64 }
+        /// For each task its number, or why it was not started; and the first reason as a sentence.
+        3 Spawned { id: u32, tasks: Vec<Result<u32, Why>>, sentence: String }
+        /// The tasks that are there.
+        4 Tasks { id: u32, tasks: Vec<TaskInfo> }
+        /// The hosts.
+        5 Hosts { id: u32, hosts: Vec<HostInfo> }
+        /// An entry.
+        6 Entry { id: u32, index: u32, value: Vec<u8> }
+        /// Entries.
+        7 Names { id: u32, names: Vec<NameInfo> }
+        /// The members of a group by their numbers in it; none where a number is free.
+        8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// Something happened that the question `watch` was about.
+        9 Event { watch: u32, event: Event }
+    }
+}
+
+/// Entries of names: what `Put` and `Get` are to do.
+pub mod flags {
+    /// It stays when its owner is gone.
+    pub const PERSISTENT: u32 = 1;
+    /// There may be several entries of this name.
+    pub const SEVERAL: u32 = 2;
+    /// Anybody may overwrite and delete it.
+    pub const OVERWRITABLE: u32 = 4;
+    /// The first entry from the index on.
+    pub const FIRST: u32 = 8;
+    /// Read it and delete it, at once.
+    pub const DELETE: u32 = 16;
+    /// Wait until there is one.
+    pub const WAIT: u32 = 32;
+}
+
+/// Tasks to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spawn {
+    /// As the user named it.
+    pub program: Vec<u8>,
+    /// Its arguments, without its name.
+    pub arguments: Vec<Vec<u8>>,
+    /// How many tasks.
+    pub count: u32,
+    /// On which hosts.
+    pub place: Place,
+    /// Where they run; none: where the job runs.
+    pub directory: Option<Vec<u8>>,
+    /// What is added to the job's environment.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+}
+fields!(Spawn {
+    program,
+    arguments,
+    count,
+    place,
+    directory,
+    environment
+});
+
+/// On which hosts tasks are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where there is most room.
+    Any,
+    /// On this host; `Here` is the asker's.
+    Host(String),
+    /// On the asker's host.
+    Here,
+    /// On hosts of this architecture.
+    Architecture(String),
+    /// On hosts other than this one.
+    Elsewhere(String),
+}
+
+impl Field for Place {
+    fn put(&self, to: &mut Vec<u8>) {
+        let none = String::new();
+        let (kind, name) = match self {
+            Place::Any => (0, &none),
+            Place::Host(name) => (1, name),
+            Place::Here => (2, &none),
+            Place::Architecture(name) => (3, name),
+            Place::Elsewhere(name) => (4, name),
+        };
+        to.push(kind);
+        name.put(to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let [kind] = <[u8; 1]>::take(from)?;
+        let name = String::take(from)?;
+        Ok(match kind {
+            0 if name.is_empty() => Place::Any,
+            1 => Place::Host(name),
+            2 if name.is_empty() => Place::Here,
+            3 => Place::Architecture(name),
+            4 => Place::Elsewhere(name),
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+/// What can be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The end of a task.
+    TaskEnds = 1,
+    /// The loss of a host.
+    HostLost,
+    /// Hosts that come, again and again.
+    HostAdded,
+}
+
+impl Field for What {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.push(*self as u8);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(match <[u8; 1]>::take(from)? {
+            [1] => What::TaskEnds,
+            [2] => What::HostLost,
+            [3] => What::HostAdded,
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// With its host.
+    Lost,
+    /// It was gone before it was watched, or never there, and nobody remembers how it ended.
+    Unknown,
+}
+
+impl Field for Ending {
+    fn put(&self, to: &mut Vec<u8>) {
+        let (kind, value) = match *self {
+            Ending::Exited(status) => (1_u8, status),
+            Ending::Signalled(signal) => (2, signal),
+            Ending::Lost => (3, 0),
+            Ending::Unknown => (4, 0),
+        };
+        to.push(kind);
+        value.put(to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let [kind] = <[u8; 1]>::take(from)?;
+        Ok(match (kind, i32::take(from)?) {
+            (1, status) => Ending::Exited(status),
+            (2, signal) => Ending::Signalled(signal),
+            (3, 0) => Ending::Lost,
+            (4, 0) => Ending::Unknown,
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A task on this host has ended.
+    TaskEnded {
+        /// The task.
+        task: u32,
+        /// The number of its host.
+        host: u32,
+        /// How.
+        ending: Ending,
+    },
+    /// A host is lost, or has been given back.
+    HostLost {
+        /// Its number.
+        host: u32,
+        /// Its name.
+        name: String,
+    },
+    /// A host has come.
+    HostAdded {
+        /// Its number.
+        host: u32,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Field for Event {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Event::TaskEnded { task, host, ending } => {
+                to.push(1);
+                task.put(to);
+                host.put(to);
+                ending.put(to);
+            }
+            Event::HostLost { host, name } => {
+                to.push(2);
+                host.put(to);
+                name.put(to);
+            }
+            Event::HostAdded { host, name } => {
+                to.push(3);
+                host.put(to);
+                name.put(to);
+            }
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(match <[u8; 1]>::take(from)? {
+            [1] => Event::TaskEnded {
+                task: Field::take(from)?,
+                host: Field::take(from)?,
+                ending: Field::take(from)?,
+            },
+            [2] => Event::HostLost {
+                host: Field::take(from)?,
+                name: Field::take(from)?,
+            },
+            [3] => Event::HostAdded {
+                host: Field::take(from)?,
+                name: Field::take(from)?,
+            },
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+impl Field for Result<u32, Why> {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Ok(task) => {
+                to.push(0);
+                task.put(to);
+            }
+            Err(why) => why.put(to),
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        match from.0.first() {
+            Some(0) => {
+                let [_] = <[u8; 1]>::take(from)?;
+                Ok(Ok(u32::take(from)?))
+            }
+            _ => Ok(Err(Why::take(from)?)),
+        }
+    }
+}
+
+/// A task, as the launcher knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Its number.
+    pub task: u32,
+    /// Who started it; none: the launcher.
+    pub parent: Option<u32>,
+    /// The number of its host.
+    pub host: u32,
+    /// Its process.
+    pub pid: u32,
+    /// The program as it was named.
+    pub program: Vec<u8>,
+}
+fields!(TaskInfo {
+    task,
+    parent,
+    host,
+    pid,
+    program
+});
+
+/// A host, as the launcher knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostInfo {
+    /// Its number.
+    pub host: u32,
+    /// As the user named it.
+    pub name: String,
+    /// Its architecture.
+    pub architecture: String,
+    /// How many tasks can run at once.
+    pub cores: u32,
+    /// How many tasks run there.
+    pub tasks: u32,
+    /// It is there.
+    pub lives: bool,
+}
+fields!(HostInfo {
+    host,
+    name,
+    architecture,
+    cores,
+    tasks,
+    lives
+});
+
+/// Entries under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameInfo {
+    /// The name.
+    pub name: String,
+    /// The index of the entry.
+    pub index: u32,
+    /// Whose it is; none: its owner is gone.
+    pub owner: Option<u32>,
+    /// How it was put.
+    pub flags: u32,
+    /// Bytes of its value.
+    pub length: u32,
+}
+fields!(NameInfo {
+    name,
+    index,
+    owner,
+    flags,
+    length
+});
+
+impl Tell {
+    /// The question it answers; none: an event.
+    pub fn id(&self) -> Option<u32> {
+        match self {
+            Tell::Refused { id, .. }
+            | Tell::Done { id, .. }
+            | Tell::Spawned { id, .. }
+            | Tell::Tasks { id, .. }
+            | Tell::Hosts { id, .. }
+            | Tell::Entry { id, .. }
+            | Tell::Names { id, .. }
+            | Tell::Members { id, .. } => Some(*id),
+            Tell::Event { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

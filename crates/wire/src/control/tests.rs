@@ -1,0 +1,147 @@
+//! What was said is heard as it was said, and no bytes make a decoder panic.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::*;
+use crate::fields::Message;
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..20)
+}
+
+fn why() -> impl Strategy<Value = Why> {
+    prop::sample::select(Why::ALL.to_vec())
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        Just(Place::Any),
+        Just(Place::Here),
+        any::<String>().prop_map(Place::Host),
+        any::<String>().prop_map(Place::Architecture),
+        any::<String>().prop_map(Place::Elsewhere),
+    ]
+}
+
+prop_compose! {
+    fn spawn()(
+        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(),
+        directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
+    ) -> Spawn {
+        Spawn { program, arguments, count, place, directory, environment }
+    }
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let id = any::<u32>();
+    prop_oneof![
+        (id, spawn()).prop_map(|(id, order)| Ask::Spawn { id, order }),
+        (id, any::<u32>(), any::<i32>(), any::<bool>()).prop_map(|(id, task, signal, end)| {
+            Ask::Signal {
+                id,
+                task,
+                signal,
+                end,
+            }
+        }),
+        (id, any::<u32>()).prop_map(|(id, subject)| Ask::Watch {
+            id,
+            what: What::HostLost,
+            subject
+        }),
+        (
+            id,
+            any::<String>(),
+            option::of(any::<u32>()),
+            any::<u32>(),
+            bytes()
+        )
+            .prop_map(|(id, name, index, flags, value)| Ask::Put {
+                id,
+                name,
+                index,
+                flags,
+                value
+            }),
+        (id, any::<String>(), any::<u32>()).prop_map(|(id, group, count)| Ask::Meet {
+            id,
+            group,
+            count
+        }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        (any::<u32>(), any::<u32>(), any::<i32>()).prop_map(|(task, host, status)| {
+            Event::TaskEnded {
+                task,
+                host,
+                ending: Ending::Exited(status),
+            }
+        }),
+        (any::<u32>(), any::<String>()).prop_map(|(host, name)| Event::HostLost { host, name }),
+    ]
+}
+
+fn tell() -> impl Strategy<Value = Tell> {
+    let id = any::<u32>();
+    prop_oneof![
+        (id, why(), any::<String>()).prop_map(|(id, why, sentence)| Tell::Refused {
+            id,
+            why,
+            sentence
+        }),
+        (
+            id,
+            vec(
+                prop_oneof![any::<u32>().prop_map(Ok), why().prop_map(Err)],
+                0..9
+            )
+        )
+            .prop_map(|(id, tasks)| Tell::Spawned {
+                id,
+                tasks,
+                sentence: String::new()
+            }),
+        (id, vec(option::of(any::<u32>()), 0..9))
+            .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
+        (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
+    ]
+}
+
+fn encoded(message: &impl Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn what_was_said_is_heard(ask in ask(), tell in tell()) {
+        prop_assert_eq!(Ask::decode(&encoded(&ask)), Ok(ask));
+        prop_assert_eq!(Tell::decode(&encoded(&tell)), Ok(tell));
+    }
+
+    #[test]
+    fn any_bytes_are_decoded_or_refused(bytes in vec(any::<u8>(), 0..80)) {
+        if let Ok(ask) = Ask::decode(&bytes) {
+            prop_assert_eq!(encoded(&ask), &bytes[..]);
+        }
+        if let Ok(tell) = Tell::decode(&bytes) {
+            prop_assert_eq!(encoded(&tell), &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed_or_says_something_else(ask in ask(), at: prop::sample::Index, bit in 0_u8..8) {
+        let mut bytes = encoded(&ask);
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1_u8 << bit;
+        if let Ok(other) = Ask::decode(&bytes) {
+            prop_assert_ne!(other, ask);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Messages in a stream of bytes: a length of four bytes, then so many bytes of one message.
+//!
+//! What arrives comes in pieces of any size; [`Frames`] keeps them until a message is whole. Nothing is reserved for what
+//! a length promises, so a lie about it costs its teller's peer no memory.
+
+use crate::Malformed;
+use crate::fields::Message;
+
+/// Longer frames are refused, by who would send them and by who reads them.
+pub const LONGEST: usize = 16 << 20;
+
+/// Bytes that have arrived, until the messages in them have been taken.
+#[derive(Debug, Default)]
+pub struct Frames {
+    arrived: Vec<u8>,
+    /// How much of it has been taken.
+    taken: usize,
+}
+
+impl Frames {
+    /// More has arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.arrived.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.arrived.extend_from_slice(bytes);
+    }
+
+    /// The next frame that has arrived as a whole, undecoded.
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, Malformed> {
+        let rest = &self.arrived[self.taken..];
+        let Some((length, rest)) = rest.split_first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > LONGEST {
+            return Err(Malformed);
+        }
+        let Some(bytes) = rest.get(..length) else {
+            return Ok(None);
+        };
+        self.taken += 4 + length;
+        Ok(Some(bytes))
+    }
+
+    /// The next message that has arrived as a whole.
+    pub fn next_message<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
+        self.next_bytes()?.map(M::decode).transpose()
+    }
+}
+
+/// Puts a message behind what is there, as a frame. One that is too long for a frame is not put.
+pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    put_bytes(&bytes, to)
+}
+
+/// As [`put`], for a message that is encoded already.
+pub fn put_bytes(bytes: &[u8], to: &mut Vec<u8>) -> Result<(), Malformed> {
+    if bytes.len() > LONGEST {
+        return Err(Malformed);
+    }
+    to.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    to.extend_from_slice(bytes);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_come_out_as_they_went_in_however_they_are_cut(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..10),
+            piece in 1_usize..40,
+        ) {
+            let mut stream = Vec::new();
+            for body in &bodies {
+                put_bytes(body, &mut stream).unwrap();
+            }
+            let (mut frames, mut came) = (Frames::default(), Vec::new());
+            for piece in stream.chunks(piece) {
+                frames.push(piece);
+                while let Some(body) = frames.next_bytes().unwrap() {
+                    came.push(body.to_vec());
+                }
+            }
+            prop_assert_eq!(came, bodies);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_by_both_sides() {
+        assert!(put_bytes(&vec![0; LONGEST + 1], &mut Vec::new()).is_err());
+        let mut frames = Frames::default();
+        frames.push(&(LONGEST as u32 + 1).to_le_bytes());
+        assert_eq!(frames.next_bytes(), Err(Malformed));
+    }
+}

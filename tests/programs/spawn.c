@@ -1,0 +1,611 @@
+/*
+ * Tasks that start tasks: one program is the spawner, by its scenario, and what it starts, by what
+ * follows "as".
+ */
+#include "check.h"
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { MOST = 256, GREETING = 5, EVENT = 6, END = 7 };
+
+static char self[4096];
+
+static const char *own_path(void)
+{
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = '\0';
+    return self;
+}
+
+/* Start `count` tasks of this program in a role; their ids. */
+static void start(const char *role, const char *more, int count, int *tids)
+{
+    char *argv[] = {(char *)role, (char *)more, NULL};
+    int started = -1;
+    OK(rg_spawn(own_path(), argv, NULL, count, tids, &started));
+    CHECK(started == count);
+}
+
+static rg_event next_event(void)
+{
+    rg_event event;
+    rg_status status;
+    OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, &status));
+    CHECK(status.source == rg_tid() && status.length == sizeof event);
+    CHECK(event.mark == RG_EVENT_MARK);
+    return event;
+}
+
+/* What was started waits for the word to end. */
+static void await_end(void)
+{
+    OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));
+}
+
+static void end(int count, const int *tids)
+{
+    for (int i = 0; i < count; i++)
+        OK(rg_send(NULL, 0, tids[i], END, RG_ALL));
+}
+
+/* -- what is started ------------------------------------------------------------------------- */
+
+static void as_child(void)
+{
+    int facts[5] = {rg_tid(), rg_parent(), me, size, rg_size(RG_ALL)};
+    CHECK(rg_rank(RG_ALL) == rg_tid());
+    CHECK(rg_tid_of(RG_WORLD, 0) == rg_tid() - me);
+    OK(rg_barrier(RG_WORLD));
+    int sum = 0, one = me;
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, RG_WORLD));
+    CHECK(sum == size * (size - 1) / 2);
+    int next = -1;
+    rg_status status;
+    OK(rg_sendrecv(&me, sizeof me, (me + 1) % size, 1, &next, sizeof next, RG_ANY, 1, RG_WORLD,
+                   &status));
+    CHECK(status.source == (me + size - 1) % size && next == status.source);
+    OK(rg_send(facts, sizeof facts, rg_parent(), GREETING, RG_ALL));
+    await_end();
+}
+
+static void as_quiet(void)
+{
+    await_end();
+}
+
+static void as_exit(void)
+{
+    OK(rg_finalize());
+    exit(atoi(args[0]));
+}
+
+static void as_talker(void)
+{
+    printf("talker %d of %d\n", me, size);
+    await_end();
+}
+
+static void as_place(void)
+{
+    char text[4096] = "";
+    CHECK(getcwd(text, sizeof text) != NULL);
+    OK(rg_send(text, strlen(text) + 1, rg_parent(), GREETING, RG_ALL));
+    const char *added = getenv("ADDED");
+    CHECK(added != NULL && getenv("PATH") != NULL);
+    OK(rg_send(added, strlen(added) + 1, rg_parent(), GREETING, RG_ALL));
+}
+
+static void as_large(void)
+{
+    size_t len = 3u << 20;
+    unsigned char *bytes = malloc(len), *back = malloc(len);
+    paint(bytes, len, 1);
+    OK(rg_send(bytes, len, rg_parent(), GREETING, RG_ALL));
+    for (size_t n = 1; n <= 100000; n = n * 3 + 1)
+        OK(rg_send(bytes, n, rg_parent(), GREETING, RG_ALL));
+    OK(rg_recv(back, len, rg_parent(), GREETING, RG_ALL, NULL));
+    CHECK(memcmp(bytes, back, len) == 0);
+}
+
+static void as_grandparent(void)
+{
+    int tid;
+    int depth = atoi(args[0]);
+    char less[16];
+    snprintf(less, sizeof less, "%d", depth - 1);
+    if (depth > 0) {
+        start("as-grandparent", less, 1, &tid);
+        int below;
+        OK(rg_recv(&below, sizeof below, tid, GREETING, RG_ALL, NULL));
+        depth = below + 1;
+    }
+    OK(rg_send(&depth, sizeof depth, rg_parent(), GREETING, RG_ALL));
+}
+
+static void as_member(void)
+{
+    int number;
+    OK(rg_join("crew", &number));
+    OK(rg_meet("crew", size + 1));
+    OK(rg_send(&number, sizeof number, rg_parent(), GREETING, RG_ALL));
+    await_end();
+}
+
+static void as_poster(void)
+{
+    for (int i = 0; i < 3; i++)
+        OK(rg_put("letters", &me, sizeof me, RG_ANY, RG_SEVERAL | RG_OVERWRITABLE | RG_PERSISTENT,
+                  NULL));
+    OK(rg_put("mine", &me, sizeof me, RG_ANY, 0, NULL));
+    OK(rg_send(NULL, 0, rg_parent(), GREETING, RG_ALL));
+    await_end();
+}
+
+static void as_merged(void)
+{
+    int members[MOST];
+    rg_status status;
+    OK(rg_recv(members, sizeof members, rg_parent(), GREETING, RG_ALL, &status));
+    rg_group all;
+    OK(rg_group_select(RG_ALL, (int)(status.length / sizeof(int)), members, &all));
+    int one = 1, sum = 0;
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, all));
+    CHECK(sum == rg_size(all) && rg_tid_of(all, rg_rank(all)) == rg_tid());
+    OK(rg_barrier(all));
+    OK(rg_group_free(all));
+}
+
+/* -- who starts -------------------------------------------------------------------------------- */
+
+static void family(void)
+{
+    int tids[4];
+    CHECK(rg_parent() == RG_NONE);
+    if (me == 0) {
+        start("as-child", NULL, 4, tids);
+        for (int i = 0; i < 4; i++) {
+            int facts[5];
+            CHECK(tids[i] == size + i);
+            OK(rg_recv(facts, sizeof facts, tids[i], GREETING, RG_ALL, NULL));
+            CHECK(facts[0] == tids[i] && facts[1] == rg_tid());
+            CHECK(facts[2] == i && facts[3] == 4 && facts[4] == size + 4);
+        }
+        CHECK(rg_size(RG_ALL) == size + 4);
+        FAILS(rg_send(NULL, 0, size + 4, 1, RG_ALL), RG_ERR_TASK, "no task");
+        end(4, tids);
+    }
+    CHECK(rg_size(RG_WORLD) == size);
+    OK(rg_barrier(RG_WORLD));
+    FAILS(rg_barrier(RG_ALL), RG_ERR_ARGUMENT, "rg_group_select");
+    rg_group group;
+    FAILS(rg_group_dup(RG_ALL, &group), RG_ERR_ARGUMENT, "rg_group_select");
+    FAILS(rg_group_shrink(RG_ALL, &group), RG_ERR_ARGUMENT, "rg_group_select");
+    FAILS(rg_group_free(RG_ALL), RG_ERR_ARGUMENT, "channel");
+}
+
+static void worlds(void)
+{
+    int one[3], two[3];
+    start("as-child", NULL, 3, one);
+    start("as-child", NULL, 3, two);
+    for (int i = 0; i < 6; i++)
+        OK(rg_recv(NULL, 0, RG_ANY, GREETING, RG_ALL, NULL) == RG_ERR_TRUNCATED ? RG_OK : -1);
+    end(3, two);
+    end(3, one);
+}
+
+static void merged(void)
+{
+    int members[MOST];
+    members[0] = rg_tid();
+    start("as-merged", NULL, 3, members + 1);
+    for (int i = 1; i <= 3; i++)
+        OK(rg_send(members, 4 * sizeof(int), members[i], GREETING, RG_ALL));
+    rg_group all;
+    OK(rg_group_select(RG_ALL, 4, members, &all));
+    int one = 1, sum = 0;
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, all));
+    CHECK(sum == 4 && rg_rank(all) == 0);
+    OK(rg_barrier(all));
+    OK(rg_group_free(all));
+}
+
+static void channels(void)
+{
+    int tid = rg_tid(), got = 0;
+    OK(rg_send(&tid, sizeof tid, tid, 1, RG_CHANNEL(7)));
+    OK(rg_send(&size, sizeof size, tid, 1, RG_CHANNEL(8)));
+    int found = 1;
+    OK(rg_iprobe(RG_ANY, RG_ANY, RG_ALL, &found, NULL));
+    CHECK(!found);
+    OK(rg_recv(&got, sizeof got, RG_ANY, RG_ANY, RG_CHANNEL(8), NULL));
+    CHECK(got == size);
+    OK(rg_recv(&got, sizeof got, RG_ANY, RG_ANY, RG_CHANNEL(7), NULL));
+    CHECK(got == tid);
+}
+
+static void large(void)
+{
+    int tid;
+    size_t len = 3u << 20;
+    unsigned char *bytes = malloc(len), *want = malloc(len);
+    paint(want, len, 1);
+    start("as-large", NULL, 1, &tid);
+    OK(rg_recv(bytes, len, tid, GREETING, RG_ALL, NULL));
+    CHECK(memcmp(bytes, want, len) == 0);
+    for (size_t n = 1; n <= 100000; n = n * 3 + 1) {
+        rg_status status;
+        memset(bytes, 0, n);
+        OK(rg_recv(bytes, len, tid, GREETING, RG_ALL, &status));
+        CHECK(status.length == n && memcmp(bytes, want, n) == 0);
+    }
+    OK(rg_send(want, len, tid, GREETING, RG_ALL));
+}
+
+static void generations(void)
+{
+    int tid, depth = -1;
+    start("as-grandparent", "4", 1, &tid);
+    OK(rg_recv(&depth, sizeof depth, tid, GREETING, RG_ALL, NULL));
+    CHECK(depth == 4);
+}
+
+static void talkers(void)
+{
+    int tids[2];
+    start("as-talker", NULL, 2, tids);
+    end(2, tids);
+}
+
+static void places(void)
+{
+    const char *environment[] = {"ADDED=by the spawner", "OTHER=", NULL};
+    rg_spawn_options options = {.directory = "/usr", .environment = environment, .host = "."};
+    char *argv[] = {"as-place", NULL};
+    char text[4096];
+    int tid, started;
+    OK(rg_spawn(own_path(), argv, &options, 1, &tid, &started));
+    OK(rg_recv(text, sizeof text, tid, GREETING, RG_ALL, NULL));
+    CHECK(strcmp(text, "/usr") == 0);
+    OK(rg_recv(text, sizeof text, tid, GREETING, RG_ALL, NULL));
+    CHECK(strcmp(text, "by the spawner") == 0);
+}
+
+static void missing(void)
+{
+    int tids[3] = {0, 0, 0}, started = 9;
+    FAILS(rg_spawn("/no/such/program", NULL, NULL, 3, tids, &started), RG_ERR_PROGRAM,
+          "does not exist");
+    CHECK(started == 0 && tids[0] == RG_ERR_PROGRAM && tids[2] == RG_ERR_PROGRAM);
+    FAILS(rg_spawn("no-such-program", NULL, NULL, 1, tids, &started), RG_ERR_PROGRAM, "PATH");
+    FAILS(rg_spawn("/etc/hostname", NULL, NULL, 1, tids, &started), RG_ERR_PROGRAM, "executable");
+    char nonsense[] = "/tmp/regatta-spawn-XXXXXX";
+    int fd = mkstemp(nonsense);
+    CHECK(fd >= 0 && write(fd, "\177nonsense", 9) == 9 && fchmod(fd, 0755) == 0 && close(fd) == 0);
+    FAILS(rg_spawn(nonsense, NULL, NULL, 2, tids, &started), RG_ERR_PROGRAM, "neither a program");
+    CHECK(started == 0 && tids[0] == RG_ERR_PROGRAM && tids[1] == RG_ERR_PROGRAM);
+    unlink(nonsense);
+    rg_spawn_options options = {.directory = "/no/such/directory"};
+    FAILS(rg_spawn("/bin/true", NULL, &options, 1, tids, &started), RG_ERR_PROGRAM, "directory");
+    options = (rg_spawn_options){.host = "atlantis"};
+    FAILS(rg_spawn("/bin/true", NULL, &options, 1, tids, &started), RG_ERR_HOST, "atlantis");
+    options = (rg_spawn_options){.architecture = "vax"};
+    FAILS(rg_spawn("/bin/true", NULL, &options, 1, tids, &started), RG_ERR_HOST, "vax");
+    FAILS(rg_spawn(NULL, NULL, NULL, 1, tids, &started), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_spawn("/bin/true", NULL, NULL, 0, tids, &started), RG_ERR_ARGUMENT, "count");
+    const char *bad[] = {"no equals sign", NULL};
+    options = (rg_spawn_options){.environment = bad};
+    FAILS(rg_spawn("/bin/true", NULL, &options, 1, tids, &started), RG_ERR_ARGUMENT, "NAME=value");
+    int tid;
+    start("as-quiet", NULL, 1, &tid);
+    end(1, &tid);
+}
+
+/* A program that never joins is a task all the same. */
+static void stranger(void)
+{
+    int tid, started, watch;
+    OK(rg_spawn("/bin/true", NULL, NULL, 1, &tid, &started));
+    OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, &watch));
+    rg_event event = next_event();
+    CHECK(event.tid == tid && event.how == RG_BY_EXIT && event.value == 0 && event.watch == watch);
+    FAILS(rg_send(NULL, 0, tid, 1, RG_ALL), RG_ERR_DEAD, "");
+}
+
+static void notices(void)
+{
+    int tids[4], watch, pending;
+    start("as-quiet", NULL, 2, tids);
+    start("as-exit", "7", 1, tids + 2);
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
+    double before = rg_time();
+    OK(rg_kill(tids[0]));
+    rg_event event = next_event();
+    double took = rg_time() - before;
+    CHECK(event.kind == RG_TASK_EXIT && event.tid == tids[0] && event.watch == watch);
+    CHECK(event.how == RG_BY_SIGNAL && event.value == SIGKILL);
+    CHECK(took < 1.0);
+    printf("notified after %.2f ms\n", took * 1e3);
+    /* Gone already: at once. */
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
+    event = next_event();
+    CHECK(event.tid == tids[0] && event.how == RG_BY_SIGNAL && event.watch == watch);
+    OK(rg_notify(RG_TASK_EXIT, 12345, EVENT, RG_ALL, &watch));
+    event = next_event();
+    CHECK(event.tid == 12345 && event.how == RG_UNKNOWN);
+    OK(rg_notify(RG_TASK_EXIT, tids[2], EVENT, RG_ALL, &watch));
+    event = next_event();
+    CHECK(event.tid == tids[2] && event.how == RG_BY_EXIT && event.value == 7);
+    /* Cancelled: never. */
+    OK(rg_notify(RG_TASK_EXIT, tids[1], EVENT, RG_ALL, &watch));
+    OK(rg_notify_cancel(watch, &pending));
+    CHECK(pending == 1);
+    end(1, tids + 1);
+    OK(rg_notify(RG_TASK_EXIT, tids[1], END, RG_WORLD, &watch));
+    rg_status status;
+    OK(rg_recv(&event, sizeof event, me, END, RG_WORLD, &status));
+    CHECK(event.tid == tids[1] && event.value == 0 && event.how == RG_BY_EXIT);
+    int found;
+    OK(rg_iprobe(RG_ANY, EVENT, RG_ALL, &found, NULL));
+    CHECK(!found);
+    OK(rg_notify_cancel(watch, &pending));
+    CHECK(pending == 0);
+    FAILS(rg_notify(99, 0, EVENT, RG_ALL, &watch), RG_ERR_ARGUMENT, "RG_TASK_EXIT");
+    FAILS(rg_notify(RG_TASK_EXIT, 0, -5, RG_ALL, &watch), RG_ERR_TAG, "tag");
+    OK(rg_notify(RG_HOST_LOST, 99, EVENT, RG_ALL, &watch));
+    CHECK(next_event().kind == RG_HOST_LOST);
+}
+
+/* The descriptor tells of events, too. */
+static void by_descriptor(void)
+{
+    int tid, watch, fd, found = 0;
+    OK(rg_fd(&fd));
+    start("as-quiet", NULL, 1, &tid);
+    OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, &watch));
+    OK(rg_clear_fd());
+    end(1, &tid);
+    while (!found) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(fd, &set);
+        CHECK(select(fd + 1, &set, NULL, NULL, NULL) == 1);
+        OK(rg_clear_fd());
+        OK(rg_iprobe(RG_ANY, EVENT, RG_ALL, &found, NULL));
+    }
+    CHECK(next_event().tid == tid);
+}
+
+static void signals(void)
+{
+    int tids[2], watch, count;
+    start("as-quiet", NULL, 2, tids);
+    OK(rg_signal(tids[0], 0));
+    FAILS(rg_signal(tids[0], 4711), RG_ERR_ARGUMENT, "signal");
+    FAILS(rg_signal(4711, SIGTERM), RG_ERR_TASK, "4711");
+    FAILS(rg_signal(-1, SIGTERM), RG_ERR_TASK, "-1");
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
+    OK(rg_signal(tids[0], SIGTERM));
+    rg_event event = next_event();
+    CHECK(event.how == RG_BY_SIGNAL && event.value == SIGTERM);
+    FAILS(rg_kill(tids[0]), RG_ERR_TASK, "ended");
+    rg_task tasks[8];
+    OK(rg_tasks(tasks, 8, &count));
+    CHECK(count == 2 && tasks[0].tid == 0 && tasks[0].parent == RG_NONE);
+    CHECK(tasks[0].pid == getpid() && tasks[1].tid == tids[1] && tasks[1].parent == 0);
+    CHECK(strcmp(tasks[1].program, own_path()) == 0 && kill(tasks[1].pid, 0) == 0);
+    OK(rg_tasks(NULL, 0, &count));
+    CHECK(count == 2);
+    rg_host hosts[2];
+    OK(rg_hosts(hosts, 2, &count));
+    CHECK(count == 1 && hosts[0].tasks == 2 && hosts[0].alive && hosts[0].cores > 0);
+    CHECK(strlen(hosts[0].name) > 0 && strlen(hosts[0].architecture) > 0);
+    end(1, tids + 1);
+}
+
+static void failing(void)
+{
+    int tid;
+    start("as-exit", "3", 1, &tid);
+    OK(rg_finalize());
+    exit(0);
+}
+
+static void one_after_the_other(void)
+{
+    int rounds = atoi(args[0]);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", 60);
+    struct stat early, late;
+    for (int i = 0; i < rounds; i++) {
+        int tid, watch;
+        start("as-quiet", NULL, 1, &tid);
+        OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, &watch));
+        end(1, &tid);
+        rg_event event = next_event();
+        CHECK(event.tid == tid && event.how == RG_BY_EXIT && event.value == 0);
+        if (i == rounds / 10)
+            CHECK(stat(path, &early) == 0);
+    }
+    CHECK(stat(path, &late) == 0);
+    printf("memory %ld KiB then %ld KiB\n", (long)early.st_blocks / 2, (long)late.st_blocks / 2);
+    /* A task's entry in the table, and no more than that. */
+    long grown = ((long)late.st_blocks - (long)early.st_blocks) * 512;
+    CHECK(grown <= rounds * 256L + (1 << 20));
+}
+
+static void table_full(void)
+{
+    int tids[4], started;
+    char *argv[] = {"as-quiet", NULL};
+    start("as-quiet", NULL, 3, tids);
+    FAILS(rg_spawn(own_path(), argv, NULL, 2, tids, &started), RG_ERR_MEMORY, "--most-tasks");
+    start("as-quiet", NULL, 1, tids + 3);
+    end(4, tids);
+}
+
+static void few_descriptors(void)
+{
+    int tids[MOST], started = 0, all = 0, code = RG_OK;
+    char *argv[] = {"as-quiet", NULL};
+    while (code == RG_OK && all < 100) {
+        code = rg_spawn(own_path(), argv, NULL, 10, tids + all, &started);
+        all += started;
+    }
+    CHECK(code == RG_ERR_SYSTEM && all > 0 && strstr(rg_last_error(), "open files") != NULL);
+    end(all, tids);
+}
+
+static void dies_meanwhile(void)
+{
+    pid_t pid = getpid();
+    if (fork() == 0) {
+        usleep(3000);
+        kill(pid, SIGKILL);
+        _exit(0);
+    }
+    for (;;) {
+        int tids[20], started;
+        char *argv[] = {"as-exit", "0", NULL};
+        OK(rg_spawn(own_path(), argv, NULL, 20, tids, &started));
+    }
+}
+
+static void mailboxes(void)
+{
+    int tids[2], count, value = 0, index;
+    size_t len;
+    FAILS(rg_get("letters", 0, 0, &value, sizeof value, &len, &index), RG_ERR_NAME, "letters");
+    start("as-poster", NULL, 1, tids);
+    OK(rg_recv(NULL, 0, tids[0], GREETING, RG_ALL, NULL));
+    rg_entry entries[8];
+    OK(rg_names("let*", entries, 8, &count));
+    CHECK(count == 3 && entries[2].index == 2 && entries[2].owner == tids[0]);
+    CHECK(entries[0].length == sizeof(int) && strcmp(entries[0].name, "letters") == 0);
+    FAILS(rg_delete("mine", 0), RG_ERR_DENIED, "belongs to task");
+    OK(rg_get("letters", 1, RG_TAKE, &value, sizeof value, &len, &index));
+    CHECK(len == sizeof value && index == 1);
+    int watch;
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
+    end(1, tids);
+    next_event();
+    OK(rg_names("*", entries, 8, &count));
+    CHECK(count == 2 && entries[0].owner == RG_NONE);
+    FAILS(rg_get("letters", 0, 0, &value, 1, &len, &index), RG_ERR_TRUNCATED, "");
+    CHECK(len == sizeof value);
+    OK(rg_get("letters", 1, RG_FIRST, &value, sizeof value, &len, &index));
+    CHECK(index == 2);
+    OK(rg_delete("letters", 0));
+    FAILS(rg_delete("letters", 0), RG_ERR_NAME, "letters");
+    OK(rg_put("one", "a", 1, RG_ANY, 0, &index));
+    FAILS(rg_put("one", "b", 1, RG_ANY, 0, &index), RG_ERR_EXISTS, "one");
+    OK(rg_put("one", "b", 1, RG_ANY, RG_OVERWRITABLE, &index));
+    CHECK(index == 0);
+    /* A long value, longer than a socket takes at once. */
+    size_t many = 3u << 20;
+    char *text = malloc(many), *back = malloc(many);
+    paint(text, many, 5);
+    OK(rg_put("long", text, many, 3, 0, &index));
+    OK(rg_get("long", 3, RG_TAKE, back, many, &len, &index));
+    CHECK(len == many && index == 3 && memcmp(text, back, many) == 0);
+    FAILS(rg_put("", "a", 1, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "empty");
+    FAILS(rg_put(NULL, "a", 1, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "NULL");
+}
+
+/* One waits for what another one puts. */
+static void waiting_for_names(void)
+{
+    int value = 0, index;
+    size_t len;
+    if (me == 0) {
+        OK(rg_get("work", 0, RG_AWAIT | RG_TAKE, &value, sizeof value, &len, &index));
+        CHECK(value == 42);
+        OK(rg_put("answer", &value, sizeof value, RG_ANY, RG_PERSISTENT, NULL));
+    } else {
+        value = 42;
+        OK(rg_put("work", &value, sizeof value, RG_ANY, RG_OVERWRITABLE, NULL));
+        value = 0;
+        OK(rg_get("answer", 0, RG_AWAIT, &value, sizeof value, &len, &index));
+        CHECK(value == 42);
+    }
+}
+
+static void named_groups(void)
+{
+    int tids[3], number, count, members[8], sum = 0;
+    OK(rg_join("crew", &number));
+    CHECK(number == 0);
+    FAILS(rg_join("crew", &number), RG_ERR_EXISTS, "crew");
+    start("as-member", NULL, 3, tids);
+    OK(rg_meet("crew", 4));
+    for (int i = 0; i < 3; i++) {
+        OK(rg_recv(&number, sizeof number, tids[i], GREETING, RG_ALL, NULL));
+        sum += number;
+    }
+    CHECK(sum == 1 + 2 + 3);
+    OK(rg_members("crew", members, 8, &count));
+    CHECK(count == 4 && members[0] == 0);
+    OK(rg_leave("crew"));
+    FAILS(rg_leave("crew"), RG_ERR_NAME, "crew");
+    OK(rg_members("crew", members, 8, &count));
+    CHECK(count == 4 && members[0] == RG_NONE && members[1] != RG_NONE);
+    end(3, tids);
+    OK(rg_members("nobody", members, 8, &count));
+    CHECK(count == 0);
+}
+
+static void storm(void)
+{
+    int rounds = 8, tids[8 * 5];
+    for (int i = 0; i < rounds; i++)
+        start("as-child", NULL, 5, tids + 5 * i);
+    for (int i = 0; i < 5 * rounds; i++) {
+        int facts[5];
+        OK(rg_recv(facts, sizeof facts, RG_ANY, GREETING, RG_ALL, NULL));
+        CHECK(facts[1] == rg_tid());
+    }
+    end(5 * rounds, tids);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"as-child", as_child, false},
+        {"as-quiet", as_quiet, false},
+        {"as-exit", as_exit, false},
+        {"as-talker", as_talker, false},
+        {"as-place", as_place, false},
+        {"as-large", as_large, false},
+        {"as-grandparent", as_grandparent, false},
+        {"as-member", as_member, false},
+        {"as-poster", as_poster, false},
+        {"as-merged", as_merged, false},
+        {"family", family, false},
+        {"worlds", worlds, false},
+        {"merged", merged, false},
+        {"channels", channels, false},
+        {"large", large, false},
+        {"generations", generations, false},
+        {"talkers", talkers, false},
+        {"places", places, false},
+        {"missing", missing, false},
+        {"stranger", stranger, false},
+        {"notices", notices, false},
+        {"by-descriptor", by_descriptor, false},
+        {"signals", signals, false},
+        {"failing", failing, false},
+        {"one-after-the-other", one_after_the_other, false},
+        {"table-full", table_full, false},
+        {"few-descriptors", few_descriptors, false},
+        {"dies-meanwhile", dies_meanwhile, false},
+        {"mailboxes", mailboxes, false},
+        {"waiting-for-names", waiting_for_names, false},
+        {"named-groups", named_groups, false},
+        {"storm", storm, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,121 @@
+//! Tasks that start, watch and end tasks (`programs/spawn.c`).
+
+use regatta_tests::Job;
+
+fn spawner(scenario: &[&str]) -> Job {
+    Job::new(1, "spawn", scenario)
+}
+
+#[test]
+fn what_is_started_is_a_world_that_knows_its_parent() {
+    Job::new(3, "spawn", &["family"]).run().passed();
+    spawner(&["family"]).run().passed();
+    spawner(&["worlds"]).run().passed();
+}
+
+#[test]
+fn parents_and_children_form_groups() {
+    spawner(&["merged"]).run().passed();
+}
+
+#[test]
+fn channels_are_kept_apart() {
+    Job::new(2, "spawn", &["channels"]).run().passed();
+}
+
+#[test]
+fn messages_of_all_sizes_reach_those_who_came_later() {
+    spawner(&["large"]).run().passed();
+    Job::new(12, "spawn", &["large"]).run().passed();
+}
+
+#[test]
+fn what_was_started_starts_others() {
+    spawner(&["generations"]).run().passed();
+}
+
+#[test]
+fn many_at_once() {
+    Job::new(3, "spawn", &["storm"]).run().passed();
+}
+
+#[test]
+fn output_goes_where_the_jobs_goes() {
+    let ended = spawner(&["talkers"]).option("--label").run().passed();
+    ended.said("[1] talker 0 of 2").said("[2] talker 1 of 2");
+    spawner(&["talkers"]).run().passed().said("talker 1 of 2");
+}
+
+#[test]
+fn directory_and_environment_are_what_was_asked_for() {
+    spawner(&["places"]).run().passed();
+}
+
+#[test]
+fn what_cannot_be_started_is_an_error_for_each() {
+    spawner(&["missing"]).run().passed();
+}
+
+#[test]
+fn a_program_that_never_joins_is_a_task_too() {
+    spawner(&["stranger"]).run().passed();
+}
+
+#[test]
+fn ends_are_told() {
+    spawner(&["notices"]).run().passed();
+    Job::new(2, "spawn", &["by-descriptor"]).run().passed();
+}
+
+#[test]
+fn tasks_are_signalled_and_listed() {
+    spawner(&["signals"]).run().passed();
+}
+
+#[test]
+fn a_started_task_that_fails_is_a_failure_of_the_job() {
+    let ended = spawner(&["failing"]).run().ended_with(3);
+    ended.said("task 1").said("exited with status 3");
+}
+
+#[test]
+fn a_thousand_one_after_the_other_leave_nothing() {
+    let rounds = if cfg!(debug_assertions) {
+        "300"
+    } else {
+        "1000"
+    };
+    spawner(&["one-after-the-other", rounds]).run().passed();
+}
+
+#[test]
+fn a_full_table_is_an_error() {
+    let job = spawner(&["table-full"]).option("--most-tasks=5");
+    job.run().passed();
+}
+
+#[test]
+fn descriptors_that_are_used_up_are_an_error() {
+    let job = spawner(&["few-descriptors"]).option("--label");
+    job.after("ulimit -n 120").run().passed();
+}
+
+#[test]
+fn a_spawner_that_dies_leaves_its_children_alone() {
+    for _ in 0..5 {
+        let job = spawner(&["dies-meanwhile"]).option("--on-failure=continue");
+        job.run().ended_with(128 + 9);
+        spawner(&["dies-meanwhile"]).run().ended_with(128 + 9);
+    }
+}
+
+#[test]
+fn names_hold_what_was_put_under_them() {
+    spawner(&["mailboxes"]).run().passed();
+    Job::new(2, "spawn", &["waiting-for-names"]).run().passed();
+}
+
+#[test]
+fn groups_are_joined_and_left_by_name() {
+    spawner(&["named-groups"]).run().passed();
+}
