@@ -61,7 +61,7 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
             let _ = rustix::thread::set_name(c"regatta-agent");
             let owner = Owner {
                 leash: Some(end),
-                group: rustix::process::getpgrp(),
+                group: sys::process_group(),
             };
             let served = front::adopt_orphans().and_then(|()| Agent::new(signals, owner)?.serve());
             tree::kill_all(PATIENCE);

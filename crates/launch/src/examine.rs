@@ -34,7 +34,7 @@ pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
     let signals = Signals::catch()?;
     let mut owner = Owner {
         leash: None,
-        group: rustix::process::getpgrp(),
+        group: crate::sys::process_group(),
     };
     let mut gathering = Gathering::open(across, &signals, &mut owner)?;
     let answers = gathering.greet(true);

@@ -47,7 +47,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     let (end, leash) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(no_leash)?;
     adopt_orphans()?;
-    let group = rustix::process::getpgrp();
+    let group = sys::process_group();
     match sys::fork() {
         Err(errno) => Err(crate::limits::explain(errno, 0)),
         Ok(None) => {

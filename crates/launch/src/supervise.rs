@@ -58,7 +58,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     check(plan)?;
     let owner = Owner {
         leash: None,
-        group: rustix::process::getpgrp(),
+        group: crate::sys::process_group(),
     };
     run_for(plan, Signals::catch()?, owner)
 }

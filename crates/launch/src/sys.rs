@@ -73,6 +73,17 @@ pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// The process group of this process. In a PID namespace that was made around us its number may be unknown (as under
+/// `docker exec` or `unshare --pid`); then this process leaves it for one of its own.
+pub(crate) fn process_group() -> Pid {
+    // SAFETY: takes nothing, and always succeeds.
+    let group = unsafe { libc::getpgrp() };
+    Pid::from_raw(group).unwrap_or_else(|| {
+        let _ = rustix::process::setpgid(None, None);
+        rustix::process::getpid()
+    })
+}
+
 /// Splits this process in two. Returns the child's pid to the parent, and nothing to the child.
 ///
 /// The caller must be single-threaded: the child has only the calling thread, so a lock that another thread held would

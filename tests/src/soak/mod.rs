@@ -78,9 +78,11 @@ impl Soak {
 
     fn command(&self) -> String {
         let program = programs::program("soak");
+        // The captain is alone on the first, which nobody strikes: the launcher's end would be the job's.
         let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}:1")).collect();
         format!(
-            "{regatta} run -n 1 --on-failure continue --host harbour:1,{hosts} --rsh 'ip netns exec {{host}}' {program} captain {seconds} {workers}",
+            "LD_LIBRARY_PATH={library} {regatta} run -n 1 --on-failure continue --host h0:1,{hosts} --rsh 'ip netns exec {{host}}' {program} captain {seconds} {workers}",
+            library = programs::library().display(),
             regatta = command().display(),
             hosts = hosts.join(","),
             program = program.display(),

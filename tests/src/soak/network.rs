@@ -26,7 +26,7 @@ const HOST: &str = "ip netns add h$n
 ip link add v$n type veth peer name eth0 netns h$n
 ip link set v$n master bridge up
 ip -n h$n link set lo up
-ip -n h$n address add 10.78.0.$n/24 dev eth0
+ip -n h$n address add 10.78.0.$((n + 1))/24 dev eth0
 ip -n h$n link set eth0 up";
 
 pub(super) struct Network {
@@ -57,7 +57,7 @@ impl Network {
         };
         writeln!(network.orders, "exec 3>&2").expect("the shell");
         let mut said = network.order(BRIDGE);
-        for n in 1..=hosts {
+        for n in 0..=hosts {
             said += &network.order(&format!("n={n}\n{HOST}"));
         }
         assert!(said.is_empty(), "hosts cannot be made here: {said}");
@@ -143,7 +143,7 @@ impl Network {
     /// What is there that was not there at the start: processes, files in shared memory.
     pub(super) fn left(&mut self) -> String {
         let mut left = self.order("wait; ls -A /dev/shm");
-        for n in 1..=self.hosts {
+        for n in 0..=self.hosts {
             left += &self.order(&format!("ip netns pids h{n} | xargs -r ps -o pid=,args= -p"));
         }
         left + &self.order("pgrep -a regatta; pgrep -a soak")
