@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test lint install
+.PHONY: build race test soak lint install
 
 build:
 	@cargo build --release --locked
@@ -15,6 +15,10 @@ race:
 
 test:
 	@scripts/test
+
+# Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
+soak:
+	@scripts/soak $(ARGS)
 
 lint:
 	@scripts/lint

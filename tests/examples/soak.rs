@@ -4,8 +4,9 @@ use regatta_tests::soak::Soak;
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|word| {
-        word.parse::<u64>()
-            .unwrap_or_else(|_| panic!("{word:?} is no number: soak [SECONDS [HOSTS [WORKERS [SEED]]]]"))
+        word.parse::<u64>().unwrap_or_else(|_| {
+            panic!("{word:?} is no number: soak [SECONDS [HOSTS [WORKERS [SEED]]]]")
+        })
     });
     let mut next = |usual| numbers.next().unwrap_or(usual);
     let soak = Soak {

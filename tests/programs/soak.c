@@ -250,10 +250,11 @@ static int worker(void)
                 give_up("a send");
             }
         } else if (which == ARRIVAL) {
-            /* Its sender may have been killed in the middle of it. */
             if (code == RG_OK)
                 token |= look_at((const char *)held, &status);
-            else if (!is_gone(code))
+            else if (is_gone(code) && status.source >= 0)
+                received_from[status.source]++; /* its sender was killed in the middle of it */
+            else
                 give_up("a receive");
             OK(rg_irecv(held, sizeof held, RG_ANY, RG_ANY, TRAFFIC, &requests[ARRIVAL]));
         } else {

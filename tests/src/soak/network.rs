@@ -101,7 +101,11 @@ impl Network {
     pub(super) fn outcome(&mut self) -> (i32, String) {
         let over = self.is_over(Instant::now() + PATIENCE);
         let said = self.order("cat /run/said");
-        assert!(over, "the fleet does not come to its end:\n{said}\n{}", self.left());
+        assert!(
+            over,
+            "the fleet does not come to its end:\n{said}\n{}",
+            self.left()
+        );
         self.over.read_exact(&mut [0]).expect("a byte");
         let status = self.order("cat /run/status");
         (status.trim().parse().expect("a status"), said)
@@ -144,7 +148,9 @@ impl Network {
     pub(super) fn left(&mut self) -> String {
         let mut left = self.order("wait; ls -A /dev/shm");
         for n in 0..=self.hosts {
-            left += &self.order(&format!("ip netns pids h{n} | xargs -r ps -o pid=,args= -p"));
+            left += &self.order(&format!(
+                "ip netns pids h{n} | xargs -r ps -o pid=,args= -p"
+            ));
         }
         left + &self.order("pgrep -a regatta; pgrep -a soak")
     }
