@@ -30,7 +30,7 @@ fn join() -> Result<()> {
     let settings = settings()?;
     let (job, rank, listener) = match std::env::var(Invitation::VARIABLE) {
         Ok(text) => invited(&text)?,
-        Err(_) => alone().map(|job| (job, 0, None))?,
+        Err(_) => uninvited()?,
     };
     job.keep_from_children();
     let job = Arc::new(job);
@@ -62,6 +62,7 @@ pub fn finalize() -> Result<()> {
     held.engine.leave();
     held.job.leave(held.engine.me());
     drop(held);
+    crate::slurm::leave();
     crate::notice::stop();
     // The mapping goes with the last thread that still holds the job.
     let gone = PROCESS.lock().and_then(|mut place| place.take());
@@ -90,7 +91,7 @@ fn hand_out_answers() -> Result<()> {
     Ok(())
 }
 
-fn join_error(error: JobError) -> Error {
+pub(crate) fn join_error(error: JobError) -> Error {
     match error {
         JobError::Memory(_) => Error::Memory(error.to_string()),
         JobError::Version { .. } => Error::Version(error.to_string()),
@@ -127,7 +128,18 @@ fn invited(text: &str) -> Result<(Job, u32, Option<OwnedFd>)> {
     Ok((job, invitation.rank, listener))
 }
 
-fn alone() -> Result<Job> {
+/// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
+fn uninvited() -> Result<(Job, u32, Option<OwnedFd>)> {
+    refuse_foreign_launcher()?;
+    if let Some(step) = crate::slurm::step()? {
+        return crate::slurm::join(&step);
+    }
+    let job = Job::create(1).map_err(join_error)?;
+    job.join_alone().map_err(join_error)?;
+    Ok((job, 0, None))
+}
+
+fn refuse_foreign_launcher() -> Result<()> {
     if let Some(launcher) = foreign_launcher() {
         return Err(Error::Launcher(format!(
             "this task was started by {launcher}, which Regatta cannot speak to yet, as one of \
@@ -136,9 +148,7 @@ fn alone() -> Result<Job> {
             launcher
         )));
     }
-    let job = Job::create(1).map_err(join_error)?;
-    job.join_alone().map_err(join_error)?;
-    Ok(job)
+    Ok(())
 }
 
 /// The launcher that started this process as one task of several, if there is one.
@@ -149,9 +159,6 @@ fn foreign_launcher() -> Option<&'static str> {
             .and_then(|n| n.parse::<u32>().ok())
             .is_some_and(|n| n > 1)
     };
-    if std::env::var_os("SLURM_STEP_ID").is_some() && many("SLURM_STEP_NUM_TASKS") {
-        return Some("Slurm (srun)");
-    }
     if many("OMPI_COMM_WORLD_SIZE") {
         return Some("Open MPI (mpirun)");
     }

@@ -9,6 +9,7 @@
 mod allocation;
 pub mod credential;
 mod lists;
+pub mod meeting;
 mod node;
 mod step;
 
