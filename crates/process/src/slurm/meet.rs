@@ -305,6 +305,8 @@ fn decide(
 
 /// Any other node: finds the first, and is told everything.
 fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+    // What cannot seal a letter need not look for whom to send it to.
+    credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let first = node_address(&step.nodes[0]).map_err(Refusal::new)?;
     let mut pause = PAUSE[0];
     while Instant::now() < until {
