@@ -28,10 +28,19 @@ fn regatta_run<'a>(command: &'a str, words: &[&'a str]) -> Vec<&'a str> {
 
 /// `program` with these arguments, by `srun` with these options.
 fn srun(options: &[&str], program: &str, arguments: &[&str]) -> Job {
-    let words = [&["srun", "--quiet"], options].concat();
-    Cluster::shared()
-        .job(&words, Job::alone(program, arguments))
-        .limit(65)
+    srun_after("", options, program, arguments)
+}
+
+/// The same in a shell of each task that has run `commands`. What becomes of the program is not told to srun if they end
+/// with `!`: when a task has been killed it may drop what others say in their last moment.
+fn srun_after(commands: &str, options: &[&str], program: &str, arguments: &[&str]) -> Job {
+    let script = match commands.strip_suffix('!') {
+        Some(commands) => format!("{commands}\n\"$@\" || :"),
+        None => format!("{commands}\nexec \"$@\""),
+    };
+    let words = [&["srun", "--quiet"], options, &["sh", "-c", &script, "sh"]].concat();
+    let job = Job::alone(program, arguments).limit(65);
+    Cluster::shared().job(&words, job)
 }
 
 fn kill(pid: &str) {
@@ -48,7 +57,7 @@ fn regatta_run_takes_the_nodes_and_the_tasks_of_the_allocation() {
     let run = regatta_run(&regatta, &["--label", "sh", "-c", show]);
     for (options, expected) in [
         (
-            &["-N2", "-n3"][..],
+            &["-N2", "-n3", "-wnode1,node2"][..],
             &["[0] node node1", "[1] node node1", "[2] node node2"][..],
         ),
         (
@@ -273,7 +282,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
     ] {
         for scenario in [&["receive-exact"][..], &["collective", "allreduce"]] {
             let tasks: u32 = options[1][2..].parse().expect("a number");
-            let mut job = srun(options, "death", scenario).start();
+            let mut job = srun_after("!", options, "death", scenario).start();
             let victim = victim(&mut job, tasks);
             let killed = Instant::now();
             kill(&victim);
@@ -301,12 +310,18 @@ fn a_killed_task_is_told_at_once_and_survived() {
 
 #[test]
 fn tasks_fall_with_their_guardian_and_others_hear_of_it() {
-    let mut job = srun(&["-N2", "-n4"], "death", &["receive-exact"]).start();
+    let mut job = srun_after(
+        "!",
+        &["-N2", "-n4", "--job-name=falling"],
+        "death",
+        &["receive-exact"],
+    )
+    .start();
     victim(&mut job, 4);
     // Tasks 0 and 1 are on the first node, whose guardian was started first.
     let script = "for process in /proc/[0-9]*; do
     [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
-    tr '\\0' '\\n' <$process/environ | grep -qx \"SLURM_JOB_NAME=death\" || continue
+    tr '\\0' '\\n' <$process/environ | grep -qx \"SLURM_JOB_NAME=falling\" || continue
     tr '\\0' '\\n' <$process/environ | grep -qx SLURM_NODEID=0 && echo ${process#/proc/}
 done";
     let (_, guardians, _) = told(Cluster::shared(), &["sh", "-c", script]);
@@ -436,8 +451,8 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
     let folder = std::env::temp_dir().join(format!("rg-no-munge-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let _ = std::os::unix::fs::symlink("/usr/bin/scontrol", folder.join("scontrol"));
-    let path = format!("--export=ALL,PATH={}", folder.display());
-    let ended = srun(&[&path, "-N2", "-n2"], "slurm_say", &[]).run();
+    let path = format!("PATH={}", folder.display());
+    let ended = srun_after(&path, &["-N2", "-n2"], "slurm_say", &[]).run();
     assert_ne!(ended.status, 0);
     let ended = ended.said("`regatta run PROGRAM` inside salloc or sbatch, which needs no munge");
     assert_eq!(
@@ -447,7 +462,7 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
         ended.story()
     );
     // One node needs none.
-    srun(&[&path, "-N1", "-n2"], "traffic", &["random", "88", "1"])
+    srun_after(&path, &["-N1", "-n2"], "traffic", &["random", "88", "1"])
         .run()
         .passed();
     let _ = std::fs::remove_dir_all(&folder);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::Step;
@@ -13,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
 use super::mesh::{BEAT, Mesh, News};
-use super::{OURS, Refusal, door, meet};
+use super::{OURS, Refusal, door, meet, stand};
 
 /// A task that has said hello.
 struct Task {
@@ -31,15 +33,36 @@ struct Task {
 pub(super) fn serve(listener: OwnedFd, step: &Step, patience: Duration) {
     let until = Instant::now() + patience;
     let mut tasks = Vec::new();
-    if let Err(refusal) = gather(&listener, step, &mut tasks, patience, until) {
+    let gathered = gather(&listener, step, &mut tasks, patience, until);
+    let founded = Arc::new(AtomicBool::new(false));
+    end_with(&tasks, founded.clone());
+    if let Err(refusal) = gathered {
         return refuse(&listener, step, &tasks, &refusal, until);
     }
     // From now on there may be another door, of a job after this one in the same step.
     drop(listener);
-    match found(step, &mut tasks, until) {
+    let found = found(step, &mut tasks, until);
+    founded.store(true, Ordering::Relaxed);
+    match found {
         Ok((job, mesh)) => watch(&job, tasks, mesh),
         Err(refusal) => tasks.iter().for_each(|task| say_no(task, &refusal)),
     }
+}
+
+/// Ends this process when all these tasks have ended before there was a job: nobody would want one.
+fn end_with(tasks: &[Task], founded: Arc<AtomicBool>) {
+    let processes: Vec<OwnedFd> = tasks
+        .iter()
+        .filter_map(|task| task.process.try_clone().ok())
+        .collect();
+    std::thread::spawn(move || {
+        for process in processes {
+            ready(std::iter::once(process.as_fd()), None);
+        }
+        if !founded.load(Ordering::Relaxed) {
+            stand::end(1);
+        }
+    });
 }
 
 /// Waits until all tasks of this node have said hello.

@@ -39,7 +39,8 @@ fn between(listener: OwnedFd, step: &Step, patience: Duration) -> ! {
     }
 }
 
-fn end(status: i32) -> ! {
+/// Ends this process.
+pub(super) fn end(status: i32) -> ! {
     // SAFETY: ends this process, and runs nothing of the task whose copy it is.
     unsafe { libc::_exit(status) }
 }
