@@ -6,10 +6,12 @@
 //! both are failures that show all the job has said.
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod job;
 mod left;
 mod programs;
 pub mod soak;
 
+pub use cluster::Cluster;
 pub use job::{Ended, Job, Running};
 pub use programs::{command, program};

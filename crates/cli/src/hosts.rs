@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use regatta_launch::hosts::{self, Host, Map};
-use regatta_launch::{Across, Choice, Refusal};
+use regatta_launch::{Across, Choice, Refusal, slurm};
+
+/// How long a host may take to answer, unless the user says otherwise.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// Options of commands that concern several hosts.
 #[derive(Args)]
@@ -44,9 +47,13 @@ pub struct Hosts {
     #[arg(long)]
     send_agent: bool,
 
-    /// How long a host may take to answer when the job starts
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
-    connect_timeout: Duration,
+    /// How long a host may take to answer when the job starts [default: 10, or 30 in a job of Slurm]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    connect_timeout: Option<Duration>,
+
+    /// Take more tasks than the job of Slurm has room for, evenly on its nodes
+    #[arg(long)]
+    oversubscribe: bool,
 
     /// A host that is silent for so long is lost
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "5")]
@@ -71,6 +78,33 @@ enum Dealing {
 impl Hosts {
     /// The hosts, if any were named.
     pub fn across(&self) -> Result<Option<Across>, Refusal> {
+        self.named()?
+            .map(|hosts| Ok(self.reached(hosts)))
+            .transpose()
+    }
+
+    /// The hosts of a job of so many tasks: those that were named, or those that Slurm has given to it. With them comes
+    /// how many tasks it has when nobody says so.
+    pub fn of_job(&self, tasks: Option<u32>) -> Result<(Option<Across>, Option<u32>), Refusal> {
+        if let Some(hosts) = self.named()? {
+            return Ok((Some(self.reached(hosts)), tasks));
+        }
+        let Some(given) = slurm::given(tasks, self.oversubscribe, self.rsh.is_none())? else {
+            return Ok((None, tasks));
+        };
+        let tasks = tasks.or(Some(given.tasks));
+        let across = given.hosts.map(|hosts| {
+            let mut across = self.reached(hosts);
+            if across.rsh.is_none() {
+                across.rsh = Some(given.rsh);
+                across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT);
+            }
+            across
+        });
+        Ok((across, tasks))
+    }
+
+    fn named(&self) -> Result<Option<Vec<Host>>, Refusal> {
         let mut hosts: Vec<Host> = self.host.iter().flat_map(|list| list.0.clone()).collect();
         if let Some(path) = &self.hostfile {
             let wrong = |error: String| {
@@ -79,16 +113,17 @@ impl Hosts {
             let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
             hosts.extend(hosts::parse_file(&text).map_err(wrong)?);
         }
-        if hosts.is_empty() {
-            return Ok(None);
-        }
+        Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
+    }
+
+    fn reached(&self, hosts: Vec<Host>) -> Across {
         let words = |command: &String| {
             command
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         };
-        Ok(Some(Across {
+        Across {
             map: match self.map {
                 Dealing::Block => Map::Block,
                 Dealing::Round => Map::Round,
@@ -102,11 +137,11 @@ impl Hosts {
             directory: self.directory.clone(),
             trusted: self.trusted_network,
             send: self.send_agent,
-            connect: self.connect_timeout,
+            connect: self.connect_timeout.unwrap_or(CONNECT),
             silence: self.host_timeout,
             verbose: self.verbose,
             ..Across::new(hosts)
-        }))
+        }
     }
 }
 

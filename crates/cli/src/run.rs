@@ -22,7 +22,7 @@ Examples:
   regatta run -n 2 --bind 0,2 --timeout 60 ./ping
   regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)")]
 pub struct Arguments {
-    /// Number of tasks [default: one per usable core, or per slot of the hosts]
+    /// Number of tasks [default: one per usable core, or per slot of the hosts, or as many as the job of Slurm asked for]
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
     tasks: Option<u32>,
 
@@ -93,12 +93,13 @@ fn form(arguments: &Arguments) -> Form {
 
 fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     let mut command = arguments.command.iter().cloned();
+    let (across, tasks) = arguments.hosts.of_job(arguments.tasks)?;
     Ok(Plan {
         arguments: command.clone().skip(1).collect(),
         bind: arguments.bind.clone().unwrap_or_default(),
         form,
-        tasks: arguments.tasks,
-        across: arguments.hosts.across()?,
+        tasks,
+        across,
         timeout: arguments.timeout,
         on_failure: match arguments.on_failure {
             Others::Stop => OnFailure::Stop,

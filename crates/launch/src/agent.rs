@@ -538,9 +538,11 @@ const LOCAL: [&str; 11] = [
 
 /// The launcher's environment, in which this host's own matters are this host's.
 fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
     let is_local = |name: &std::ffi::OsStr| {
         let bytes = name.as_bytes();
         LOCAL.iter().any(|local| local.as_bytes() == bytes)
+            || in_step && name.to_str().is_some_and(regatta_slurm::is_of_step)
             || bytes.starts_with(b"SSH_")
             || bytes.starts_with(b"XDG_")
     };

@@ -19,6 +19,8 @@ pub struct Host {
     pub name: String,
     /// How many tasks it gets before others get more; its usable cores when not given.
     pub slots: Option<u32>,
+    /// How many of its processors are the job's, where a cluster manager says so: `{cpus}` in `--rsh`.
+    pub processors: Option<u32>,
 }
 
 /// Reads `alpha,beta:4,[fe80::1]:2`.
@@ -92,6 +94,7 @@ fn parse(text: &str) -> Result<Host, String> {
     Ok(Host {
         name: name.to_owned(),
         slots: count.map(slots).transpose()?,
+        processors: None,
     })
 }
 
@@ -155,6 +158,7 @@ mod tests {
         Host {
             name: name.to_owned(),
             slots,
+            processors: None,
         }
     }
 

@@ -34,6 +34,7 @@ mod remote;
 mod rsh;
 mod signals;
 mod sink;
+pub mod slurm;
 mod streams;
 pub mod supervise;
 mod sys;

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::channel;
 use crate::plan::Across;
+use crate::{channel, slurm};
 
 /// What begins the lines in which a host answers; all other text is the noise of shells that start.
 pub(crate) const MARK: &str = "regatta-";
@@ -37,10 +37,7 @@ pub fn identity() -> String {
 pub(crate) fn command(across: &Across, host: &str) -> Command {
     let seconds = across.connect.as_secs().max(1).to_string();
     let words = match &across.rsh {
-        Some(words) => words
-            .iter()
-            .map(|word| word.replace("{host}", host))
-            .collect(),
+        Some(words) => fill(across, words, host),
         // A question would wait for an answer that nobody can give: it is an error instead.
         None => [
             "ssh",
@@ -57,6 +54,9 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .to_vec(),
     };
     let mut command = Command::new(&words[0]);
+    if slurm::is_srun(&words[0]) {
+        slurm::forget_shape(&mut command);
+    }
     command
         .args(&words[1..])
         .arg("sh")
@@ -64,6 +64,19 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// The words of a command that leads to a host.
+fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
+    let known = across.hosts.iter().find(|known| known.name == host);
+    let processors = known.and_then(|host| host.processors).unwrap_or(1);
+    words
+        .iter()
+        .map(|word| {
+            word.replace("{host}", host)
+                .replace("{cpus}", &processors.to_string())
+        })
+        .collect()
 }
 
 /// What the shell of a host is to do. `size` is that of the program at `own`, which is asked for when the host has none
@@ -179,7 +192,7 @@ pub(crate) fn silence(across: &Across, host: &str, after: Duration) -> String {
 pub(crate) fn command_words(across: &Across, host: &str) -> String {
     match &across.rsh {
         None => format!("ssh {host} sh"),
-        Some(words) => format!("{} sh", words.join(" ").replace("{host}", host)),
+        Some(words) => format!("{} sh", fill(across, words, host).join(" ")),
     }
 }
 

@@ -35,12 +35,7 @@ fn join() -> Result<()> {
         listener,
     } = match std::env::var(Invitation::VARIABLE) {
         Ok(text) => invited(&text)?,
-        Err(_) => Joined {
-            job: alone()?,
-            rank: 0,
-            control: None,
-            listener: None,
-        },
+        Err(_) => uninvited()?,
     };
     let world = job
         .membership(rank)
@@ -77,6 +72,7 @@ pub fn finalize() -> Result<()> {
     held.engine.leave();
     held.job.leave(held.engine.me());
     drop(held);
+    crate::slurm::leave();
     crate::notice::stop();
     // The mapping goes with the last thread that still holds the job.
     let gone = PROCESS.lock().and_then(|mut place| place.take());
@@ -85,7 +81,7 @@ pub fn finalize() -> Result<()> {
     Ok(())
 }
 
-fn join_error(error: JobError) -> Error {
+pub(crate) fn join_error(error: JobError) -> Error {
     match error {
         JobError::Memory(_) => Error::Memory(error.to_string()),
         JobError::Version { .. } => Error::Version(error.to_string()),
@@ -112,11 +108,11 @@ fn close_on_exec(number: i32) {
 }
 
 /// What a task has when it has become one.
-struct Joined {
-    job: Job,
-    rank: u32,
-    control: Option<OwnedFd>,
-    listener: Option<OwnedFd>,
+pub(crate) struct Joined {
+    pub(crate) job: Job,
+    pub(crate) rank: u32,
+    pub(crate) control: Option<OwnedFd>,
+    pub(crate) listener: Option<OwnedFd>,
 }
 
 fn invited(text: &str) -> Result<Joined> {
@@ -134,7 +130,23 @@ fn invited(text: &str) -> Result<Joined> {
     })
 }
 
-fn alone() -> Result<Job> {
+/// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
+fn uninvited() -> Result<Joined> {
+    refuse_foreign_launcher()?;
+    if let Some(step) = crate::slurm::step()? {
+        return crate::slurm::join(&step);
+    }
+    let job = Job::create(1).map_err(join_error)?;
+    job.join_alone().map_err(join_error)?;
+    Ok(Joined {
+        job,
+        rank: 0,
+        control: None,
+        listener: None,
+    })
+}
+
+fn refuse_foreign_launcher() -> Result<()> {
     if let Some(launcher) = foreign_launcher() {
         return Err(Error::Launcher(format!(
             "this task was started by {launcher}, which Regatta cannot speak to yet, as one of \
@@ -143,9 +155,7 @@ fn alone() -> Result<Job> {
             launcher
         )));
     }
-    let job = Job::create(1).map_err(join_error)?;
-    job.join_alone().map_err(join_error)?;
-    Ok(job)
+    Ok(())
 }
 
 /// The launcher that started this process as one task of several, if there is one.
@@ -156,9 +166,6 @@ fn foreign_launcher() -> Option<&'static str> {
             .and_then(|n| n.parse::<u32>().ok())
             .is_some_and(|n| n > 1)
     };
-    if std::env::var_os("SLURM_STEP_ID").is_some() && many("SLURM_STEP_NUM_TASKS") {
-        return Some("Slurm (srun)");
-    }
     if many("OMPI_COMM_WORLD_SIZE") {
         return Some("Open MPI (mpirun)");
     }

@@ -8,6 +8,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `slurm` | tasks that `srun` has started become a job |
 //! | `fork` | children that a task forks are kept out |
 //! | `leave` | before leaving: what was sent has arrived |
 //! | `state` | the process's engine and its lock |
@@ -32,6 +33,7 @@ mod leave;
 mod loan;
 mod message;
 mod notice;
+mod slurm;
 mod state;
 mod tasks;
 mod until;

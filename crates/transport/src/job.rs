@@ -420,6 +420,16 @@ impl Job {
         self.header().cores.load(Ordering::Relaxed).max(1)
     }
 
+    /// Whoever makes the job, before any task joins: its tasks on this host may run on so many cores between them, not on
+    /// those that its maker may use.
+    pub fn set_cores(&self, cores: u32) {
+        let header = self.header();
+        let crowded = self.tasks_here() > cores;
+        header.cores.store(cores.max(1), Ordering::Relaxed);
+        let fenced = crowded || !Fencing::available();
+        header.fenced.store(fenced as u32, Ordering::Relaxed);
+    }
+
     /// Must senders run a fence before they look at a bell?
     pub fn fenced(&self) -> bool {
         self.header().fenced.load(Ordering::Relaxed) != 0
@@ -478,6 +488,13 @@ impl Job {
         };
         slot.value.store(value as u32, Ordering::Relaxed);
         slot.cause.store(kind, Ordering::Release);
+        if self.state(rank) != TaskState::Left {
+            self.lose(rank, TaskState::Dead);
+        }
+    }
+
+    /// Whoever watches a task without being its parent: it ended without leaving, nobody here knows how.
+    pub fn mark_ended(&self, rank: u32) {
         if self.state(rank) != TaskState::Left {
             self.lose(rank, TaskState::Dead);
         }

@@ -8,10 +8,9 @@ use super::finding::Finding;
 const AREA: &str = "surroundings";
 
 /// Variables by which other launchers are known.
-const LAUNCHERS: [(&str, &str); 4] = [
+const LAUNCHERS: [(&str, &str); 3] = [
     ("OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"),
     ("PMI_RANK", "a PMI launcher, such as MPICH's mpiexec"),
-    ("SLURM_PROCID", "Slurm's srun"),
     ("PVMSOCK", "PVM's daemon"),
 ];
 
@@ -27,6 +26,9 @@ pub fn findings() -> Vec<Finding> {
                     .next("start Regatta programs by `regatta run`"),
             );
         }
+    }
+    if let Some(found) = regatta_launch::slurm::describe() {
+        findings.push(Finding::info(AREA, "Slurm", found));
     }
     if let Some(kind) = container() {
         findings.push(Finding::info(

@@ -1,0 +1,157 @@
+//! Jobs inside an allocation of Slurm: its nodes are the hosts, and `srun` is the shell that leads there.
+//!
+//! Each node gets a step of one process, which carries the channel and becomes the agent. The step overlaps others and
+//! has all processors of the node that are the job's, so Slurm's binding and control groups hold for the tasks, and
+//! `scancel` and time limits end them with everything else of the job.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use regatta_slurm::{Allocation, Node, OF_ONE_STEP};
+
+use crate::hosts::Host;
+use crate::program;
+use crate::refusal::Refusal;
+
+/// How long a node may take to answer, unless the user says otherwise: Slurm may make a step wait.
+pub const CONNECT: Duration = Duration::from_secs(30);
+
+/// What Slurm has given to a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// How many tasks the job has when nobody says so.
+    pub tasks: u32,
+    /// Its hosts; None when this is the only one.
+    pub hosts: Option<Vec<Host>>,
+    /// The command that runs `sh` on one of them.
+    pub rsh: Vec<String>,
+}
+
+/// What Slurm gives to a job of so many tasks that is started here; None outside an allocation.
+///
+/// `by_srun` says that nobody has named another way to the nodes.
+pub fn given(
+    tasks: Option<u32>,
+    oversubscribe: bool,
+    by_srun: bool,
+) -> Result<Option<Given>, Refusal> {
+    let environment = &regatta_slurm::environment;
+    let found = Allocation::find(environment).map_err(|error| {
+        Refusal::of_regatta(format!(
+            "what Slurm says of this job is not understood: {error}. Name the hosts with --host"
+        ))
+    })?;
+    let Some(allocation) = found else {
+        return Ok(None);
+    };
+    refuse_many_launchers(environment)?;
+    fits(tasks, oversubscribe, &allocation)?;
+    let here = environment("SLURMD_NODENAME");
+    let hosts = match &allocation.nodes[..] {
+        // The limits that Slurm has set for this process are those of the job on this node.
+        [only] if here.as_ref() == Some(&only.name) => None,
+        nodes => Some(nodes.iter().map(host).collect()),
+    };
+    if hosts.is_some() && by_srun && !is_in_path("srun") {
+        return Err(Refusal::of_regatta(format!(
+            "this is job {} of Slurm, and its command srun, which leads to the nodes, is not in PATH: add it, or name another way with --rsh, or run only here with --host localhost",
+            allocation.job
+        )));
+    }
+    Ok(Some(Given {
+        tasks: allocation.slots(),
+        hosts,
+        rsh: srun(&allocation.job),
+    }))
+}
+
+fn host(node: &Node) -> Host {
+    Host {
+        name: node.name.clone(),
+        slots: Some(node.slots),
+        processors: Some(node.processors),
+    }
+}
+
+/// A launcher per task would start the job that many times.
+fn refuse_many_launchers(environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Refusal> {
+    let count = environment("SLURM_STEP_NUM_TASKS").and_then(|text| text.parse::<u32>().ok());
+    match count.filter(|&count| count > 1 && environment("SLURM_STEP_ID").is_some()) {
+        None => Ok(()),
+        Some(count) => Err(Refusal::usage(format!(
+            "srun has started `regatta run` {count} times, and each would start the whole job: say `srun -n {count} PROGRAM` without `regatta run`, or `regatta run PROGRAM` without srun"
+        ))),
+    }
+}
+
+fn fits(tasks: Option<u32>, oversubscribe: bool, allocation: &Allocation) -> Result<(), Refusal> {
+    let room = allocation.slots();
+    match tasks.filter(|&tasks| tasks > room && !oversubscribe) {
+        None => Ok(()),
+        Some(tasks) => Err(Refusal::usage(format!(
+            "job {} of Slurm has room for {room} tasks on {}, and -n {tasks} asks for more: ask Slurm for more (salloc -n {tasks}), or say --oversubscribe",
+            allocation.job,
+            crate::words::count(allocation.nodes.len(), "node"),
+        ))),
+    }
+}
+
+/// The command that runs `sh` on a node of the job.
+fn srun(job: &str) -> Vec<String> {
+    let words = [
+        "srun",
+        &format!("--jobid={job}"),
+        "--nodes=1",
+        "--ntasks=1",
+        "--nodelist={host}",
+        "--cpus-per-task={cpus}",
+        // Beside whatever else of the job runs there.
+        "--overlap",
+        "--mpi=none",
+        // Otherwise it holds back what ends with no line.
+        "--unbuffered",
+        "--quiet",
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+fn is_in_path(name: &str) -> bool {
+    program::find(name.as_ref(), std::env::var_os("PATH").as_deref()).is_ok()
+}
+
+pub(crate) fn is_srun(program: &str) -> bool {
+    Path::new(program).file_name() == Some("srun".as_ref())
+}
+
+/// Keeps from `srun` what was said of other steps.
+pub(crate) fn forget_shape(command: &mut Command) {
+    for name in OF_ONE_STEP {
+        command.env_remove(name);
+    }
+}
+
+/// What of Slurm is here, for `regatta doctor`: the version, or None; and in which job and with what room we are.
+pub fn describe() -> Option<String> {
+    let output = Command::new("srun").arg("--version").output().ok()?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let version = match version.is_empty() {
+        true => "Slurm".to_owned(),
+        false => version,
+    };
+    let munge = match is_in_path("munge") && is_in_path("unmunge") {
+        true => "",
+        false => "; without munge here, `srun` starts jobs on one node only, `regatta run` on all",
+    };
+    let place = match Allocation::find(&regatta_slurm::environment) {
+        Ok(Some(allocation)) => format!(
+            ", and this is its job {}, with room for {} on {}",
+            allocation.job,
+            crate::words::count(allocation.slots() as usize, "task"),
+            crate::words::count(allocation.nodes.len(), "node")
+        ),
+        Ok(None) => ", and this is in no job of it".to_owned(),
+        Err(error) => format!(", and what it says of this job is not understood: {error}"),
+    };
+    Some(format!("{version}{place}{munge}"))
+}

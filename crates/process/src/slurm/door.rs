@@ -1,0 +1,153 @@
+//! The door at which the tasks of one node meet: an abstract socket, and what passes through it.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use regatta_slurm::Step;
+use regatta_slurm::meeting::Answer;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+};
+use rustix::time::Timespec;
+
+/// No answer is longer: sentences are short.
+const LONGEST: usize = 4096;
+/// How long a task that leaves waits for its guardian's nod.
+const NOD: Duration = Duration::from_secs(1);
+
+/// What became of coming to the door.
+pub(super) enum Entered {
+    /// There is a guardian, and this leads to it.
+    Inside(OwnedFd),
+    /// There was no door: this is one, and it wants a guardian.
+    First(OwnedFd),
+    /// Somebody else is making it.
+    Ajar,
+}
+
+/// The name of the door of this step, of this user, on this node.
+pub(super) fn name(step: &Step) -> Vec<u8> {
+    let user = rustix::process::geteuid().as_raw();
+    format!("regatta/{user}/{}/{}", step.id, step.node).into_bytes()
+}
+
+/// Comes to the door, or makes it.
+pub(super) fn enter(name: &[u8]) -> io::Result<Entered> {
+    let address = SocketAddrUnix::new_abstract_name(name)?;
+    let caller = socket()?;
+    match rustix::net::connect(&caller, &address) {
+        Ok(()) => return Ok(Entered::Inside(caller)),
+        Err(Errno::INTR | Errno::AGAIN) => return Ok(Entered::Ajar),
+        Err(Errno::CONNREFUSED) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let listener = socket()?;
+    match rustix::net::bind(&listener, &address) {
+        Ok(()) => {}
+        Err(Errno::ADDRINUSE) => return Ok(Entered::Ajar),
+        Err(errno) => return Err(errno.into()),
+    }
+    rustix::net::listen(&listener, libc::SOMAXCONN)?;
+    Ok(Entered::First(listener))
+}
+
+/// Messages keep their bounds, and a connection has two ends whose owners the kernel names.
+fn socket() -> rustix::io::Result<OwnedFd> {
+    rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+}
+
+/// Process and user at the other end; the process is 0 when it has no number here.
+pub(super) fn peer(line: impl AsFd) -> Option<(u32, u32)> {
+    let mut found = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes of a struct of integers, which is as long. The number of a process
+    // may be 0, which the type of the library used elsewhere cannot hold.
+    let result = unsafe {
+        libc::getsockopt(
+            line.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &mut length,
+        )
+    };
+    (result == 0).then_some((found.pid as u32, found.uid))
+}
+
+/// Says one thing and waits for the answer, with the descriptors that came with it. None: there is nobody.
+pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer, Vec<OwnedFd>)> {
+    send(line, said, &[]).ok()?;
+    if !readable(line.as_fd(), until) {
+        return None;
+    }
+    let mut bytes = [0_u8; LONGEST];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::net::recvmsg(
+        line,
+        &mut [IoSliceMut::new(&mut bytes)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    )
+    .ok()?;
+    let descriptors = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Some((Answer::decode(&bytes[..received.bytes])?, descriptors))
+}
+
+/// Waits until there is something to read, or nobody any more. False: neither, in time.
+pub(super) fn readable(line: BorrowedFd, until: Instant) -> bool {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&line, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => return false,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(_) => return true,
+        }
+    }
+}
+
+/// Sends a message with descriptors. The receiver reads one message, or is gone: nobody waits here for long.
+pub(super) fn send(line: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    rustix::net::sendmsg(
+        line,
+        &[IoSlice::new(bytes)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
+    Ok(())
+}
+
+/// Says that this end is done, and waits a moment for the other to have taken note.
+pub(super) fn part(line: &OwnedFd) {
+    if rustix::net::shutdown(line, Shutdown::Write).is_ok() {
+        readable(line.as_fd(), Instant::now() + NOD);
+    }
+}

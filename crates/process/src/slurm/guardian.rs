@@ -1,0 +1,334 @@
+//! The guardian of one node's tasks: brings them together, and tells of their ends. See the module above.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use regatta_slurm::Step;
+use regatta_slurm::meeting::{self, Answer, Hello, Record};
+use regatta_transport::job::{Cause, Job, TaskState};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, SocketFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+
+use super::mesh::{BEAT, Mesh, News};
+use super::{OURS, Refusal, door, meet, stand};
+
+/// A task that has said hello.
+struct Task {
+    rank: u32,
+    pid: u32,
+    /// Readable when the process has ended.
+    process: OwnedFd,
+    /// Closed at the other end when the task has left.
+    line: Option<OwnedFd>,
+    /// The others know that it has left or ended.
+    told: bool,
+}
+
+/// The life of a guardian.
+pub(super) fn serve(listener: OwnedFd, step: &Step, patience: Duration) {
+    let until = Instant::now() + patience;
+    let mut tasks = Vec::new();
+    let gathered = gather(&listener, step, &mut tasks, patience, until);
+    let founded = Arc::new(AtomicBool::new(false));
+    end_with(&tasks, founded.clone());
+    if let Err(refusal) = gathered {
+        return refuse(&listener, step, &tasks, &refusal, until);
+    }
+    // From now on there may be another door, of a job after this one in the same step.
+    drop(listener);
+    let found = found(step, &mut tasks, until);
+    founded.store(true, Ordering::Relaxed);
+    match found {
+        Ok((job, mesh)) => watch(&job, tasks, mesh),
+        Err(refusal) => tasks.iter().for_each(|task| say_no(task, &refusal)),
+    }
+}
+
+/// Ends this process when all these tasks have ended before there was a job: nobody would want one.
+fn end_with(tasks: &[Task], founded: Arc<AtomicBool>) {
+    let processes: Vec<OwnedFd> = tasks
+        .iter()
+        .filter_map(|task| task.process.try_clone().ok())
+        .collect();
+    std::thread::spawn(move || {
+        for process in processes {
+            ready(std::iter::once(process.as_fd()), None);
+        }
+        if !founded.load(Ordering::Relaxed) {
+            stand::end(1);
+        }
+    });
+}
+
+/// Waits until all tasks of this node have said hello.
+fn gather(
+    listener: &OwnedFd,
+    step: &Step,
+    tasks: &mut Vec<Task>,
+    patience: Duration,
+    until: Instant,
+) -> Result<(), Refusal> {
+    let mut callers: Vec<OwnedFd> = Vec::new();
+    while tasks.len() < step.here.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Refusal::new(missing(step, tasks, patience)));
+        }
+        let fds = std::iter::once(listener.as_fd())
+            .chain(callers.iter().map(AsFd::as_fd))
+            .chain(tasks.iter().flat_map(|task| &task.line).map(AsFd::as_fd));
+        let ready = ready(fds, Some(left));
+        let (called, lines) = ready[1..].split_at(callers.len());
+        if let Some(at) = lines.iter().position(|&ready| ready) {
+            return Err(Refusal::new(format!(
+                "task {} (pid {}) of step {} ended before all tasks of its node had called rg_init",
+                tasks[at].rank, tasks[at].pid, step.id
+            )));
+        }
+        let mut called = called.iter();
+        let (speaking, silent): (Vec<_>, Vec<_>) = callers
+            .drain(..)
+            .partition(|_| called.next().copied().unwrap_or_default());
+        callers = silent;
+        for line in speaking {
+            tasks.extend(hear(line, step, tasks)?);
+        }
+        if ready[0] {
+            callers.extend(rustix::net::accept_with(listener, SocketFlags::CLOEXEC));
+        }
+    }
+    Ok(())
+}
+
+fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
+    let come: BTreeSet<u32> = tasks.iter().map(|task| task.rank).collect();
+    let names: Vec<String> = step
+        .here
+        .iter()
+        .filter(|rank| !come.contains(rank))
+        .map(u32::to_string)
+        .collect();
+    format!(
+        "within {} s only {} of the {} tasks of step {} on this node have called rg_init; not yet: {}. Have they ended, or do \
+         they not use Regatta? Set REGATTA_JOIN_TIMEOUT to more seconds if they start so slowly",
+        patience.as_secs(),
+        come.len(),
+        step.here.len(),
+        step.id,
+        names.join(", ")
+    )
+}
+
+/// What a caller says. Strangers, and tasks that are here already, are sent away; what concerns the whole job is an error.
+fn hear(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
+    let Some((pid, user)) = door::peer(&line) else {
+        return Ok(None);
+    };
+    let mut bytes = [0_u8; 64];
+    let said = match rustix::net::recv(&line, &mut bytes[..], RecvFlags::DONTWAIT) {
+        Ok((length, _)) if user == rustix::process::geteuid().as_raw() => &bytes[..length],
+        _ => return Ok(None),
+    };
+    match meeting::versions(said) {
+        None => return Ok(None),
+        Some(versions) if versions != OURS => {
+            let refusal = other_version(versions);
+            answer(&line, &refusal);
+            return Err(refusal);
+        }
+        Some(_) => {}
+    }
+    let Some(Hello { rank, .. }) = Hello::decode(said) else {
+        return Ok(None);
+    };
+    if let Some(task) = tasks.iter().find(|task| task.rank == rank) {
+        let sentence = format!(
+            "rank {rank} of this step already belongs to process {}; a task's child cannot join as well",
+            task.pid
+        );
+        answer(&line, &Refusal::new(sentence));
+        return Ok(None);
+    }
+    if !step.here.contains(&rank) {
+        let sentence = format!("rank {rank} of step {} is not of this node", step.id);
+        answer(&line, &Refusal::new(sentence));
+        return Ok(None);
+    }
+    let process = Pid::from_raw(pid as i32)
+        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+        .ok_or_else(|| {
+            let refusal = Refusal::new(format!(
+                "task {rank} cannot be watched: the tasks of this node do not see each other's processes (is each in a \
+                 container of its own?). Start the program with `regatta run PROGRAM` inside salloc or sbatch"
+            ));
+            answer(&line, &refusal);
+            refusal
+        })?;
+    Ok(Some(Task {
+        rank,
+        pid,
+        process,
+        line: Some(line),
+        told: false,
+    }))
+}
+
+pub(super) fn other_version(theirs: meeting::Versions) -> Refusal {
+    Refusal {
+        versions: true,
+        sentence: format!(
+            "the tasks of this step are of different versions of Regatta: one speaks version {}.{} of the job protocol, \
+             another {}.{}; build all with the same release, and install it on all nodes",
+            OURS.meeting, OURS.job, theirs.meeting, theirs.job
+        ),
+    }
+}
+
+fn answer(line: &OwnedFd, refusal: &Refusal) {
+    let answer = Answer::Refused {
+        versions: refusal.versions,
+        sentence: refusal.sentence.clone(),
+    };
+    // Who does not hear it is gone.
+    let _ = door::send(line, &answer.encode(), &[]);
+}
+
+fn say_no(task: &Task, refusal: &Refusal) {
+    task.line.iter().for_each(|line| answer(line, refusal));
+}
+
+/// Tells all tasks of this node, those too that are still to come, that there will be no job.
+fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
+    tasks.iter().for_each(|task| say_no(task, refusal));
+    let mut told = tasks.len();
+    while told < step.here.len() && door::readable(listener.as_fd(), until) {
+        if let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) {
+            answer(&line, refusal);
+        }
+        told += 1;
+    }
+}
+
+/// Makes the job, with the other nodes if there are any, and answers the tasks.
+fn found(step: &Step, tasks: &mut [Task], until: Instant) -> Result<(Job, Mesh), Refusal> {
+    tasks.sort_by_key(|task| task.rank);
+    let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
+    let (job, listeners, mesh) = if step.nodes.len() == 1 {
+        let job = Job::create_for(step.size, step.size).map_err(|error| failed(&error))?;
+        (job, Vec::new(), Mesh::default())
+    } else {
+        let met = meet::together(step, until)?;
+        let job = Job::create_across(&met.places).map_err(|error| failed(&error))?;
+        (0..)
+            .zip(&met.addresses)
+            .for_each(|(rank, &address)| job.set_address(rank, address));
+        (job, met.listeners, met.mesh)
+    };
+    job.set_cores(cores(tasks));
+    tasks
+        .iter()
+        .for_each(|task| job.announce(task.rank, task.pid));
+    let mut listeners = listeners.iter();
+    for task in tasks.iter() {
+        let descriptors: Vec<BorrowedFd> = std::iter::once(job.fd())
+            .chain(listeners.next().map(AsFd::as_fd))
+            .collect();
+        if let Some(line) = &task.line {
+            // Its end is noticed by its pidfd.
+            let _ = door::send(line, &Answer::Welcome.encode(), &descriptors);
+        }
+    }
+    Ok((job, mesh))
+}
+
+/// How many cores the tasks may use between them.
+fn cores(tasks: &[Task]) -> u32 {
+    let mut all = BTreeSet::new();
+    for task in tasks {
+        let pid = Pid::from_raw(task.pid as i32);
+        if let Ok(set) = rustix::thread::sched_getaffinity(pid) {
+            all.extend((0..rustix::thread::CpuSet::MAX_CPU).filter(|&core| set.is_set(core)));
+        }
+    }
+    all.len() as u32
+}
+
+/// Stays until the last task has left or ended.
+fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
+    while !tasks.is_empty() {
+        let timeout = (!mesh.is_empty()).then_some(BEAT);
+        let fds = tasks
+            .iter()
+            .map(|task| task.process.as_fd())
+            .chain(tasks.iter().flat_map(|task| &task.line).map(AsFd::as_fd))
+            .chain(mesh.fds());
+        let ready = ready(fds, timeout);
+        let (ended, rest) = ready.split_at(tasks.len());
+        let mut parted = rest.iter().copied();
+        for (task, &ended) in tasks.iter_mut().zip(ended) {
+            let parted = task.line.is_some() && parted.next().unwrap_or_default();
+            if ended || parted {
+                attend(job, task, ended, &mut mesh);
+            }
+        }
+        tasks.retain(|task| !task.told);
+        for news in mesh.hear() {
+            note(job, news);
+        }
+        mesh.beat();
+    }
+    mesh.finish();
+}
+
+/// A task has ended, or closed its line.
+fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
+    if job.state(task.rank) == TaskState::Left {
+        task.told = true;
+        mesh.tell(Record::Left(task.rank));
+    } else if ended {
+        task.told = true;
+        job.mark_ended(task.rank);
+        mesh.tell(Record::Dead(task.rank));
+    }
+    // Only now: the task waits for it.
+    task.line = None;
+}
+
+/// What has become of tasks on other nodes.
+fn note(job: &Job, news: News) {
+    let is_there = |rank: u32| {
+        let state = job.state(rank);
+        state != TaskState::Left && state != TaskState::Dead
+    };
+    match news {
+        News::Told(node, Record::Left(rank)) if is_of(job, rank, node) && is_there(rank) => {
+            job.leave(rank);
+        }
+        News::Told(node, Record::Dead(rank)) if is_of(job, rank, node) && is_there(rank) => {
+            job.mark_ended(rank);
+        }
+        News::Told(..) => {}
+        News::Lost(node) => (0..job.tasks())
+            .filter(|&rank| is_of(job, rank, node) && is_there(rank))
+            .for_each(|rank| job.mark_dead(rank, Cause::Lost)),
+    }
+}
+
+fn is_of(job: &Job, rank: u32, node: u32) -> bool {
+    rank < job.tasks() && job.host_of(rank) == node
+}
+
+/// Waits until something can be read, or is closed; says where.
+fn ready<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, timeout: Option<Duration>) -> Vec<bool> {
+    let mut fds: Vec<PollFd> = fds
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let _ = poll(&mut fds, timeout.as_ref());
+    fds.iter().map(|fd| !fd.revents().is_empty()).collect()
+}

@@ -1,0 +1,520 @@
+//! The guardians of a step's nodes come together on the first node, and learn where everything is. See the module above.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use regatta_slurm::meeting::{Letter, Reply, Secret, Table};
+use regatta_slurm::{Step, credential, node_address};
+use regatta_transport::place::Places;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::mesh::{Mesh, Other};
+use super::{OURS, Refusal, guardian};
+
+/// The ports on which the first node may be found: below those that systems give out, above those that services have.
+const PORTS: std::ops::Range<u32> = 20_000..32_000;
+/// So many of them are tried.
+const TRIES: u32 = 4;
+/// A connection is made, and a letter read, within this, or not at all.
+const PROMPT: Duration = Duration::from_secs(5);
+/// Between two calls at a node that does not listen yet: the shortest time, and the longest.
+const PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
+/// So many strangers may call at once, besides those who are expected.
+const STRANGERS: u32 = 64;
+/// No letter of a node is longer.
+const LONGEST_LETTER: usize = 4 << 20;
+
+/// What a guardian knows when all have met.
+pub(super) struct Met {
+    pub places: Places,
+    /// Where each rank listens.
+    pub addresses: Vec<SocketAddr>,
+    /// The listening sockets of this node's ranks, ascending.
+    pub listeners: Vec<TcpListener>,
+    pub mesh: Mesh,
+}
+
+/// Meets the guardians of the other nodes.
+pub(super) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
+    let user = rustix::process::geteuid().as_raw();
+    match step.node {
+        0 => lead(step, user, until),
+        _ => follow(step, user, until),
+    }
+}
+
+fn no_munge(step: &Step, why: &str) -> Refusal {
+    Refusal::new(format!(
+        "step {} runs on {} nodes, which would find each other through munge, and that fails on {}: {why}. Start the program \
+         with `regatta run PROGRAM` inside salloc or sbatch, which needs no munge",
+        step.id,
+        step.nodes.len(),
+        step.nodes[step.node as usize]
+    ))
+}
+
+fn no_socket(error: &std::io::Error) -> Refusal {
+    Refusal::new(format!(
+        "no socket can be opened for the other nodes: {error}"
+    ))
+}
+
+fn secret() -> Result<Secret, Refusal> {
+    let mut secret = Secret::default();
+    SystemRandom::new()
+        .fill(&mut secret)
+        .map_err(|_| Refusal::new("the system gives no random numbers for the job's key"))?;
+    Ok(secret)
+}
+
+/// The ports at which a step may be found; the same on all its nodes.
+fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
+    let name = format!("{user}/{}", step.id);
+    // FNV-1a: well spread, and the same in every version.
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let count = PORTS.end - PORTS.start;
+    (0..TRIES).map(move |n| (PORTS.start + (hash.wrapping_add(n * 2_999)) % count) as u16)
+}
+
+/// A letter as it travels: its length, and its text.
+fn write_letter(mut stream: &TcpStream, text: &str) -> std::io::Result<()> {
+    let length = (text.len() as u32).to_le_bytes();
+    stream.write_all(&[&length, text.as_bytes()].concat())
+}
+
+fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
+    let left = until.saturating_duration_since(Instant::now());
+    stream
+        .set_read_timeout(Some(left.max(Duration::from_millis(1))))
+        .ok()?;
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > LONGEST_LETTER {
+        return None;
+    }
+    // What was promised is not reserved before it comes.
+    let mut text = Vec::new();
+    stream.take(length as u64).read_to_end(&mut text).ok()?;
+    (text.len() == length)
+        .then(|| String::from_utf8(text).ok())
+        .flatten()
+}
+
+/// Sockets for the ranks of this node, and where they listen.
+type Listening = (Vec<TcpListener>, Vec<(u32, SocketAddr)>);
+
+fn listen(step: &Step, address: IpAddr) -> Result<Listening, Refusal> {
+    let (mut listeners, mut ranks) = (Vec::new(), Vec::new());
+    for &rank in &step.here {
+        let listener = TcpListener::bind((address, 0)).map_err(|error| no_socket(&error))?;
+        ranks.push((
+            rank,
+            listener.local_addr().map_err(|error| no_socket(&error))?,
+        ));
+        listeners.push(listener);
+    }
+    Ok((listeners, ranks))
+}
+
+fn local_address(stream: &TcpStream) -> Result<IpAddr, Refusal> {
+    let address = stream.local_addr().map_err(|error| no_socket(&error))?;
+    Ok(address.ip().to_canonical())
+}
+
+/// The first node: hears all others, and tells everybody everything.
+fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+    // What cannot seal an answer need not wait for letters.
+    credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
+    let listener = ports(step, user)
+        .find_map(|port| {
+            let everywhere = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
+            everywhere
+                .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
+                .ok()
+        })
+        .ok_or_else(|| {
+            Refusal::new(format!(
+                "all ports at which the nodes of step {} would meet are taken on {}; run it once more",
+                step.id, step.nodes[0]
+            ))
+        })?;
+    let meeting = listener.local_addr().map_err(|error| no_socket(&error))?;
+    let id = step.id.clone();
+    let calls = calls(listener, step.nodes.len(), move |stream| {
+        receive(stream, &id, user)
+    });
+    let mut letters: BTreeMap<u32, (Letter, TcpStream)> = BTreeMap::new();
+    while letters.len() + 1 < step.nodes.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok((letter, stream)) = calls.heard.recv_timeout(left) else {
+            let refusal = missing(step, &letters);
+            say_no(&letters, &refusal, user);
+            return Err(refusal);
+        };
+        let versions = letter.versions;
+        let is_other = 0 < letter.node && (letter.node as usize) < step.nodes.len();
+        if is_other {
+            letters.insert(letter.node, (letter, stream));
+        }
+        if versions != OURS {
+            let refusal = guardian::other_version(versions);
+            say_no(&letters, &refusal, user);
+            return Err(refusal);
+        }
+    }
+    let met = decide(step, &letters, meeting.port());
+    let (places, addresses, guardians, listeners) = match met {
+        Ok(decided) => decided,
+        Err(refusal) => {
+            say_no(&letters, &refusal, user);
+            return Err(refusal);
+        }
+    };
+    let mut mesh = Mesh::default();
+    let shown: Vec<(u32, SocketAddr)> = places
+        .host_of
+        .iter()
+        .copied()
+        .zip(addresses.iter().copied())
+        .collect();
+    for (node, (letter, stream)) in letters {
+        let table = Table {
+            nonce: letter.nonce,
+            key: places.key,
+            trusted: places.trusted,
+            guardians: guardians.clone(),
+            places: shown.clone(),
+        };
+        let sealed = credential::seal(&Reply::Table(table).encode(), user)
+            .map_err(|why| no_munge(step, &why))?;
+        // Who is gone by now is found lost by all.
+        let _ = write_letter(&stream, &sealed);
+        mesh.others(Other::new(&places.key, 0, node, stream))?;
+    }
+    Ok(Met {
+        places,
+        addresses,
+        listeners,
+        mesh,
+    })
+}
+
+impl Mesh {
+    fn others(&mut self, other: Option<Other>) -> Result<(), Refusal> {
+        self.add(other.ok_or_else(|| Refusal::new("a connection to another node cannot be used"))?);
+        Ok(())
+    }
+}
+
+fn missing<T>(step: &Step, come: &BTreeMap<u32, T>) -> Refusal {
+    let names: Vec<&str> = (0..)
+        .zip(&step.nodes)
+        .filter(|(node, _)| *node != 0 && !come.contains_key(node))
+        .map(|(_, name)| name.as_str())
+        .collect();
+    Refusal::new(format!(
+        "the tasks of step {} on {} were not heard of on {}, where all meet: have all of them called rg_init, and does a firewall \
+         between the nodes let ports from {} to 60999 through? Set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
+        step.id,
+        names.join(", "),
+        step.nodes[0],
+        PORTS.start
+    ))
+}
+
+fn say_no(letters: &BTreeMap<u32, (Letter, TcpStream)>, refusal: &Refusal, user: u32) {
+    for (letter, stream) in letters.values() {
+        let reply = Reply::Refused {
+            nonce: letter.nonce,
+            versions: refusal.versions,
+            sentence: refusal.sentence.clone(),
+        };
+        if let Ok(sealed) = credential::seal(&reply.encode(), user) {
+            let _ = write_letter(stream, &sealed);
+        }
+    }
+}
+
+/// The letter of a caller, if it is one of this step. Nobody else is answered.
+fn receive(stream: TcpStream, step: &str, user: u32) -> Option<(Letter, TcpStream)> {
+    let sealed = read_letter(&stream, Instant::now() + PROMPT)?;
+    let bytes = credential::open(&sealed, user).ok()?;
+    let letter = Letter::decode(&bytes)?;
+    (letter.step == step).then_some(())?;
+    // This is the place: the answer comes when all are here.
+    write_letter(&stream, "").ok()?;
+    Some((letter, stream))
+}
+
+type Decided = (Places, Vec<SocketAddr>, Vec<SocketAddr>, Vec<TcpListener>);
+
+/// Where everything is, from what all nodes have said.
+fn decide(
+    step: &Step,
+    letters: &BTreeMap<u32, (Letter, TcpStream)>,
+    port: u16,
+) -> Result<Decided, Refusal> {
+    let nobody = || Refusal::new("no node has been heard");
+    let (_, stream) = letters.values().next().ok_or_else(nobody)?;
+    let here = local_address(stream)?;
+    let (listeners, ranks) = listen(step, here)?;
+    let mut places: Vec<Option<(u32, SocketAddr)>> = vec![None; step.size as usize];
+    let theirs = letters
+        .iter()
+        .map(|(&node, (letter, _))| (node, &letter.ranks));
+    for (node, ranks) in std::iter::once((0, &ranks)).chain(theirs) {
+        for &(rank, address) in ranks {
+            match places.get_mut(rank as usize) {
+                Some(place @ None) => *place = Some((node, address)),
+                _ => {
+                    return Err(Refusal::new(format!(
+                        "two nodes of step {} say that rank {rank} is theirs",
+                        step.id
+                    )));
+                }
+            }
+        }
+    }
+    let places: Vec<(u32, SocketAddr)> =
+        places.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            Refusal::new(format!(
+                "the nodes of step {} have fewer tasks between them than the {} that Slurm says",
+                step.id, step.size
+            ))
+        })?;
+    let guardians = std::iter::once(SocketAddr::new(here, port))
+        .chain(letters.values().map(|(letter, _)| letter.guardian))
+        .collect();
+    let (host_of, addresses) = places.into_iter().unzip();
+    let places = Places {
+        here: 0,
+        most: step.size,
+        host_of,
+        key: secret()?,
+        trusted: std::env::var_os("REGATTA_TRUSTED_NETWORK").is_some_and(|value| value == "1"),
+    };
+    Ok((places, addresses, guardians, listeners))
+}
+
+/// Any other node: finds the first, and is told everything.
+fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+    // What cannot seal a letter need not look for whom to send it to.
+    credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
+    let first = node_address(&step.nodes[0]).map_err(Refusal::new)?;
+    let mut pause = PAUSE[0];
+    while Instant::now() < until {
+        for port in ports(step, user) {
+            for &address in &first {
+                if let Some(met) = call(step, user, SocketAddr::new(address, port), until)? {
+                    return Ok(met);
+                }
+            }
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(PAUSE[1]);
+    }
+    let first: Vec<String> = first.iter().map(IpAddr::to_string).collect();
+    Err(Refusal::new(format!(
+        "the tasks of step {} on {} have not reached those on {} (at {}), where all meet: have all of them called rg_init, and \
+         does a firewall between the nodes let ports from {} to 60999 through? Set REGATTA_JOIN_TIMEOUT to more seconds if \
+         they start slowly",
+        step.id,
+        step.nodes[step.node as usize],
+        step.nodes[0],
+        first.join(", "),
+        PORTS.start
+    )))
+}
+
+/// Calls where the first node may be. None: it is not there, or not yet.
+fn call(
+    step: &Step,
+    user: u32,
+    address: SocketAddr,
+    until: Instant,
+) -> Result<Option<Met>, Refusal> {
+    let Ok(stream) = TcpStream::connect_timeout(&address, PROMPT) else {
+        return Ok(None);
+    };
+    let here = local_address(&stream)?;
+    let (listeners, ranks) = listen(step, here)?;
+    let door = TcpListener::bind((here, 0)).map_err(|error| no_socket(&error))?;
+    let nonce = secret()?;
+    let letter = Letter {
+        versions: OURS,
+        step: step.id.clone(),
+        node: step.node,
+        nonce,
+        guardian: door.local_addr().map_err(|error| no_socket(&error))?,
+        ranks,
+    };
+    let sealed = credential::seal(&letter.encode(), user).map_err(|why| no_munge(step, &why))?;
+    let prompt = Instant::now() + PROMPT;
+    if write_letter(&stream, &sealed).is_err()
+        || read_letter(&stream, prompt).as_deref() != Some("")
+    {
+        return Ok(None);
+    }
+    // The first node gives up at about the same time; its reasons are the better ones.
+    let Some(sealed) = read_letter(&stream, until + PROMPT) else {
+        return Ok(None);
+    };
+    let bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
+    match Reply::decode(&bytes) {
+        Some(Reply::Table(table)) if table.nonce == nonce => {
+            join_mesh(step, table, stream, door, listeners, until).map(Some)
+        }
+        Some(Reply::Refused {
+            nonce: named,
+            versions,
+            sentence,
+        }) if named == nonce => Err(Refusal { versions, sentence }),
+        _ => Ok(None),
+    }
+}
+
+/// Connects to all other guardians: calls those before this node, and is called by those after it.
+fn join_mesh(
+    step: &Step,
+    table: Table,
+    first: TcpStream,
+    door: TcpListener,
+    listeners: Vec<TcpListener>,
+    until: Instant,
+) -> Result<Met, Refusal> {
+    if table.places.len() != step.size as usize || table.guardians.len() != step.nodes.len() {
+        return Err(Refusal::new(
+            "the first node has told something that does not fit this step",
+        ));
+    }
+    let (me, key) = (step.node, table.key);
+    let mut mesh = Mesh::default();
+    mesh.others(Other::new(&key, me, 0, first))?;
+    let calls = calls(door, step.nodes.len(), move |stream| {
+        stream.set_read_timeout(Some(PROMPT)).ok()?;
+        Other::called(&key, me, stream)
+    });
+    let unreached = |node: u32| {
+        Refusal::new(format!(
+            "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
+            step.nodes[me as usize], step.nodes[node as usize]
+        ))
+    };
+    for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
+        let other = TcpStream::connect_timeout(&guardian, PROMPT)
+            .ok()
+            .and_then(|stream| Other::call(&key, me, node, stream));
+        mesh.others(Some(other.ok_or_else(|| unreached(node))?))?;
+    }
+    let mut expected: Vec<u32> = (me + 1..step.nodes.len() as u32).collect();
+    while let Some(&next) = expected.first() {
+        let left = until.saturating_duration_since(Instant::now()).max(PROMPT);
+        let other = calls
+            .heard
+            .recv_timeout(left)
+            .map_err(|_| unreached(next))?;
+        if let Some(at) = expected.iter().position(|&node| node == other.node()) {
+            expected.swap_remove(at);
+            mesh.add(other);
+        }
+    }
+    let (host_of, addresses) = table.places.into_iter().unzip();
+    Ok(Met {
+        places: Places {
+            here: me,
+            most: step.size,
+            host_of,
+            key,
+            trusted: table.trusted,
+        },
+        addresses,
+        listeners,
+        mesh,
+    })
+}
+
+/// Those who call, and have been heard; the socket is closed with this.
+struct Calls<T> {
+    heard: Receiver<T>,
+    listener: Arc<TcpListener>,
+}
+
+impl<T> Drop for Calls<T> {
+    fn drop(&mut self) {
+        // Ends the waiting of the thread that holds it, too.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+    }
+}
+
+/// What `hear` makes of everybody who calls, each in a thread of its own so that none holds up the others.
+fn calls<T: Send + 'static>(
+    listener: TcpListener,
+    expected: usize,
+    hear: impl Fn(TcpStream) -> Option<T> + Send + Sync + 'static,
+) -> Calls<T> {
+    let (sender, heard) = mpsc::channel();
+    let listener = Arc::new(listener);
+    let (door, hear) = (listener.clone(), Arc::new(hear));
+    let callers = Arc::new(AtomicU32::new(0));
+    std::thread::spawn(move || {
+        loop {
+            let stream = match door.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if is_of_caller(&error) => continue,
+                Err(_) => return,
+            };
+            if callers.fetch_add(1, Ordering::Relaxed) >= expected as u32 + STRANGERS {
+                callers.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (sender, hear, callers) = (sender.clone(), hear.clone(), callers.clone());
+            std::thread::spawn(move || {
+                // Nobody may want to know any more.
+                let _ = hear(stream).map(|heard| sender.send(heard));
+                callers.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    });
+    Calls { heard, listener }
+}
+
+/// Whether an error says nothing about the socket that listens.
+fn is_of_caller(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, Interrupted};
+    [ConnectionAborted, Interrupted].contains(&error.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_has_a_few_ports_of_its_own() {
+        let step = |id: &str| Step {
+            id: id.to_owned(),
+            rank: 0,
+            size: 2,
+            node: 0,
+            nodes: vec!["n1".to_owned(), "n2".to_owned()],
+            here: vec![0],
+        };
+        let of = |id: &str, user| ports(&step(id), user).collect::<Vec<u16>>();
+        assert_eq!(of("7.0", 1000), of("7.0", 1000));
+        assert!(
+            of("7.0", 1000)
+                .iter()
+                .all(|&port| PORTS.contains(&port.into()))
+        );
+        for other in [of("7.1", 1000), of("8.0", 1000), of("7.0", 1001)] {
+            assert_ne!(other[0], of("7.0", 1000)[0]);
+        }
+    }
+}

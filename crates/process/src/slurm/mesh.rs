@@ -1,0 +1,262 @@
+//! The guardians of a job on several nodes, each connected to every other: who has left, who has died, which node is lost.
+//!
+//! What is said is proved with a key of its own for each direction, and counted: nobody without the job's key can say
+//! anything, nor say again or leave out what was said. A connection on which a proof fails is a lost one.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use regatta_slurm::meeting::{RECORD, Record, Secret};
+use ring::hmac;
+
+/// How often each says that it is there.
+pub(super) const BEAT: Duration = Duration::from_millis(500);
+/// A node whose guardian is silent for so long is lost.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long the last words may travel.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+const PROOF: usize = 32;
+const WHOLE: usize = RECORD + PROOF;
+
+/// What is heard of other nodes.
+pub(super) enum News {
+    /// A node's guardian has said this.
+    Told(u32, Record),
+    /// A node is lost.
+    Lost(u32),
+}
+
+/// The connections of this node's guardian.
+#[derive(Default)]
+pub(super) struct Mesh {
+    others: Vec<Other>,
+    spoken: Option<Instant>,
+}
+
+/// The guardian of another node.
+pub(super) struct Other {
+    node: u32,
+    stream: TcpStream,
+    ours: Proofs,
+    theirs: Proofs,
+    buffer: Vec<u8>,
+    heard: Instant,
+    lost: bool,
+}
+
+/// One direction of a connection.
+struct Proofs {
+    key: hmac::Key,
+    count: u64,
+}
+
+impl Proofs {
+    fn new(key: &Secret, from: u32, to: u32) -> Self {
+        let job = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let label = [
+            &b"regatta guardian"[..],
+            &from.to_le_bytes(),
+            &to.to_le_bytes(),
+        ]
+        .concat();
+        let derived = hmac::sign(&job, &label);
+        Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()),
+            count: 0,
+        }
+    }
+
+    fn sign(&mut self, record: Record) -> Vec<u8> {
+        let bytes = record.encode();
+        let counted = self.counted(&bytes);
+        let proof = hmac::sign(&self.key, &counted);
+        [&bytes, proof.as_ref()].concat()
+    }
+
+    fn open(&mut self, whole: &[u8; WHOLE]) -> Option<Record> {
+        let (bytes, proof) = whole.split_first_chunk::<RECORD>()?;
+        let counted = self.counted(bytes);
+        hmac::verify(&self.key, &counted, proof).ok()?;
+        Record::decode(bytes)
+    }
+
+    fn counted(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let counted = [&self.count.to_le_bytes()[..], bytes].concat();
+        self.count += 1;
+        counted
+    }
+}
+
+impl Other {
+    /// The guardian of `node`, which is known to be at the other end.
+    pub(super) fn new(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        stream.set_nodelay(true).ok()?;
+        Some(Self {
+            node,
+            stream,
+            ours: Proofs::new(key, me, node),
+            theirs: Proofs::new(key, node, me),
+            buffer: Vec::new(),
+            heard: Instant::now(),
+            lost: false,
+        })
+    }
+
+    /// Calls the guardian of `node`, and says who is there.
+    pub(super) fn call(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
+        let mut other = Self::new(key, me, node, stream)?;
+        other.say(Record::Node(me));
+        (!other.lost).then_some(other)
+    }
+
+    /// The guardian that calls here, if it is one.
+    pub(super) fn called(key: &Secret, me: u32, mut stream: TcpStream) -> Option<Self> {
+        let mut whole = [0; WHOLE];
+        stream.read_exact(&mut whole).ok()?;
+        // Which key it must have follows from what it says; that it has it is then proved.
+        let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
+        let Some(Record::Node(node)) = Record::decode(bytes) else {
+            return None;
+        };
+        let mut other = Self::new(key, me, node, stream)?;
+        other.theirs.open(&whole)?;
+        Some(other)
+    }
+
+    pub(super) fn node(&self) -> u32 {
+        self.node
+    }
+
+    fn say(&mut self, record: Record) {
+        let whole = self.ours.sign(record);
+        // So little fits, unless nobody has read for long.
+        if !matches!(self.stream.write(&whole), Ok(count) if count == whole.len()) {
+            self.lost = true;
+        }
+    }
+
+    fn hear(&mut self, news: &mut Vec<News>) {
+        let mut bytes = [0; 16 * WHOLE];
+        while !self.lost {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => self.lost = true,
+                Ok(count) => {
+                    self.heard = Instant::now();
+                    self.buffer.extend_from_slice(&bytes[..count]);
+                    self.take(news);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => self.lost = true,
+            }
+        }
+        self.lost |= self.heard.elapsed() >= SILENCE;
+    }
+
+    fn take(&mut self, news: &mut Vec<News>) {
+        while let Some(whole) = self.buffer.first_chunk::<WHOLE>() {
+            let Some(record) = self.theirs.open(whole) else {
+                self.lost = true;
+                return;
+            };
+            self.buffer.drain(..WHOLE);
+            news.push(News::Told(self.node, record));
+        }
+    }
+}
+
+impl Mesh {
+    pub(super) fn add(&mut self, other: Other) {
+        self.others.push(other);
+    }
+
+    /// Whether nobody is left to talk to.
+    pub(super) fn is_empty(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// What to wait for.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.others.iter().map(|other| other.stream.as_fd())
+    }
+
+    /// Says something to all others.
+    pub(super) fn tell(&mut self, record: Record) {
+        self.others.iter_mut().for_each(|other| other.say(record));
+    }
+
+    /// Says that we are there, when it is time.
+    pub(super) fn beat(&mut self) {
+        if self.spoken.is_none_or(|spoken| spoken.elapsed() >= BEAT) {
+            self.spoken = Some(Instant::now());
+            self.tell(Record::Beat);
+        }
+    }
+
+    /// What has been said, and who is lost.
+    pub(super) fn hear(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        for other in &mut self.others {
+            other.hear(&mut news);
+            if other.lost {
+                news.push(News::Lost(other.node));
+            }
+        }
+        self.others.retain(|other| !other.lost);
+        news
+    }
+
+    /// Ends all connections when what was said last has arrived: closing one that has unread bytes would throw that away.
+    pub(super) fn finish(mut self) {
+        let until = Instant::now() + FAREWELL;
+        for other in &self.others {
+            let _ = other.stream.shutdown(Shutdown::Write);
+        }
+        while !self.is_empty() && Instant::now() < until {
+            let fds: Vec<_> = self.fds().collect();
+            for fd in fds {
+                super::door::readable(fd, until);
+            }
+            self.hear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proofs() -> (Proofs, Proofs) {
+        (Proofs::new(&[7; 32], 0, 1), Proofs::new(&[7; 32], 0, 1))
+    }
+
+    fn whole(bytes: Vec<u8>) -> [u8; WHOLE] {
+        bytes.try_into().expect("a whole record")
+    }
+
+    #[test]
+    fn what_is_said_is_heard_once_and_in_order() {
+        let (mut said, mut heard) = proofs();
+        let first = whole(said.sign(Record::Left(3)));
+        let second = whole(said.sign(Record::Dead(4)));
+        assert_eq!(heard.open(&first), Some(Record::Left(3)));
+        assert_eq!(heard.open(&first), None, "a record said again");
+        let (_, mut heard) = proofs();
+        assert_eq!(heard.open(&second), None, "a record left out");
+    }
+
+    #[test]
+    fn a_changed_record_and_another_direction_are_refused() {
+        let (mut said, mut heard) = proofs();
+        let mut changed = whole(said.sign(Record::Left(3)));
+        changed[1] = 4;
+        assert_eq!(heard.open(&changed), None);
+        let mut back = Proofs::new(&[7; 32], 1, 0);
+        let (_, mut heard) = proofs();
+        assert_eq!(heard.open(&whole(back.sign(Record::Left(3)))), None);
+    }
+}

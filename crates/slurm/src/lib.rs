@@ -1,0 +1,27 @@
+//! What Slurm says of a job, and what may be asked of it.
+//!
+//! Slurm tells a process where it is by variables of its environment: an [`Allocation`] is what a job was given, a
+//! [`Step`] is one `srun` in it, as one of its tasks sees it. Reading them is pure. What needs more than the environment
+//! asks Slurm's own commands: [`credential`] proves to other nodes whose process this is, [`node_address`] finds them.
+
+#![forbid(unsafe_code)]
+
+mod allocation;
+pub mod credential;
+mod lists;
+pub mod meeting;
+mod node;
+mod step;
+
+pub use allocation::{Allocation, Node, OF_ONE_STEP, is_of_step};
+pub use lists::{counts, names, numbers};
+pub use node::node_address;
+pub use step::Step;
+
+/// What a variable of the environment says, if it is there and says something.
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// This process's own environment.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,30 @@
+/*
+ * A task of a program that was built with another version of Regatta, as far as its guardian can tell: it says hello at
+ * the door of its step and writes what it is told. It waits for the door as long as it takes.
+ */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int main(void)
+{
+    struct sockaddr_un door = {.sun_family = AF_UNIX};
+    int length = snprintf(door.sun_path + 1, sizeof door.sun_path - 1, "regatta/%d/%s.%s/%s", (int)geteuid(),
+                          getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"), getenv("SLURM_NODEID"));
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    int line = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    while (connect(line, (struct sockaddr *)&door, size) != 0)
+        continue;
+    unsigned char hello[20] = "rgslurm\x01\x01\0\0\0\x63\0\0\0";
+    hello[16] = (unsigned char)atoi(getenv("SLURM_PROCID"));
+    char answer[4096] = "";
+    if (send(line, hello, sizeof hello, 0) != sizeof hello || recv(line, answer, sizeof answer - 1, 0) < 6)
+        return 1;
+    printf("stranger %d %s\n", answer[1], answer + 6);
+    return 0;
+}

@@ -1,0 +1,87 @@
+# A cluster of Slurm on this machine, in namespaces of its own: munged, slurmctld, and a slurmd for each node, which has
+# its own network. Run as the first process of a namespace of processes: whatever happens, all ends with it.
+#   cluster.sh FOLDER NODE...
+set -e
+exec 3<&0
+folder=$1
+shift
+mount -t tmpfs tmpfs /run
+mkdir /run/netns /run/munge "$folder/state"
+# Anybody may speak to munged; the folder of a namespace is nobody else's.
+chmod 755 /run/munge
+head -c 128 /dev/urandom >"$folder/munge.key"
+chmod 600 "$folder/munge.key"
+munged --force --key-file="$folder/munge.key" --socket=/run/munge/munge.socket.2 --num-threads=2 \
+    --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" --seed-file="$folder/munged.seed"
+
+ip link set lo up
+ip link add br0 type bridge
+ip address add 10.78.0.254/24 dev br0
+ip link set br0 up
+nodes=
+number=0
+for node in "$@"; do
+    number=$((number + 1))
+    ip netns add "$node"
+    ip link add "v$number" type veth peer name eth0 netns "$node"
+    ip link set "v$number" master br0 up
+    ip -n "$node" link set lo up
+    ip -n "$node" address add "10.78.0.$number/24" dev eth0
+    ip -n "$node" link set eth0 up
+    nodes="$nodes
+NodeName=$node NodeAddr=10.78.0.$number NodeHostname=$node CPUs=2 State=UNKNOWN"
+done
+cat >"$folder/slurm.conf" <<END
+ClusterName=regatta
+SlurmctldHost=$(uname -n)(10.78.0.254)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/builtin
+MpiDefault=none
+ReturnToService=2
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmdParameters=config_overrides
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/spool-%n
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmdPidFile=$folder/slurmd-%n.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdLogFile=$folder/slurmd-%n.log
+KillWait=2
+JobAcctGatherType=jobacct_gather/none
+$nodes
+PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:16 MaxTime=INFINITE State=UP
+END
+# Nothing here is held by control groups, but slurmd wants to know of which kind they would be.
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    printf 'CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n' >"$folder/cgroup.conf"
+else
+    printf 'CgroupPlugin=cgroup/v1\n' >"$folder/cgroup.conf"
+fi
+export SLURM_CONF="$folder/slurm.conf"
+slurmctld -c
+for node in "$@"; do
+    mkdir "$folder/spool-$node"
+    nsenter --net="/run/netns/$node" slurmd -N "$node"
+done
+tries=0
+while [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c idle)" != $# ]; do
+    tries=$((tries + 1))
+    if [ $tries = 200 ]; then
+        sinfo -N
+        tail -n 20 "$folder"/*.log
+        exit 1
+    fi
+    sleep 0.1
+done
+echo ready
+# The input ends with whoever uses the cluster. Waiting for it also reaps what loses its parent here.
+cat <&3 >/dev/null &
+wait $!

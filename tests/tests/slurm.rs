@@ -1,0 +1,474 @@
+//! Jobs under Slurm, of a real slurmctld with a real slurmd for each node.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use regatta_tests::{Cluster, Job, Running, command, program};
+
+/// What a user would see of a finished command: status, output and errors.
+fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
+    let output = cluster.run(words);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap_or(-1),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// An allocation, for one command.
+fn salloc<'a>(options: &[&'a str], words: &[&'a str]) -> Vec<&'a str> {
+    [&["salloc", "--quiet"], options, words].concat()
+}
+
+/// `regatta run` with these words.
+fn regatta_run<'a>(command: &'a str, words: &[&'a str]) -> Vec<&'a str> {
+    [&[command, "run"], words].concat()
+}
+
+/// `program` with these arguments, by `srun` with these options.
+fn srun(options: &[&str], program: &str, arguments: &[&str]) -> Job {
+    srun_after("", options, program, arguments)
+}
+
+/// The same in a shell of each task that has run `commands`. What becomes of the program is not told to srun if they end
+/// with `!`: when a task has been killed it may drop what others say in their last moment.
+fn srun_after(commands: &str, options: &[&str], program: &str, arguments: &[&str]) -> Job {
+    let script = match commands.strip_suffix('!') {
+        Some(commands) => format!("{commands}\n\"$@\" || :"),
+        None => format!("{commands}\nexec \"$@\""),
+    };
+    let words = [&["srun", "--quiet"], options, &["sh", "-c", &script, "sh"]].concat();
+    let job = Job::alone(program, arguments).limit(65);
+    Cluster::shared().job(&words, job)
+}
+
+fn kill(pid: &str) {
+    let (status, _, said) = told(Cluster::shared(), &["kill", "-9", pid]);
+    assert_eq!(status, 0, "{said}");
+}
+
+/* ---- regatta run inside an allocation ------------------------------------------------------ */
+
+#[test]
+fn regatta_run_takes_the_nodes_and_the_tasks_of_the_allocation() {
+    let show = "echo node $SLURMD_NODENAME cores $(nproc)";
+    let regatta = command().display().to_string();
+    let run = regatta_run(&regatta, &["--label", "sh", "-c", show]);
+    for (options, expected) in [
+        (
+            &["-N2", "-n3", "-wnode1,node2"][..],
+            &["[0] node node1", "[1] node node1", "[2] node node2"][..],
+        ),
+        (
+            &["-N3"],
+            &["[0] node node1", "[1] node node2", "[2] node node3"],
+        ),
+        (&["-N1", "-n2"], &["[0] node node1", "[1] node node1"]),
+        (
+            &["-N2", "--ntasks-per-node=1", "-c2", "-wnode2,node3"],
+            &["[0] node node2", "[1] node node3"],
+        ),
+    ] {
+        let (status, output, said) = told(Cluster::shared(), &salloc(options, &run));
+        let mut lines: Vec<&str> = output.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(status, 0, "{options:?} {said}");
+        assert_eq!(lines.len(), expected.len(), "{options:?} {output} {said}");
+        for (line, start) in lines.iter().zip(expected) {
+            assert!(line.starts_with(start), "{options:?} {output}");
+        }
+    }
+}
+
+#[test]
+fn the_processors_of_the_job_are_those_of_its_tasks() {
+    let regatta = command().display().to_string();
+    for (options, cores) in [(&["-N2", "-n2", "-c1"], "1"), (&["-N2", "-n2", "-c2"], "2")] {
+        let run = regatta_run(&regatta, &["--bind", "none", "nproc"]);
+        let (status, output, said) = told(Cluster::shared(), &salloc(options, &run));
+        assert_eq!(
+            (status, output),
+            (0, format!("{cores}\n{cores}\n")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn traffic_and_collectives_under_regatta_run() {
+    let cluster = Cluster::shared();
+    let job = Job::new(4, "traffic", &["random", "81", "2"]).limit(65);
+    cluster
+        .job(&["salloc", "--quiet", "-N2", "-n4"], job)
+        .run()
+        .passed();
+    let job = Job::new(5, "traffic_crowd", &["collectives", "5", "25"]).limit(65);
+    cluster
+        .job(&["salloc", "--quiet", "-N3", "-n5"], job)
+        .run()
+        .passed();
+}
+
+#[test]
+fn more_tasks_than_the_allocation_has_room_for_must_be_asked_for() {
+    let regatta = command().display().to_string();
+    let run = regatta_run(&regatta, &["-n", "5", "true"]);
+    let (status, _, said) = told(Cluster::shared(), &salloc(&["-N2", "-n4"], &run));
+    assert_eq!(status, 2, "{said}");
+    assert!(
+        said.contains("has room for 4 tasks on 2 nodes, and -n 5 asks for more"),
+        "{said}"
+    );
+    assert!(said.contains("--oversubscribe"), "{said}");
+    let job = Job::new(5, "traffic", &["random", "82", "1"])
+        .option("--oversubscribe")
+        .limit(65);
+    Cluster::shared()
+        .job(&["salloc", "--quiet", "-N2", "-n4"], job)
+        .run()
+        .passed();
+}
+
+#[test]
+fn without_srun_there_is_a_sentence() {
+    let empty = std::env::temp_dir().join(format!("rg-empty-{}", std::process::id()));
+    std::fs::create_dir_all(&empty).expect("a folder");
+    let path = format!("PATH={}", empty.display());
+    let regatta = command().display().to_string();
+    let run = [
+        &["/usr/bin/env", &path],
+        &regatta_run(&regatta, &["/bin/true"])[..],
+    ]
+    .concat();
+    let (status, _, said) = told(Cluster::shared(), &salloc(&["-N2"], &run));
+    let _ = std::fs::remove_dir(&empty);
+    assert_eq!(status, 125, "{said}");
+    assert!(
+        said.contains("its command srun, which leads to the nodes, is not in PATH"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_launcher_per_task_is_refused() {
+    let regatta = command().display().to_string();
+    let run = [&["srun", "-n2"], &regatta_run(&regatta, &["true"])[..]].concat();
+    let (status, _, said) = told(Cluster::shared(), &run);
+    assert_eq!(status, 2, "{said}");
+    assert!(
+        said.contains("srun has started `regatta run` 2 times"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_node_that_is_down_is_named() {
+    let cluster = Cluster::start("down", 2);
+    let regatta = command().display().to_string();
+    let end = "kill $(cat $(dirname $SLURM_CONF)/slurmd-node2.pid); exec \"$@\"";
+    let run = [
+        &["sh", "-c", end, "sh"],
+        &regatta_run(&regatta, &["true"])[..],
+    ]
+    .concat();
+    let (status, _, said) = told(&cluster, &salloc(&["-N2"], &run));
+    assert_eq!(status, 125, "{said}");
+    assert!(
+        said.contains("the host node2 gave no agent") && said.contains("srun: error"),
+        "{said}"
+    );
+}
+
+/// Waits until so many tasks are blocked; the process of rank 1.
+fn victim(job: &mut Running, tasks: u32) -> String {
+    let all: Vec<Vec<String>> = (0..tasks).map(|_| job.hear("blocked ")).collect();
+    let found = all.iter().find(|words| words[0] == "1");
+    found.expect("rank 1")[1].clone()
+}
+
+#[test]
+fn scancel_leaves_nothing_behind() {
+    for words in [
+        &["salloc", "--job-name=cancelled-run", "-N2", "-n3"][..],
+        &["srun", "--job-name=cancelled-step", "-N2", "-n3"],
+    ] {
+        let job = match words[0] {
+            "salloc" => Job::new(3, "death", &["receive-exact"]),
+            _ => Job::alone("death", &["receive-exact"]),
+        };
+        let mut job = Cluster::shared().job(words, job).start();
+        victim(&mut job, 3);
+        let name = words[1].replace("--job-name", "--name");
+        let (status, _, said) = told(Cluster::shared(), &["scancel", &name]);
+        assert_eq!(status, 0, "{said}");
+        // That nothing is left behind is looked at there.
+        let ended = job.end();
+        assert_ne!(ended.status, 0, "{}", ended.story());
+    }
+}
+
+/* ---- srun ./program ------------------------------------------------------------------------ */
+
+#[test]
+fn tasks_on_one_node_become_a_job() {
+    srun(&["-N1", "-n2"], "traffic", &["random", "83", "2"])
+        .run()
+        .passed();
+    srun(
+        &["-N1", "-n6", "--overcommit"],
+        "traffic_crowd",
+        &["collectives", "6", "25"],
+    )
+    .run()
+    .passed();
+}
+
+#[test]
+fn tasks_on_several_nodes_become_a_job() {
+    srun(&["-N2", "-n4"], "traffic", &["random", "84", "2"])
+        .run()
+        .passed();
+    srun(
+        &["-N3", "-n6"],
+        "traffic_crowd",
+        &["collectives", "6", "25"],
+    )
+    .run()
+    .passed();
+    // Ranks that take turns on the nodes, and connections that are proved but not encrypted.
+    srun(
+        &["-N3", "-n6", "--distribution=cyclic"],
+        "traffic",
+        &["random", "85", "2"],
+    )
+    .env("REGATTA_TRUSTED_NETWORK", "1")
+    .run()
+    .passed();
+}
+
+#[test]
+fn steps_of_one_allocation_at_the_same_time_are_jobs_of_their_own() {
+    let steps =
+        "for step in 1 2 3; do srun --quiet --overlap -N2 -n4 \"$@\" & all=\"$all $!\"; done
+for step in $all; do wait $step || exit 1; done";
+    let around = ["salloc", "--quiet", "-N2", "-n4", "sh", "-c", steps, "sh"];
+    let job = Job::alone("traffic", &["random", "86", "1"]).limit(65);
+    Cluster::shared().job(&around, job).run().passed();
+}
+
+#[test]
+fn one_job_after_another_in_one_step() {
+    let twice = [
+        "srun",
+        "--quiet",
+        "-N2",
+        "-n4",
+        "sh",
+        "-c",
+        "\"$@\" && \"$@\"",
+        "sh",
+    ];
+    let job = Job::alone("traffic", &["random", "87", "1"]).limit(65);
+    Cluster::shared().job(&twice, job).run().passed();
+}
+
+#[test]
+fn a_killed_task_is_told_at_once_and_survived() {
+    for options in [
+        &["-N1", "-n3", "--overcommit"][..],
+        &["-N3", "-n3"],
+        &["-N2", "-n4"],
+    ] {
+        for scenario in [&["receive-exact"][..], &["collective", "allreduce"]] {
+            let tasks: u32 = options[1][2..].parse().expect("a number");
+            let mut job = srun_after("!", options, "death", scenario).start();
+            let victim = victim(&mut job, tasks);
+            let killed = Instant::now();
+            kill(&victim);
+            for _ in 1..tasks {
+                job.hear("got ");
+            }
+            let told = killed.elapsed();
+            assert!(
+                told < Duration::from_secs(1),
+                "{options:?}: told after {told:?}"
+            );
+            let ended = job.end().sound();
+            for rank in (0..tasks).filter(|&rank| rank != 1) {
+                let named = format!("got {rank} -7 task 1");
+                let last = format!("went on {rank}");
+                assert!(
+                    ended.text.contains(&named) && ended.text.contains(&last),
+                    "no {named:?} or no {last:?} in\n{}",
+                    ended.story()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_fall_with_their_guardian_and_others_hear_of_it() {
+    let mut job = srun_after(
+        "!",
+        &["-N2", "-n4", "--job-name=falling"],
+        "death",
+        &["receive-exact"],
+    )
+    .start();
+    victim(&mut job, 4);
+    // Tasks 0 and 1 are on the first node, whose guardian was started first.
+    let script = "for process in /proc/[0-9]*; do
+    [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
+    tr '\\0' '\\n' <$process/environ | grep -qx \"SLURM_JOB_NAME=falling\" || continue
+    tr '\\0' '\\n' <$process/environ | grep -qx SLURM_NODEID=0 && echo ${process#/proc/}
+done";
+    let (_, guardians, _) = told(Cluster::shared(), &["sh", "-c", script]);
+    let mut killed = 0;
+    for guardian in guardians.split_whitespace() {
+        kill(guardian);
+        killed += 1;
+    }
+    assert!(killed > 0, "no guardian was found");
+    let ended = job.end();
+    for rank in [2, 3] {
+        let named = format!("got {rank} -7 task 1");
+        assert!(
+            ended.text.contains(&named),
+            "no {named:?} in\n{}",
+            ended.story()
+        );
+    }
+    assert!(
+        !ended.text.contains("got 0") && !ended.text.contains("HUNG 0"),
+        "{}",
+        ended.story()
+    );
+}
+
+/// A file of the tests' own, for as long as it lives.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rg-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Tasks of several programs, as `srun --multi-prog` starts them.
+fn several(name: &str, options: &[&str], lines: &str) -> String {
+    let file = File::new(name, lines);
+    let path = file.0.display().to_string();
+    let words = [&["srun", "--quiet"], options, &["--multi-prog", &path]].concat();
+    let (_, output, said) = told(Cluster::shared(), &words);
+    output + &said
+}
+
+#[test]
+fn programs_of_different_versions_are_told_apart() {
+    let (ours, other) = (program("slurm_say"), program("slurm_stranger"));
+    let lines = format!("0 {}\n1 {}\n", ours.display(), other.display());
+    let text = several("versions", &["-N1", "-n2"], &lines);
+    // Both are told, and that it is a matter of versions.
+    assert!(
+        text.contains("stranger 1 the tasks of this step are of different versions"),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("of different versions of Regatta").count(),
+        2,
+        "{text}"
+    );
+    assert!(text.contains("another 1.99"), "{text}");
+}
+
+/// Ends the step with the first task that fails.
+const TOGETHER: &str = "--kill-on-bad-exit=1";
+
+#[test]
+fn a_task_that_never_comes_is_named() {
+    for (options, absent, expected) in [
+        (
+            &["-N1", "-n3", "--overcommit"][..],
+            &["1"][..],
+            "only 2 of the 3 tasks",
+        ),
+        (
+            &["-N2", "-n4"],
+            &["2", "3"],
+            "on node2 were not heard of on node1, where all meet",
+        ),
+        (
+            &["-N2", "-n4"],
+            &["0", "1"],
+            "on node2 have not reached those on node1 (at 10.78.0.1), where all meet",
+        ),
+    ] {
+        let ended = srun(
+            &[&[TOGETHER, "-wnode1,node2"][..], options].concat(),
+            "slurm_say",
+            absent,
+        )
+        .env("REGATTA_JOIN_TIMEOUT", "1")
+        .run();
+        assert_ne!(ended.status, 0);
+        ended.said(expected);
+    }
+}
+
+#[test]
+fn a_task_that_dies_before_all_have_come_is_named() {
+    let mut job = srun(
+        &[TOGETHER, "-N1", "-n3", "--overcommit"],
+        "slurm_say",
+        &["1"],
+    )
+    .start();
+    let all = [job.hear("calls "), job.hear("calls ")];
+    let second = all.iter().find(|words| words[0] == "2").expect("rank 2");
+    kill(&second[1]);
+    let words = job.hear("refused ").join(" ");
+    assert!(
+        words.contains("task 2 (pid")
+            && words.contains("ended before all tasks of its node had called rg_init"),
+        "{words}"
+    );
+    job.end();
+}
+
+#[test]
+fn without_munge_several_nodes_are_refused_with_another_way() {
+    let folder = std::env::temp_dir().join(format!("rg-no-munge-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let _ = std::os::unix::fs::symlink("/usr/bin/scontrol", folder.join("scontrol"));
+    let path = format!("PATH={}", folder.display());
+    let ended = srun_after(&path, &["-N2", "-n2"], "slurm_say", &[]).run();
+    assert_ne!(ended.status, 0);
+    let ended = ended.said("`regatta run PROGRAM` inside salloc or sbatch, which needs no munge");
+    assert_eq!(
+        ended.text.matches("refused").count(),
+        2,
+        "{}",
+        ended.story()
+    );
+    // One node needs none.
+    srun_after(&path, &["-N1", "-n2"], "traffic", &["random", "88", "1"])
+        .run()
+        .passed();
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn one_task_alone_is_a_world_of_one() {
+    srun(&["-n1"], "life", &["alone"]).run().passed();
+}
