@@ -46,7 +46,7 @@ fn join() -> Result<()> {
     let world = job
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
-    let control = control.map(Control::new).transpose()?;
+    let alone = control.is_none() && std::env::var_os(Invitation::VARIABLE).is_none();
     job.keep_from_children();
     let job = Arc::new(job);
     let paths = Paths::new(job.clone(), rank, listener)
@@ -61,7 +61,8 @@ fn join() -> Result<()> {
         next_callback: 1,
         in_vain: (0, None),
         copies: 0,
-        control,
+        control: control.map(Control::new),
+        alone,
     });
     Ok(())
 }
