@@ -638,10 +638,18 @@ static void as_late(void)
     printf("the child ends last\n");
 }
 
+/* Whatever it hears, it goes on until it is ended. */
+static void as_orphan(void)
+{
+    (void)rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL);
+    for (;;)
+        pause();
+}
+
 static void dies_at_once(void)
 {
     int tids[3];
-    start("as-quiet", NULL, 3, tids);
+    start("as-orphan", NULL, 3, tids);
     kill(getpid(), SIGKILL);
 }
 
@@ -697,6 +705,7 @@ int main(int argc, char **argv)
         {"as-host", as_host, false},
         {"host-lost", host_lost, false},
         {"as-late", as_late, false},
+        {"as-orphan", as_orphan, false},
         {"early-leaver", early_leaver, false},
         {"dies-at-once", dies_at_once, false},
         {NULL, NULL, false},

@@ -160,6 +160,8 @@ pub(crate) struct Inlet {
     _pad: u32,
     /// The name of the hall of its world, or 0.
     pub(crate) hall: AtomicU64,
+    /// The rings this task has opened: offset of the newest.
+    pub(crate) rings: AtomicU64,
 }
 
 /// The world of a task that another one has started; zeros in the first tasks.
