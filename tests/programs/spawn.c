@@ -25,7 +25,8 @@ static void start(const char *role, const char *more, int count, int *tids)
 {
     char *argv[] = {(char *)role, (char *)more, NULL};
     int started = -1;
-    OK(rg_spawn(own_path(), argv, NULL, count, tids, &started));
+    rg_spawn_options options = {.elsewhere = getenv("ELSEWHERE") != NULL};
+    OK(rg_spawn(own_path(), argv, &options, count, tids, &started));
     CHECK(started == count);
 }
 
@@ -80,6 +81,12 @@ static void as_exit(void)
 {
     OK(rg_finalize());
     exit(atoi(args[0]));
+}
+
+static void as_exit_later(void)
+{
+    await_end();
+    as_exit();
 }
 
 static void as_talker(void)
@@ -281,10 +288,11 @@ static void missing(void)
           "does not exist");
     CHECK(started == 0 && tids[0] == RG_ERR_PROGRAM && tids[2] == RG_ERR_PROGRAM);
     FAILS(rg_spawn("no-such-program", NULL, NULL, 1, tids, &started), RG_ERR_PROGRAM, "PATH");
-    FAILS(rg_spawn("/etc/hostname", NULL, NULL, 1, tids, &started), RG_ERR_PROGRAM, "executable");
     char nonsense[] = "/tmp/regatta-spawn-XXXXXX";
     int fd = mkstemp(nonsense);
-    CHECK(fd >= 0 && write(fd, "\177nonsense", 9) == 9 && fchmod(fd, 0755) == 0 && close(fd) == 0);
+    CHECK(fd >= 0 && write(fd, "\177nonsense", 9) == 9);
+    FAILS(rg_spawn(nonsense, NULL, NULL, 1, tids, &started), RG_ERR_PROGRAM, "not executable");
+    CHECK(fchmod(fd, 0755) == 0 && close(fd) == 0);
     FAILS(rg_spawn(nonsense, NULL, NULL, 2, tids, &started), RG_ERR_PROGRAM, "neither a program");
     CHECK(started == 0 && tids[0] == RG_ERR_PROGRAM && tids[1] == RG_ERR_PROGRAM);
     unlink(nonsense);
@@ -319,7 +327,7 @@ static void notices(void)
 {
     int tids[4], watch, pending;
     start("as-quiet", NULL, 2, tids);
-    start("as-exit", "7", 1, tids + 2);
+    start("as-exit-later", "7", 1, tids + 2);
     OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
     double before = rg_time();
     OK(rg_kill(tids[0]));
@@ -337,6 +345,7 @@ static void notices(void)
     event = next_event();
     CHECK(event.tid == 12345 && event.how == RG_UNKNOWN);
     OK(rg_notify(RG_TASK_EXIT, tids[2], EVENT, RG_ALL, &watch));
+    end(1, tids + 2);
     event = next_event();
     CHECK(event.tid == tids[2] && event.how == RG_BY_EXIT && event.value == 7);
     /* Cancelled: never. */
@@ -414,12 +423,25 @@ static void failing(void)
     exit(0);
 }
 
+/* Bytes of memory behind the job's segment. */
+static long segment_bytes(void)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        char path[64], name[64] = "";
+        struct stat facts;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (readlink(path, name, sizeof name - 1) > 0 && strstr(name, "regatta-job") != NULL) {
+            CHECK(fstat(fd, &facts) == 0);
+            return (long)facts.st_blocks * 512;
+        }
+    }
+    FAILED("no descriptor of the segment");
+}
+
 static void one_after_the_other(void)
 {
     int rounds = atoi(args[0]);
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", 60);
-    struct stat early, late;
+    long early = 0;
     for (int i = 0; i < rounds; i++) {
         int tid, watch;
         start("as-quiet", NULL, 1, &tid);
@@ -428,13 +450,11 @@ static void one_after_the_other(void)
         rg_event event = next_event();
         CHECK(event.tid == tid && event.how == RG_BY_EXIT && event.value == 0);
         if (i == rounds / 10)
-            CHECK(stat(path, &early) == 0);
+            early = segment_bytes();
     }
-    CHECK(stat(path, &late) == 0);
-    printf("memory %ld KiB then %ld KiB\n", (long)early.st_blocks / 2, (long)late.st_blocks / 2);
+    printf("memory %ld KiB then %ld KiB\n", early >> 10, segment_bytes() >> 10);
     /* A task's entry in the table, and no more than that. */
-    long grown = ((long)late.st_blocks - (long)early.st_blocks) * 512;
-    CHECK(grown <= rounds * 256L + (1 << 20));
+    CHECK(segment_bytes() - early <= rounds * 256L + (1 << 20));
 }
 
 static void table_full(void)
@@ -557,6 +577,82 @@ static void named_groups(void)
     CHECK(count == 0);
 }
 
+static void as_host(void)
+{
+    int ids[2] = {getpid(), getppid()};
+    OK(rg_send(ids, sizeof ids, rg_parent(), GREETING, RG_ALL));
+    await_end();
+}
+
+/* The agent of the other host is killed: its tasks and the host are lost, and that is told. */
+static void host_lost(void)
+{
+    if (me == 1)
+        OK(rg_recv(NULL, 0, 0, END, RG_WORLD, NULL));
+    int tids[2], ids[2], watch, count, ended = 0, lost = 0;
+    start("as-host", NULL, 2, tids);
+    for (int i = 0; i < 2; i++)
+        OK(rg_recv(ids, sizeof ids, tids[i], GREETING, RG_ALL, NULL));
+    rg_task tasks[8];
+    OK(rg_tasks(tasks, 8, &count));
+    CHECK(count == 4 && tasks[2].tid == tids[0] && tasks[2].host == tasks[1].host);
+    OK(rg_notify(RG_TASK_EXIT, 1, EVENT, RG_ALL, NULL));
+    for (int i = 0; i < 2; i++)
+        OK(rg_notify(RG_TASK_EXIT, tids[i], EVENT, RG_ALL, NULL));
+    OK(rg_notify(RG_HOST_LOST, tasks[1].host, EVENT, RG_ALL, &watch));
+    CHECK(kill(ids[1], SIGKILL) == 0);
+    while (ended < 3 || lost < 1) {
+        rg_event event = next_event();
+        if (event.kind == RG_HOST_LOST) {
+            CHECK(event.host == tasks[1].host && event.watch == watch);
+            CHECK(strcmp(event.name, "beta") == 0);
+            lost++;
+        } else {
+            CHECK(event.kind == RG_TASK_EXIT && event.how == RG_BY_HOST);
+            ended++;
+        }
+    }
+    rg_host hosts[4];
+    OK(rg_hosts(hosts, 4, &count));
+    CHECK(count == 2 && hosts[0].alive && !hosts[1].alive && hosts[1].tasks == 0);
+    int started;
+    rg_spawn_options options = {.host = "beta"};
+    char *argv[] = {"as-quiet", NULL};
+    FAILS(rg_spawn(own_path(), argv, &options, 1, tids, &started), RG_ERR_HOST, "alpha");
+    OK(rg_spawn(own_path(), argv, NULL, 1, tids, &started));
+    end(1, tids);
+}
+
+/* Started by hand, and gone before what it has started. */
+static void early_leaver(void)
+{
+    int tid;
+    start("as-late", NULL, 1, &tid);
+}
+
+static void as_late(void)
+{
+    int watch;
+    OK(rg_notify(RG_TASK_EXIT, rg_parent(), EVENT, RG_ALL, &watch));
+    CHECK(next_event().how == RG_BY_EXIT);
+    printf("the child ends last\n");
+}
+
+/* Whatever it hears, it goes on until it is ended. */
+static void as_orphan(void)
+{
+    (void)rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL);
+    for (;;)
+        pause();
+}
+
+static void dies_at_once(void)
+{
+    int tids[3];
+    start("as-orphan", NULL, 3, tids);
+    kill(getpid(), SIGKILL);
+}
+
 static void storm(void)
 {
     int rounds = 8, tids[8 * 5];
@@ -576,6 +672,7 @@ int main(int argc, char **argv)
         {"as-child", as_child, false},
         {"as-quiet", as_quiet, false},
         {"as-exit", as_exit, false},
+        {"as-exit-later", as_exit_later, false},
         {"as-talker", as_talker, false},
         {"as-place", as_place, false},
         {"as-large", as_large, false},
@@ -605,6 +702,12 @@ int main(int argc, char **argv)
         {"waiting-for-names", waiting_for_names, false},
         {"named-groups", named_groups, false},
         {"storm", storm, false},
+        {"as-host", as_host, false},
+        {"host-lost", host_lost, false},
+        {"as-late", as_late, false},
+        {"as-orphan", as_orphan, false},
+        {"early-leaver", early_leaver, false},
+        {"dies-at-once", dies_at_once, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

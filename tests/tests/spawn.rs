@@ -119,3 +119,72 @@ fn names_hold_what_was_put_under_them() {
 fn groups_are_joined_and_left_by_name() {
     spawner(&["named-groups"]).run().passed();
 }
+
+#[test]
+fn a_task_started_by_hand_starts_what_it_needs() {
+    for scenario in [
+        &["family"][..],
+        &["worlds"],
+        &["merged"],
+        &["large"],
+        &["generations"],
+        &["places"],
+        &["missing"],
+        &["notices"],
+        &["by-descriptor"],
+        &["mailboxes"],
+        &["named-groups"],
+        &["storm"],
+        &["one-after-the-other", "100"],
+    ] {
+        Job::alone("spawn", scenario).run().passed();
+    }
+    let ended = Job::alone("spawn", &["early-leaver"]).run().passed();
+    ended.said("the child ends last");
+    Job::alone("spawn", &["dies-at-once"])
+        .run()
+        .ended_with(128 + 9);
+}
+
+/// `job` on these hosts, which are pretended.
+fn across(job: Job, hosts: &str) -> Job {
+    job.option("--host")
+        .option(hosts)
+        .option("--rsh")
+        .option("sh -c")
+}
+
+#[test]
+fn tasks_are_started_on_other_hosts() {
+    let hosts = "alpha:1,beta:1,gamma:1";
+    across(Job::new(3, "spawn", &["family"]), hosts)
+        .run()
+        .passed();
+    for scenario in ["merged", "large", "generations", "storm", "worlds"] {
+        let job = Job::new(2, "spawn", &[scenario]);
+        across(job, "alpha:1,beta:1").run().passed();
+        let job = Job::new(3, "spawn", &[scenario]).env("ELSEWHERE", "1");
+        across(job, hosts).run().passed();
+    }
+}
+
+#[test]
+fn ends_are_told_to_other_hosts() {
+    let job = Job::new(2, "spawn", &["notices"]).env("ELSEWHERE", "1");
+    across(job, "alpha:1,beta:1").run().passed();
+}
+
+#[test]
+fn a_lost_host_is_told() {
+    let job = Job::new(2, "spawn", &["host-lost"]).env("ELSEWHERE", "1");
+    across(job, "alpha:1,beta:1").run().passed();
+}
+
+#[test]
+fn names_and_groups_are_the_jobs_on_all_hosts() {
+    let job = Job::new(2, "spawn", &["waiting-for-names"]);
+    across(job, "alpha:1,beta:1").run().passed();
+    let job = Job::new(2, "spawn", &["talkers"]).option("--label");
+    let ended = across(job, "alpha:1,beta:1").run().passed();
+    ended.said("talker 0 of 2").said("talker 1 of 2");
+}

@@ -12,7 +12,7 @@ use crate::error::argument;
 /// `text` is NULL or ends with a zero.
 pub(crate) unsafe fn required<'a>(text: *const c_char, name: &str) -> Result<&'a CStr> {
     // SAFETY: as the caller promises.
-    unsafe { optional(text) }.ok_or_else(|| argument(&format!("{name} is NULL")))
+    unsafe { optional(text) }.ok_or_else(|| argument(&format!("{name} is NULL; it must be a text")))
 }
 
 /// A text that may be NULL.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod attend;
 mod doctor;
 mod hosts;
 mod run;
@@ -31,6 +32,8 @@ enum Command {
     Race(regatta_race::cli::Race),
     #[command(hide = true)]
     Agent(agent::Arguments),
+    #[command(hide = true)]
+    Attend(attend::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
+        Command::Attend(arguments) => attend::run(&arguments),
         Command::Race(race) => race.run().unwrap_or_else(|error| {
             eprintln!("regatta race: {error:#}");
             ExitCode::FAILURE

@@ -220,7 +220,7 @@ fn limits_are_named_with_the_way_to_raise_them() {
     let (status, said) = limited("ulimit -n 70", &format!("{regatta} run --label -n 50 true"));
     assert_eq!(status, Some(125), "{said}");
     assert!(
-        said.contains("RLIMIT_NOFILE") && said.contains("ulimit -Hn 164"),
+        said.contains("RLIMIT_NOFILE") && said.contains("ulimit -Hn 214"),
         "{said}"
     );
 }

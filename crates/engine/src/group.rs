@@ -218,6 +218,15 @@ impl<T: Transport> Engine<T> {
         self.groups.at(id).ok_or(Error::Handle("group"))
     }
 
+    /// A group whose members are known: no channel.
+    pub fn closed(&self, id: GroupId) -> Result<&Group<T>> {
+        let group = self.group(id)?;
+        match (&group.members, &group.broken) {
+            (Members::All, Some(error)) => Err(error.clone()),
+            _ => Ok(group),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn group_mut(&mut self, id: GroupId) -> Result<&mut Group<T>> {
         self.groups.at_mut(id).ok_or(Error::Handle("group"))

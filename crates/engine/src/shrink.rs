@@ -195,9 +195,7 @@ impl<T: Transport> Engine<T> {
     /// Begin to agree on the survivors of a group. Each of them calls.
     pub fn start_shrink(&mut self, id: GroupId) -> Result<Shrinking> {
         let free = self.next_context();
-        if id.channel().is_some() {
-            self.group(id)?.usable()?;
-        }
+        self.closed(id)?;
         let group = self.group_mut(id)?;
         group.shrinks = (group.shrinks + 1) & COUNT;
         let number = self.agreed;

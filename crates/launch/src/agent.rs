@@ -377,7 +377,7 @@ impl Agent {
             .map(|(rank, _)| rank)
             .collect();
         limits::check(here.len() as u32)?;
-        let files = limits::make_room(here.len() as u32, 3)?;
+        let files = limits::make_room(here.len() as u32, 4)?;
         let recipe = Recipe {
             name,
             program,

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::process::{Pid, Rlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::attend::Guest;
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::gather::Gathering;
 use crate::output::Output;
@@ -35,6 +36,8 @@ pub(crate) struct Fleet {
     /// What the hosts are called and the host of each rank; empty when there is only this one.
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
+    /// Task 0, when it is not a child of ours.
+    pub guest: Option<Guest>,
 }
 
 /// How many tasks a job of this host has.
@@ -68,7 +71,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         .as_ref()
         .and_then(|across| across.hosts[0].slots);
     let size = plan.tasks.or(slots).unwrap_or_else(|| tasks_here(plan));
-    let recipe = recipe(plan, size, pipes(plan), owner.group)?;
+    let recipe = recipe(plan, size, files(plan), owner.group)?;
     let tasks = Tasks::new(
         || Job::create_for(size, plan.most_tasks),
         (0..size).collect(),
@@ -81,12 +84,13 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
+        guest: None,
     })
 }
 
-/// How many pipes the output of each task needs.
-fn pipes(plan: &Plan) -> u32 {
-    if plan.form == Form::Inherit { 0 } else { 2 }
+/// How many files of ours each task needs: a socket on which it asks, and pipes for its output.
+fn files(plan: &Plan) -> u32 {
+    if plan.form == Form::Inherit { 1 } else { 3 }
 }
 
 /// `each` is how many files of ours a task needs.
@@ -97,9 +101,10 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
         arguments: plan.arguments.clone(),
         environment: std::env::vars_os().collect(),
         group,
-        files: match each {
-            0 => None,
-            each => limits::make_room(here, each)?,
+        files: match (plan.form, limits::make_room(here, each)) {
+            // Those for whom there is no socket run all the same, but cannot ask.
+            (Form::Inherit, Err(_)) => None,
+            (_, room) => room?,
         },
     })
 }
@@ -240,7 +245,7 @@ fn prepare(
     let mut tasks = None;
     if let Some((number, _)) = gathering.local {
         let here = ranks_of(number);
-        let mut recipe = recipe(plan, here.len() as u32, pipes(plan) + 1, before.group)?;
+        let mut recipe = recipe(plan, here.len() as u32, files(plan) + 1, before.group)?;
         recipe.files = before.files.or(recipe.files);
         let places = Places {
             here: number,
@@ -282,6 +287,7 @@ fn prepare(
         names: across.hosts.iter().map(|host| host.name.clone()).collect(),
         host_of,
         remotes: std::mem::take(&mut gathering.remotes),
+        guest: None,
     })
 }
 

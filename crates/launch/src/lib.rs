@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
+pub mod attend;
 mod bind;
 pub mod cgroup;
 mod channel;

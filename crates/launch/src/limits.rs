@@ -68,7 +68,7 @@ pub(crate) fn make_room(tasks: u32, each: u32) -> Result<Option<Rlimit>, Refusal
     }
     if before.maximum.is_some_and(|limit| limit < needed) {
         return Err(Refusal::of_regatta(format!(
-            "{tasks} tasks with labelled output need {needed} open files, and the limit RLIMIT_NOFILE allows {}; run without --label and --json, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
+            "{tasks} tasks with labelled output need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; run without --label and --json, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
             before.maximum.unwrap_or_default()
         )));
     }

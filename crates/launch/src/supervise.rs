@@ -14,6 +14,7 @@ use rustix::process::{Pid, WaitStatus};
 use rustix::time::Timespec;
 use serde_json::json;
 
+use crate::attend::Guest;
 use crate::channel::messages::Order;
 use crate::course::{Act, Course};
 use crate::desk::Desk;
@@ -67,6 +68,17 @@ pub(crate) fn run_for(plan: &Plan, signals: Signals, mut owner: Owner) -> Result
     front::adopt_orphans()?;
     let mut output = Output::new(plan.form)?;
     let fleet = fleet::assemble(plan, &signals, &mut owner, &mut output)?;
+    run_fleet(plan, signals, owner, output, fleet)
+}
+
+/// Runs a job whose hosts are ready.
+pub(crate) fn run_fleet(
+    plan: &Plan,
+    signals: Signals,
+    owner: Owner,
+    output: Output,
+    fleet: Fleet,
+) -> Result<u8, Refusal> {
     Ok(Supervisor::new(plan, signals, owner, output, fleet)?.run())
 }
 
@@ -79,6 +91,8 @@ struct Supervisor<'p> {
     /// The tasks of this host, if it has any.
     tasks: Option<Tasks>,
     remotes: Vec<Remote>,
+    /// Task 0, when it is not a child of ours.
+    guest: Option<Guest>,
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
@@ -123,6 +137,7 @@ impl<'p> Supervisor<'p> {
             size: fleet.size,
             tasks: fleet.tasks,
             remotes: fleet.remotes,
+            guest: fleet.guest,
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
             output,
@@ -135,6 +150,9 @@ impl<'p> Supervisor<'p> {
     }
 
     fn run(mut self) -> u8 {
+        if let Some(pid) = self.guest.as_ref().map(|guest| guest.pid) {
+            self.task_started(Started { rank: 0, pid });
+        }
         loop {
             self.start_some();
             self.wait();
@@ -143,6 +161,7 @@ impl<'p> Supervisor<'p> {
             self.heed_tasks();
             self.send_input();
             self.reap();
+            self.heed_guest();
             self.speak();
             self.pump();
             self.tick();
@@ -222,6 +241,7 @@ impl<'p> Supervisor<'p> {
                 .blocked()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
+        fds.extend(self.guest.iter().map(Guest::poll));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -252,6 +272,29 @@ impl<'p> Supervisor<'p> {
         }
         // The commands that carry channels stay until the end.
         self.childless = none_left || self.course.is_over() && self.has_only_commands();
+    }
+
+    /// Takes note of the end of task 0 when it was not our child.
+    fn heed_guest(&mut self) {
+        let Some(tasks) = &self.tasks else { return };
+        let state = tasks.job().state(0);
+        let ended = |guest: &Guest| guest.end(state == TaskState::Left);
+        let Some(end) = self.guest.as_ref().and_then(ended) else {
+            return;
+        };
+        let pid = self.guest.take().map_or(0, |guest| guest.pid);
+        tasks.job().count_living(-1);
+        self.task_ended(Ended {
+            rank: 0,
+            pid,
+            end,
+            state,
+        });
+        if state != TaskState::Left {
+            let mut acts = Vec::new();
+            self.course.abandoned(self.started.elapsed(), &mut acts);
+            self.perform(acts);
+        }
     }
 
     fn has_only_commands(&self) -> bool {
@@ -301,7 +344,12 @@ impl<'p> Supervisor<'p> {
             self.tell_gone(rank, None);
         }
         let mut acts = Vec::new();
-        let excused = self.desk.is_excused(rank);
+        // What becomes of a task that was started by hand sees who started it.
+        let by_hand = self
+            .tasks
+            .as_ref()
+            .is_some_and(|tasks| tasks.adopted && rank == 0);
+        let excused = by_hand || self.desk.is_excused(rank);
         self.course.task_ended(
             self.started.elapsed(),
             (rank, pid),

@@ -61,6 +61,18 @@ pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
     }
 }
 
+/// A descriptor that this program was started with, under a number of ours; children do not get it.
+pub(crate) fn inherited(number: i32) -> rustix::io::Result<OwnedFd> {
+    // SAFETY: `fcntl` on any number is harmless; both results are checked.
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    // SAFETY: as above; nobody else in this program uses that number.
+    if fd < 0 || unsafe { libc::close(number) } < 0 {
+        return Err(errno());
+    }
+    // SAFETY: just duplicated, so it is ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
 pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     let set = sigset(signals);

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::bind::Placement;
@@ -91,6 +92,8 @@ pub(crate) struct Tasks {
     /// How many of `here` have been started.
     next: usize,
     pub(crate) stopped: bool,
+    /// Task 0 was not started by us.
+    pub(crate) adopted: bool,
     running: HashMap<Pid, u32>,
 }
 
@@ -155,7 +158,21 @@ impl Tasks {
             input: None,
             next: 0,
             stopped: false,
+            adopted: false,
         })
+    }
+
+    /// The only task of `job`, which runs already and asks on this socket.
+    pub(crate) fn adopt(job: Job, control: OwnedFd, recipe: Recipe) -> Result<Self, Refusal> {
+        let mut tasks = Self::new(|| Ok(job), vec![0], &Bind::Free, recipe)?;
+        let heard =
+            rustix::io::ioctl_fionbio(&control, true).and_then(|()| tasks.controls.add(0, control));
+        heard.map_err(|errno| {
+            Refusal::of_regatta(format!("the launcher cannot listen to its task: {errno}"))
+        })?;
+        tasks.next = 1;
+        tasks.adopted = true;
+        Ok(tasks)
     }
 
     /// Opens a listening socket for each task, and returns where they are.
@@ -292,17 +309,21 @@ impl Tasks {
             .map(|listener| rustix::io::fcntl_dupfd_cloexec(&listener, LISTENER_FD))
             .transpose()
             .map_err(set_up)?;
-        let control = self
-            .controls
-            .open(rank)
-            .and_then(|control| rustix::io::fcntl_dupfd_cloexec(&control, CONTROL_FD))
+        let control = match self.controls.open(rank) {
+            // A job may be larger than the launcher's limit of open files: it runs, but these cannot ask.
+            Err(Errno::MFILE | Errno::NFILE) if rank < self.job.first() => None,
+            opened => Some(opened.map_err(set_up)?),
+        };
+        let control = control
+            .map(|control| rustix::io::fcntl_dupfd_cloexec(&control, CONTROL_FD))
+            .transpose()
             .map_err(set_up)?;
         let invitation = Invitation {
             version: VERSION,
             fd: self.segment.as_raw_fd(),
             rank,
             size: self.job.first(),
-            control: Some(control.as_raw_fd()),
+            control: control.as_ref().map(AsRawFd::as_raw_fd),
             listener: listener.as_ref().map(AsRawFd::as_raw_fd),
         };
         let place = Place {
@@ -318,7 +339,7 @@ impl Tasks {
             kept: [
                 Some(self.segment.as_fd()),
                 listener.as_ref().map(AsFd::as_fd),
-                Some(control.as_fd()),
+                control.as_ref().map(AsFd::as_fd),
             ],
             cores: start.cores,
             group: self.group,

@@ -138,7 +138,7 @@ fn can_meet(group: GroupId, bytes: usize) -> Result<bool> {
 /// Rank and size.
 fn shape(group: GroupId) -> Result<(u32, u32)> {
     let held = enter()?;
-    let group = held.engine.group(group)?;
+    let group = held.engine.closed(group)?;
     Ok((group.rank, group.size()))
 }
 

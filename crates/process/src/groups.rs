@@ -56,7 +56,7 @@ pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
 
 /// All members' words, in rank order.
 fn exchange(group: GroupId, mine: [i64; 3]) -> Result<Vec<[i64; 3]>> {
-    let size = size(group)? as usize;
+    let size = enter()?.engine.closed(group)?.size() as usize;
     let (input, output) = (Scratch::new(24)?, Scratch::new(24 * size)?);
     let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
     input.part(0, 24).fill(&bytes);

@@ -40,7 +40,10 @@ fn join() -> Result<()> {
     let world = job
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
-    let control = control.map(Control::new).transpose()?;
+    // Not a task of Slurm's, which has others beside it.
+    let alone = control.is_none()
+        && world.count == 1
+        && std::env::var_os(Invitation::VARIABLE).is_none();
     job.keep_from_children();
     let job = Arc::new(job);
     let paths = Paths::new(job.clone(), rank, listener)
@@ -55,7 +58,8 @@ fn join() -> Result<()> {
         next_callback: 1,
         in_vain: (0, None),
         copies: 0,
-        control,
+        control: control.map(Control::new),
+        alone,
     });
     Ok(())
 }

@@ -46,8 +46,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(socket: OwnedFd) -> Result<Control> {
-        Ok(Control {
+    pub(crate) fn new(socket: OwnedFd) -> Control {
+        Control {
             socket,
             frames: Frames::default(),
             unsent: Vec::new(),
@@ -56,7 +56,7 @@ impl Control {
             watches: FxHashMap::default(),
             seen: 0,
             ended: false,
-        })
+        }
     }
 
     fn next_id(&mut self) -> u32 {
@@ -169,6 +169,10 @@ impl Process {
 /// Ask the launcher something, without waiting for the answer: the number of the question.
 fn say(question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
     let mut held = enter()?;
+    if held.control.is_none() && held.alone {
+        let socket = crate::alone::call_launcher(held.job.fd())?;
+        held.control = Some(Control::new(socket));
+    }
     let Some(control) = &mut held.control else {
         return Err(Error::Launcher(
             "this task was started without a launcher that could start and watch tasks; start it \

@@ -16,11 +16,13 @@
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
 //! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `alone` | a launcher for a task that was started by hand |
 //! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
+mod alone;
 mod collective;
 mod cycle;
 pub mod event;

@@ -32,6 +32,8 @@ pub(crate) struct Process {
     pub(crate) copies: u32,
     /// The way to the launcher, if it takes requests.
     pub(crate) control: Option<Control>,
+    /// The task was started by hand: it starts a launcher when it needs one.
+    pub(crate) alone: bool,
 }
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);

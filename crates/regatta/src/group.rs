@@ -36,6 +36,15 @@ impl<'t> Group<'t> {
         })
     }
 
+    pub(crate) fn channel(_task: &'t Task, id: GroupId) -> Group<'t> {
+        Group::of(id).unwrap_or(Group {
+            id,
+            rank: 0,
+            size: 0,
+            task: PhantomData,
+        })
+    }
+
     fn of(id: GroupId) -> Result<Group<'t>> {
         raw::outside()?;
         Ok(Group {
@@ -141,7 +150,8 @@ impl<'t> Group<'t> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         // Inside an operator it is kept until the task leaves.
-        if self.id != GroupId::WORLD && raw::outside().is_ok() {
+        let made = self.id != GroupId::WORLD && self.id.channel().is_none();
+        if made && raw::outside().is_ok() {
             let _ = process::free(self.id);
         }
     }

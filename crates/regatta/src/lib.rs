@@ -19,7 +19,7 @@
 //! # Words
 //!
 //! A *task* is a process of a job. A *group* is an ordered set of tasks, in which each has a
-//! *rank*; the *world* is the group of all. A *message* goes from one member of a group to another
+//! *rank*; the *world* is the group of those that were started together. A *message* goes from one member of a group to another
 //! and carries a *tag*. A receive selects by source and tag, each exactly or any, and takes the
 //! oldest message it selects: two messages from one task to another in one group never overtake
 //! each other. Lengths are bytes where they are called length, elements where they are counts or
@@ -61,6 +61,7 @@
 //! | `scope`, `request`, `future` | non-blocking operations |
 //! | `loan` | messages without copies |
 //! | `operator`, `collective`, `start` | reductions; collectives; their non-blocking forms |
+//! | `tasks` | starting, ending and watching tasks; names; named groups |
 //! | `raw` | the unsafe code, and what upholds it |
 #![deny(unsafe_code)]
 
@@ -79,6 +80,7 @@ mod scope;
 mod select;
 mod start;
 mod task;
+mod tasks;
 
 pub use bytemuck;
 pub use collective::parts;
@@ -93,3 +95,7 @@ pub use request::{Operation, Request, test_all, test_any, wait_all, wait_any};
 pub use scope::{Receiving, Scope, Sending};
 pub use select::{Source, Status, TagMatch, To};
 pub use task::{Descriptor, Task, init};
+pub use tasks::event;
+pub use tasks::{
+    EVENT, Ending, Event, Get, HostInfo, NameInfo, Place, Put, Spawn, TaskInfo, Watch,
+};

@@ -59,12 +59,13 @@ pub fn init() -> Result<Task> {
 }
 
 impl Task {
-    /// The tasks of this job, in rank order.
+    /// The tasks that were started together with this one, in rank order: those of one `regatta run`, or of one
+    /// [`Task::spawn`].
     pub fn world(&self) -> Group<'_> {
         Group::world(self)
     }
 
-    /// This task's id, unique in the virtual machine.
+    /// This task's id. Ids count from 0 in the order in which tasks are started, and are never used twice in a job.
     pub fn tid(&self) -> Result<u32> {
         raw::outside()?;
         ours(process::tid())

@@ -160,6 +160,8 @@ pub(crate) struct Inlet {
     _pad: u32,
     /// The name of the hall of its world, or 0.
     pub(crate) hall: AtomicU64,
+    /// The rings this task has opened: offset of the newest.
+    pub(crate) rings: AtomicU64,
 }
 
 /// The world of a task that another one has started; zeros in the first tasks.
@@ -245,6 +247,10 @@ impl From<Corrupt> for JobError {
     }
 }
 
+const MISFIT: Corrupt = Corrupt {
+    what: "its header does not fit its number of tasks",
+};
+
 /// The job, as launcher or task sees it.
 #[derive(Debug)]
 pub struct Job {
@@ -324,6 +330,21 @@ impl Job {
 
     /// Take the place an invitation names. `fd` is the inherited descriptor.
     pub fn join(fd: OwnedFd, invitation: Invitation) -> Result<Job, JobError> {
+        let job = Job::open(fd)?;
+        if job.first() != invitation.size {
+            return Err(JobError::Corrupt(MISFIT));
+        }
+        if invitation.rank >= job.tasks() {
+            return Err(JobError::Invitation(
+                "it names a task that the job does not have".into(),
+            ));
+        }
+        job.take_place(invitation.rank)?;
+        Ok(job)
+    }
+
+    /// A job that somebody else has made, to watch over it.
+    pub fn open(fd: OwnedFd) -> Result<Job, JobError> {
         let segment = Segment::attach(fd).map_err(|e| JobError::Invitation(e.to_string()))?;
         // SAFETY: atomics only.
         let header: &Header = unsafe { segment.words(HEADER_AT) }?;
@@ -344,23 +365,14 @@ impl Job {
             pipe: get(&header.pipe),
             pipes: get(&header.pipes),
         };
-        let size = invitation.size;
-        let fits = get(&header.first) == size
+        let size = get(&header.first);
+        let fits = size > 0
             && (size..=MOST_TASKS).contains(&capacity)
             && geometry == Geometry::for_tasks(size);
         if !fits {
-            return Err(JobError::Corrupt(Corrupt {
-                what: "its header does not fit its number of tasks",
-            }));
+            return Err(JobError::Corrupt(MISFIT));
         }
-        let job = Job::over(segment, size, capacity, geometry)?;
-        if invitation.rank >= job.tasks() {
-            return Err(JobError::Invitation(
-                "it names a task that the job does not have".into(),
-            ));
-        }
-        job.take_place(invitation.rank)?;
-        Ok(job)
+        Ok(Job::over(segment, size, capacity, geometry)?)
     }
 
     fn take_place(&self, rank: u32) -> Result<(), JobError> {

@@ -1,6 +1,7 @@
 //! A lane: a ring and its bay, as its sender ([`Out`]) and as its receiver ([`In`]).
 
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -25,6 +26,8 @@ struct Names {
     next_opened: AtomicU64,
     /// Which of the geometries it has.
     class: AtomicU32,
+    /// The ring that its source has opened before.
+    next_of_source: AtomicU64,
 }
 
 /// Second line, written by the receiver.
@@ -162,6 +165,30 @@ fn class_of(job: &Job, me: Peer, to: Peer) -> u32 {
     }
 }
 
+/// Launcher: the processes of all these tasks are no more. What they had between each other is used again.
+pub(crate) fn give_back_between(job: &Job, tasks: Range<Peer>) {
+    let segment = job.segment();
+    for task in tasks.clone() {
+        let mut next = job.slot(task).inlet.0.rings.swap(0, Ordering::Relaxed);
+        // The links are others' memory: they may lead in a circle, and those of a ring that is used again lead astray.
+        for _ in 0..job.tasks() {
+            // SAFETY: atomics only.
+            let names = match unsafe { segment.words::<Names>(next) } {
+                Ok(names) if next != 0 => names,
+                _ => break,
+            };
+            let ours = names.source.load(Ordering::Relaxed) == task
+                && tasks.contains(&names.destination.load(Ordering::Relaxed));
+            let class = names.class.load(Ordering::Relaxed);
+            let after = names.next_of_source.load(Ordering::Relaxed);
+            if ours && (class as usize) < CLASSES.len() && next.is_multiple_of(rings::ALIGN) {
+                job.free_rings().give(class, next);
+            }
+            next = after;
+        }
+    }
+}
+
 impl Out {
     /// Longest payload of a frame in this ring.
     pub(crate) fn longest(&self) -> usize {
@@ -193,6 +220,9 @@ impl Out {
         names.source.store(me, Ordering::Relaxed);
         names.destination.store(to, Ordering::Relaxed);
         names.class.store(class, Ordering::Relaxed);
+        let opened_before = &job.slot(me).inlet.0.rings;
+        let before = opened_before.swap(offset, Ordering::Relaxed);
+        names.next_of_source.store(before, Ordering::Relaxed);
         let slot = job.slot(to);
         let mut newest = slot.inlet.0.opened.load(Ordering::Relaxed);
         loop {

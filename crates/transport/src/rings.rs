@@ -5,9 +5,10 @@
 //!
 //! *Why nobody is confused.* A ring is given back only after the launcher has written down that the process at its other
 //! end is no more, so nobody writes into it; and only by its one survivor, once. It is cleared before it is used again.
-//! Rings of two tasks that are both gone stay as they are, until the job ends.
+//! Rings between tasks of one world are given back by the launcher when all of that world are gone. Rings of two tasks of
+//! different worlds that went before either noticed stay as they are, until the job ends.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::segment::Segment;
 use regatta_memory::{Corrupt, LINE};
@@ -25,7 +26,7 @@ pub(crate) struct Free<'a> {
 }
 
 impl Free<'_> {
-    /// The word of a ring that links it to the next one: its third, which opened rings use for the same.
+    /// The word of a ring that links it to the next one; an opened ring has the same use for it.
     fn link(&self, ring: u64) -> Result<&AtomicU64, Corrupt> {
         // SAFETY: an atomic.
         unsafe { self.segment.words(ring + 8) }
@@ -55,6 +56,11 @@ impl Free<'_> {
     /// Nobody uses this ring any more.
     pub(crate) fn give(&self, class: u32, ring: u64) {
         let Ok(link) = self.link(ring) else { return };
+        // SAFETY: an atomic.
+        if let Ok(source) = unsafe { self.segment.words::<AtomicU32>(ring) } {
+            // It is nobody's, so nobody gives it back again.
+            source.store(u32::MAX, Ordering::Relaxed);
+        }
         let head = &self.heads[class as usize];
         let mut seen = head.load(Ordering::Relaxed);
         loop {

@@ -11,6 +11,7 @@ use regatta_memory::Corrupt;
 use regatta_wire::fields;
 
 use crate::job::{Job, JobError, MOST_TASKS, table_end};
+use crate::lane;
 
 /// Tasks started together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,15 +76,16 @@ impl Job {
         Ok(())
     }
 
-    /// Launcher: all tasks of the world that begins with this one are gone. Their hall is used again.
+    /// Launcher: no process of the world that begins with this task runs here any more. What they shared is used again.
     pub fn end_world(&self, first: u32) {
-        if let Ok(Membership {
-            count, hall: 1.., ..
-        }) = self.membership(first)
-        {
-            let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
+        let Ok(world) = self.membership(first) else {
+            return;
+        };
+        lane::give_back_between(self, first..first + world.count);
+        let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
+        if hall != 0 {
             // A name that makes no sense is given back to nobody.
-            let _ = self.halls().give(hall, count);
+            let _ = self.halls().give(hall, world.count);
         }
     }
 
@@ -190,6 +192,28 @@ mod tests {
             job.end_world(first);
         }
         assert!(job.segment().used() < (20 << 20) + (64 << 10));
+    }
+
+    #[test]
+    fn rings_within_a_world_are_used_again_and_others_are_left() {
+        let job = Job::create(1).unwrap();
+        let mut used = 0;
+        for round in 0..50 {
+            let first = 1 + 2 * round;
+            job.add_world(&world(first, 2)).unwrap();
+            for (from, to) in [(first, first + 1), (first + 1, first)] {
+                lane::Out::open(&job, from, to).unwrap();
+            }
+            if round == 1 {
+                // Its other end is in use.
+                lane::Out::open(&job, first, 0).unwrap();
+                used = job.segment().used();
+            }
+            job.end_world(first);
+            // Told twice by mistake, it is given back once.
+            job.end_world(first);
+        }
+        assert_eq!(job.segment().used(), used);
     }
 
     #[test]

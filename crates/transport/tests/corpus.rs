@@ -21,6 +21,11 @@ fn frame_bodies_are_decoded_or_refused() {
 }
 
 #[test]
+fn questions_and_answers_are_decoded_or_refused() {
+    each("control", properties::control);
+}
+
+#[test]
 fn invitations_are_understood_or_refused() {
     each("invitation", properties::invitation);
 }

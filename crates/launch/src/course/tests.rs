@@ -376,7 +376,7 @@ fn a_death_that_somebody_takes_care_of_is_no_failure() {
 fn a_job_is_not_over_while_tasks_are_being_started_for_others() {
     let mut job = job(|_| {});
     job.course.birth_begins();
-    for rank in 0..3 {
+    for rank in 0..TASKS {
         job.ends(1.0, rank, GOOD, TaskState::Left);
     }
     assert!(!job.course.is_over());
@@ -385,6 +385,6 @@ fn a_job_is_not_over_while_tasks_are_being_started_for_others() {
     job.course.unborn();
     assert!(!job.course.is_over());
     job.course.task_started();
-    job.ends(2.0, 4, GOOD, TaskState::Left);
+    job.ends(2.0, TASKS, GOOD, TaskState::Left);
     assert!(job.course.is_over());
 }

@@ -195,7 +195,7 @@ fn entries_are_put_read_and_taken() {
 fn several_entries_stand_side_by_side() {
     let mut desk = desk();
     let several = flags::SEVERAL | flags::OVERWRITABLE;
-    for (by, index) in [(0, 0), (1, 1), (0, 2)] {
+    for (by, index) in [(0, 0_u32), (1, 1), (0, 2)] {
         let said = put(&mut desk, by, None, several, &[by as u8]);
         assert_eq!(said, [done(by, 1, u64::from(index))]);
     }

@@ -218,6 +218,9 @@ impl Supervisor<'_> {
     /// No more tasks are started.
     pub(super) fn end_births(&mut self) {
         for spawning in std::mem::take(&mut self.spawning) {
+            if let Step::Readying = spawning.step {
+                self.course.birth_ends();
+            }
             let refused = (Why::State, "the job is being ended".to_owned());
             self.desk.answer(spawning.by, spawning.id, Err(refused));
         }

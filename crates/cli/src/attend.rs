@@ -1,0 +1,21 @@
+//! `regatta attend`: the launcher of a task that was started by hand.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+/// Attend a task that was started by hand; started by the task itself when it needs a launcher.
+#[derive(Args)]
+pub struct Arguments {
+    /// The task's process
+    pid: u32,
+}
+
+/// Returns when the launcher runs.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let status = regatta_launch::attend::run(arguments.pid).unwrap_or_else(|refusal| {
+        eprintln!("regatta: {refusal}");
+        refusal.status
+    });
+    ExitCode::from(status)
+}

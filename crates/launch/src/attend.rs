@@ -1,0 +1,129 @@
+//! A launcher for a task that was started by hand, without one.
+//!
+//! Such a task is a world of one. When it first asks for something that needs a launcher it starts `regatta attend`, and
+//! hands it the job's segment and one end of a socket. From then on everything is as under `regatta run`, but for the
+//! task itself: it is nobody's child here, so its end is read from a descriptor, and it is not ended when another task
+//! fails. When it dies, what it has started dies with it; when it leaves in good order, that goes on to its end.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::time::Timespec;
+
+use crate::course::End;
+use crate::fleet::Fleet;
+use crate::output::Output;
+use crate::owner::Owner;
+use crate::plan::{Form, OnFailure, Plan};
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::tasks::{Recipe, Tasks};
+use crate::{front, supervise, sys};
+use regatta_transport::job::Job;
+
+/// Under these numbers the task hands over the segment and the socket.
+pub const SEGMENT: i32 = 60;
+/// See [`SEGMENT`].
+pub const CONTROL: i32 = 62;
+
+/// A task that is not a child of its launcher.
+pub(crate) struct Guest {
+    pub pid: u32,
+    fd: OwnedFd,
+}
+
+/// Attends the task with this process, until nothing of its job is left. Returns at once: who goes on is a child.
+pub fn run(pid: u32) -> Result<u8, Refusal> {
+    let failed = |what: &str, errno| {
+        Refusal::of_regatta(format!(
+            "the task {pid} cannot be attended: {what}: {errno}"
+        ))
+    };
+    let segment = sys::inherited(SEGMENT).map_err(|errno| failed("its segment", errno))?;
+    let control = sys::inherited(CONTROL).map_err(|errno| failed("its socket", errno))?;
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let process = process.ok_or_else(|| Refusal::usage(format!("{pid} is no process")))?;
+    let fd = rustix::process::pidfd_open(process, PidfdFlags::empty())
+        .map_err(|errno| failed("its process", errno))?;
+    let job = Job::open(segment).map_err(|error| Refusal::of_regatta(error.to_string()))?;
+    match sys::fork().map_err(|errno| failed("no process for it", errno))? {
+        Some(_) => Ok(0),
+        None => {
+            let guest = Guest { pid, fd };
+            let status = serve(job, control, guest).unwrap_or_else(|refusal| {
+                crate::tell(Form::Inherit, &refusal);
+                refusal.status
+            });
+            std::process::exit(i32::from(status));
+        }
+    }
+}
+
+fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
+    let _ = rustix::thread::set_name(c"regatta-job");
+    let signals = Signals::catch()?;
+    front::adopt_orphans()?;
+    let program = std::fs::read_link(format!("/proc/{}/exe", guest.pid)).unwrap_or_default();
+    let most_tasks = job.capacity();
+    let plan = Plan {
+        on_failure: OnFailure::Continue,
+        most_tasks,
+        ..Plan::new(program.clone(), 1)
+    };
+    let group = rustix::process::getpgrp();
+    let recipe = Recipe {
+        name: plan.program.clone(),
+        program,
+        arguments: Vec::new(),
+        environment: std::env::vars_os().collect(),
+        group,
+        files: None,
+    };
+    let fleet = Fleet {
+        size: 1,
+        tasks: Some(Tasks::adopt(job, control, recipe)?),
+        remotes: Vec::new(),
+        names: Vec::new(),
+        host_of: Vec::new(),
+        guest: Some(guest),
+    };
+    let owner = Owner { leash: None, group };
+    let output = Output::new(plan.form)?;
+    supervise::run_fleet(&plan, signals, owner, output, fleet)
+}
+
+impl Guest {
+    /// What to wait for.
+    pub(crate) fn poll(&self) -> PollFd<'_> {
+        PollFd::new(&self.fd, PollFlags::IN)
+    }
+
+    /// How it has ended, as far as can be told, if it has. `left` says that it had left in good order.
+    pub(crate) fn end(&self, left: bool) -> Option<End> {
+        let now = Timespec::default();
+        let ended = rustix::event::poll(&mut [self.poll()], Some(&now)) == Ok(1);
+        ended.then(|| self.status().unwrap_or(End::Exited(i32::from(!left))))
+    }
+
+    /// The status that its parent has not asked for yet.
+    fn status(&self) -> Option<End> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
+        let status: i32 = text.split_whitespace().last()?.parse().ok()?;
+        Some(match status & 0x7f {
+            0 => End::Exited(status >> 8),
+            signal => End::Signalled {
+                signal,
+                core: status & 0x80 != 0,
+            },
+        })
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: i32) {
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            // It may have ended, which is told anyway.
+            let _ = rustix::process::pidfd_send_signal(&self.fd, signal);
+        }
+    }
+}
