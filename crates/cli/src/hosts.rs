@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use regatta_daemon::{self as listed, DEFAULT, Place, commands};
 use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::{Across, Choice, Refusal};
 
@@ -58,7 +59,7 @@ pub struct Hosts {
 }
 
 #[derive(Clone)]
-struct List(Vec<Host>);
+pub struct List(pub Vec<Host>);
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Dealing {
@@ -82,22 +83,52 @@ impl Hosts {
         if hosts.is_empty() {
             return Ok(None);
         }
-        let words = |command: &String| {
-            command
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        Ok(Some(Across {
+        Ok(Some(self.reached(hosts, self.rsh.as_deref().map(words))))
+    }
+
+    /// The hosts of a virtual machine: of the one that is named, or of the usual one if it is up. Its daemon stands in for ssh.
+    pub fn within(&self, machine: Option<&str>) -> Result<Option<Across>, Refusal> {
+        let place = Place::of(machine.unwrap_or(DEFAULT))?;
+        if machine.is_none() && place.connect()?.is_none() {
+            return Ok(None);
+        }
+        let report = commands::hosts(&place)?;
+        if let Some(reason) = report.reason {
+            return Err(Refusal::of_regatta(format!(
+                "no job can be started in the virtual machine: {reason}"
+            )));
+        }
+        let living = report
+            .hosts
+            .iter()
+            .filter(|host| ["here", "up"].contains(&host.state.as_str()));
+        let hosts = living.map(|host| Host {
+            name: name_of(host, &report.hosts),
+            slots: host.cores.map(u32::from),
+        });
+        let job = format!("{}:{}", report.here, std::process::id());
+        let own = std::env::current_exe().ok().filter(|path| path.exists());
+        let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+        let words = [
+            &own.to_string_lossy(),
+            "reach",
+            "--vm",
+            place.machine(),
+            "--job",
+            &job,
+            "{host}",
+        ];
+        let words = words.map(str::to_owned).to_vec();
+        Ok(Some(self.reached(hosts.collect(), Some(words))))
+    }
+
+    fn reached(&self, hosts: Vec<Host>, rsh: Option<Vec<String>>) -> Across {
+        Across {
             map: match self.map {
                 Dealing::Block => Map::Block,
                 Dealing::Round => Map::Round,
             },
-            rsh: self
-                .rsh
-                .as_ref()
-                .map(words)
-                .filter(|words| !words.is_empty()),
+            rsh: rsh.filter(|words| !words.is_empty()),
             interface: self.interface.clone(),
             directory: self.directory.clone(),
             trusted: self.trusted_network,
@@ -106,10 +137,23 @@ impl Hosts {
             silence: self.host_timeout,
             verbose: self.verbose,
             ..Across::new(hosts)
-        }))
+        }
     }
 }
 
-fn list(text: &str) -> Result<List, String> {
+/// A command, in words.
+pub fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What means this host and no other: its name, or its address when several are called so.
+fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
+    match all.iter().filter(|other| other.name == host.name).count() {
+        1 => host.name.clone(),
+        _ => host.address.to_string(),
+    }
+}
+
+pub fn list(text: &str) -> Result<List, String> {
     hosts::parse_list(text).map(List)
 }

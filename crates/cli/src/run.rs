@@ -20,7 +20,8 @@ Examples:
   regatta run -n 4 ./hello
   regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it)
   regatta run -n 2 --bind 0,2 --timeout 60 ./ping
-  regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)")]
+  regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)
+  regatta up alpha beta && regatta run ./solver          (on all hosts of the virtual machine; see `regatta up`)")]
 pub struct Arguments {
     /// Number of tasks [default: one per usable core, or per slot of the hosts]
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
@@ -33,6 +34,15 @@ pub struct Arguments {
 
     #[command(flatten)]
     hosts: hosts::Hosts,
+
+    /// Run on the hosts of this virtual machine [default: `default`, if it is up and no hosts are named]
+    #[arg(
+        long = "vm",
+        value_name = "NAME",
+        env = "REGATTA_VM",
+        help_heading = "Several hosts"
+    )]
+    machine: Option<String>,
 
     /// Put `[rank] ` before each line of output, and keep lines whole
     #[arg(short, long)]
@@ -94,7 +104,10 @@ fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
         bind: arguments.bind.clone().unwrap_or_default(),
         form,
         tasks: arguments.tasks,
-        across: arguments.hosts.across()?,
+        across: match arguments.hosts.across()? {
+            None => arguments.hosts.within(arguments.machine.as_deref())?,
+            named => named,
+        },
         timeout: arguments.timeout,
         on_failure: match arguments.on_failure {
             Others::Stop => OnFailure::Stop,

@@ -21,6 +21,7 @@ pub mod hosts;
 mod input;
 mod limits;
 mod lines;
+pub mod muster;
 mod output;
 mod owner;
 mod plan;
@@ -31,19 +32,21 @@ mod remote;
 mod rsh;
 mod signals;
 mod sink;
+pub mod station;
 mod streams;
 pub mod supervise;
 mod sys;
 mod tasks;
-mod tree;
+pub mod tree;
 pub mod words;
 
 pub use course::{End, Failure};
 pub use front::run;
+pub use gather::CONNECTION;
 pub use plan::{Across, Bind, Form, OnFailure, Plan};
 pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
-pub use rsh::identity;
+pub use rsh::{OWN_PROGRAM, identity};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

@@ -84,6 +84,8 @@ messages! {
         9 Stop {}
         /// Nobody reads what a task writes to this stream.
         10 Deaf { rank: u32, stream: u32 }
+        /// For the starter of a daemon, in its own words.
+        20 Charge { bytes: Vec<u8> }
     }
 }
 
@@ -112,6 +114,8 @@ messages! {
         10 Taken { bytes: u32 }
         /// The agent is there.
         11 Beat {}
+        /// What the starter of a daemon says to that, in its own words.
+        20 Answer { bytes: Vec<u8> }
     }
 }
 

@@ -17,7 +17,7 @@ use fields::Malformed;
 use messages::Message;
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Longer frames are refused. The longest are a job's environment and arguments, which the kernel limits, and the
 /// addresses of 65536 tasks.
 const LONGEST: usize = 16 << 20;
