@@ -31,18 +31,18 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
         }
         return Ok(());
     }
-    let mut told = None;
+    let mut next = None;
     commands::watch(&place, |report| {
         let mut text = String::new();
-        match (arguments.which.json, told) {
+        match (arguments.which.json, next) {
             (true, _) => _ = writeln!(text, "{}", json!(report)),
             (false, None) => text = table(&report),
-            (false, Some(told)) => {
-                let fresh = report.events.iter().filter(|event| event.number > told);
+            (false, Some(next)) => {
+                let fresh = report.events.iter().filter(|event| event.number >= next);
                 fresh.for_each(|event| _ = writeln!(text, "{}", event.what));
             }
         }
-        told = report.events.last().map(|event| event.number).or(Some(0));
+        next = Some(report.events.last().map_or(0, |event| event.number + 1));
         let mut output = std::io::stdout().lock();
         let written = std::io::Write::write_all(&mut output, text.as_bytes());
         written

@@ -93,9 +93,9 @@ pub struct Up {
     #[command(flatten)]
     reaching: Reaching,
 
-    /// What this host is called in the machine [default: its host name]
-    #[arg(long = "as", value_name = "NAME")]
-    name: Option<String>,
+    /// What this host is called in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
+    #[arg(long = "as", value_name = "NAME", value_parser = hosts::list)]
+    own: Option<List>,
 
     /// A host that is silent for so long is declared dead
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "2")]
@@ -166,12 +166,17 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
     let system = rustix::system::uname();
     let own = system.nodename().to_string_lossy();
-    let name = arguments.name.clone().unwrap_or_else(|| own.into_owned());
+    let named_so = arguments.own.iter().flat_map(|list| list.0.clone()).next();
+    let own = named_so.unwrap_or_else(|| Host {
+        name: own.into_owned(),
+        slots: None,
+    });
+    let name = own.name.clone();
     commands::begin(
         &place,
         &Beginning {
             silence: arguments.host_timeout,
-            name: name.clone(),
+            own,
             interface: arguments.reaching.interface.clone(),
         },
     )?;

@@ -131,19 +131,14 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
 
 /// Tells of the machine until nobody listens.
 fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
-    let mut told = None;
     loop {
-        let report = daemon.report();
-        let count = daemon.lock().journal.count();
-        if told != Some(count) {
-            talk.limit(Some(LIMIT));
-            if talk.say(&Reply::Hosts(report)).is_err() {
-                return;
-            }
-            told = Some(count);
+        let moment = daemon.lock().moment();
+        talk.limit(Some(LIMIT));
+        if talk.say(&Reply::Hosts(daemon.report())).is_err() {
+            return;
         }
         let mut state = daemon.lock();
-        while state.journal.count() == count && !state.over {
+        while state.moment() == moment && !state.over {
             let until = Instant::now() + Duration::from_secs(1);
             state = match daemon.await_change(state, until) {
                 Some(state) => state,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use regatta_launch::hosts::Host;
 use regatta_launch::muster::{self, Muster, Outcome};
 use regatta_launch::{Across, Choice, Refusal, identity};
 use regatta_transport::place::Key;
@@ -18,8 +19,8 @@ use crate::talk::{Talk, Wire};
 pub struct Beginning {
     /// A host that is silent for so long is dead.
     pub silence: Duration,
-    /// What this host is called in it.
-    pub name: String,
+    /// What this host is called in it, and how many tasks it takes at once, if not one for each core.
+    pub own: Host,
     /// Which of its addresses it is to have.
     pub interface: Option<Choice>,
 }
@@ -56,8 +57,8 @@ pub fn begin(place: &Place, beginning: &Beginning) -> Result<(), Refusal> {
         machine: place.machine().to_owned(),
         key,
         silence_ms: crate::journal::milliseconds(beginning.silence),
-        name: beginning.name.clone(),
-        cores: None,
+        name: beginning.own.name.clone(),
+        cores: beginning.own.slots,
         address,
         contacts: Vec::new(),
     })?;

@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub channels: Channels,
     sealer: Sealer,
     datagrams: Arc<UdpSocket>,
+    /// Of the roll, when the membership was last looked at.
+    epoch: u32,
     /// Sockets at another address, for the driver.
     pub moved: Option<Sockets>,
     /// The others know that this host has left.
@@ -64,6 +66,7 @@ impl Daemon {
             channels: Channels::default(),
             sealer: Sealer::new(&charge.key).map_err(failed)?,
             datagrams: sockets.datagrams.clone(),
+            epoch: 0,
             moved: None,
             departed: false,
             over: false,
@@ -122,7 +125,9 @@ impl Daemon {
     }
 
     fn settle(self: &Arc<Self>, state: &mut State, now: Duration) {
-        let mut happened = false;
+        // The roll changes without an event, and matters to those who watch.
+        let epoch = state.membership.roll().epoch();
+        let mut happened = std::mem::replace(&mut state.epoch, epoch) != epoch;
         while let Some(output) = state.membership.poll() {
             match output {
                 Output::Send { to, bytes } => {
@@ -259,6 +264,12 @@ impl State {
             .filter(|(host, suspected)| !suspected && roll.contains(host));
         let own = usize::from(roll.contains(&self.membership.own()));
         (answering.count() + own, roll.len())
+    }
+
+    /// Changes whenever there is something new to be seen.
+    pub(crate) fn moment(&self) -> (u64, u32, Standing) {
+        let standing = self.membership.standing();
+        (self.journal.count(), self.epoch, standing)
     }
 
     /// Why this host takes on no work, if it takes on none.

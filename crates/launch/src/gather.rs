@@ -419,7 +419,7 @@ fn attend<T>(
     }
     if remote.link.is_ended() {
         let status = remote.status();
-        let (name, said) = (remote.name.clone(), remote.said().to_owned());
+        let (name, said) = (remote.name.clone(), remote.said());
         return Err(Refusal::of_regatta(rsh::explain(
             across, &name, status, &said,
         )));
