@@ -65,6 +65,7 @@ def overhear(interface, count, file):
     """Payloads of UDP over IPv4, with where they went."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.bind((interface, 0))
+    sock.settimeout(30)
     print("listening", flush=True)
     heard = []
     while len(heard) < count:

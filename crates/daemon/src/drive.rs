@@ -1,5 +1,6 @@
 //! The thread that drives a daemon: datagrams, time, and whoever comes in.
 
+use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ const MANNERS: Duration = Duration::from_secs(1);
 pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, ends: &UnixStream) {
     let mut opener = Opener::new(&daemon.charge.key);
     let mut over_since = None;
+    // No more files are to be had: commands wait outside, and must not wake us all the time.
+    let mut full = false;
     loop {
         let (deadline, over) = {
             let mut state = daemon.lock();
@@ -49,14 +52,13 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
         }
         let now = daemon.now();
         let mut left = deadline.saturating_sub(now);
-        if sockets.door.is_busy() || over_since.is_some() {
+        if sockets.door.is_busy() || over_since.is_some() || full {
             left = left.min(TICK);
         }
         {
             let mut fds = vec![
                 PollFd::new(&sockets.datagrams, PollFlags::IN),
                 PollFd::new(&daemon.bell, PollFlags::IN),
-                PollFd::new(&claimed.listener, PollFlags::IN),
                 PollFd::new(ends, PollFlags::IN),
             ];
             fds.extend(
@@ -65,6 +67,9 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
                     .fds()
                     .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
             );
+            if !full {
+                fds.push(PollFd::new(&claimed.listener, PollFlags::IN));
+            }
             wait(&mut fds, Some(Instant::now() + left));
         }
         let _ = rustix::io::read(&daemon.bell, &mut [0; 8]);
@@ -74,7 +79,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
         }
         let met = sockets.door.attend(&daemon.keys);
         met.into_iter().for_each(|peer| answer_daemon(daemon, peer));
-        accept(daemon, &claimed.listener);
+        full = !accept(daemon, &claimed.listener);
         let mut byte = [0; 16];
         if rustix::io::read(ends, &mut byte).is_ok_and(|count| count > 0) {
             answer::leave(daemon);
@@ -103,10 +108,12 @@ fn answer_daemon(daemon: &Arc<Daemon>, peer: Conversation) {
     });
 }
 
-fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
+/// Whether all who came could be let in.
+fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) -> bool {
     for _ in 0..TURN {
-        let Ok((stream, _)) = listener.accept() else {
-            return;
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
         };
         let caller = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.pid);
         let (Ok(()), Ok(caller)) = (place::check_user(&stream), caller) else {
@@ -119,6 +126,7 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
             }
         });
     }
+    true
 }
 
 /// Ends everything that runs here for the machine, and leaves nothing.

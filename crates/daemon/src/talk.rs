@@ -131,6 +131,9 @@ impl Talk {
                     return Ok(Talk::new(Wire::Far(Box::new(conversation)), limit));
                 }
                 Greeting::Version => return Err(ErrorKind::Unsupported.into()),
+                Greeting::Nothing if Instant::now() >= until => {
+                    return Err(ErrorKind::TimedOut.into());
+                }
                 Greeting::Nothing => return Err(ErrorKind::ConnectionRefused.into()),
             };
             // Once connected it can always be written: from here on only what is read counts.

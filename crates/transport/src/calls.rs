@@ -110,7 +110,9 @@ impl Door {
             .guests
             .iter()
             .filter_map(|&guest| self.door.guest(guest));
-        std::iter::once(self.door.fd()).chain(guests)
+        // Who waits outside while nobody can be let in would wake us again and again.
+        let open = (!self.door.is_closed()).then(|| self.door.fd());
+        open.into_iter().chain(guests)
     }
 
     /// Whether there is somebody whose time runs out, so that [`Door::attend`] must be called soon whatever happens.
