@@ -67,7 +67,11 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
         said.contains("there is no virtual machine default on this host"),
         "{said}"
     );
-    lan.good("delta", &["down"]);
+    // A daemon that is asked to end by the system leaves in good order too.
+    lan.daemon("delta").signal(rustix::process::Signal::TERM);
+    lan.await_report("alpha", |report| state_of(report, "delta") == "left");
+    lan.await_whole("gamma", 1);
+    lan.good("gamma", &["down"]);
     lan.assert_clean();
 }
 
@@ -157,7 +161,13 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
         ),
     );
     job.hear(3, "started");
+    let mut orphan = Running::start_command(&mut lan.on(
+        "alpha",
+        &[&[REGATTA, "run", "--grace", "0", "--label"], &LONG[..]].concat(),
+    ));
+    orphan.hear(3, "started");
     let mut watch = lan.watch("beta");
+    watch.until(|_| true);
     let killed = Instant::now();
     lan.daemon("alpha").kill();
     let report = watch.until(|report| state_of(report, "alpha") == "dead");
@@ -175,6 +185,10 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     let (status, said) = job.end();
     assert_eq!(status, 137, "{said}");
     assert!(said.contains("the host alpha is lost: "), "{said}");
+    // So does one whose launcher was there: it has lost its way to all hosts.
+    let (status, said) = orphan.end();
+    assert_eq!(status, 137, "{said}");
+    assert!(said.contains("the daemon of this host has ended"), "{said}");
     lan.await_whole("beta", 1);
     lan.good("gamma", &["run", "true"]);
     // Its tasks went with it.

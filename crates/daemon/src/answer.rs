@@ -189,7 +189,9 @@ fn shell(daemon: &Arc<Daemon>, talk: Talk, host: &str, job: String, caller: Pid)
     });
     let far = match far {
         Ok((Reply::Done, far)) => far,
-        Ok((Reply::Refused(sentence), _)) => return refuse(sentence),
+        Ok((Reply::Refused(sentence), _)) => {
+            return refuse(format!("on the host {host}: {sentence}"));
+        }
         Ok(_) => return refuse(format!("the host {host} says what is not understood")),
         Err(error) => return refuse(talk::explain(host, &error).sentence),
     };
@@ -219,7 +221,7 @@ fn shell_here(daemon: &Arc<Daemon>, mut talk: Talk, job: String, peer: HostId) -
     };
     let connection = format!("{} 0 {} 0", peer.address().ip(), own.address().ip());
     let shell = match hindrance {
-        Some(hindrance) => Err(format!("on the host {}: {hindrance}", daemon.charge.name)),
+        Some(hindrance) => Err(hindrance),
         None => Shell::start(&connection).map_err(|refusal| refusal.sentence),
     };
     let shell = match shell {

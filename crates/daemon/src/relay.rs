@@ -37,6 +37,10 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
             PollFd::from_borrowed_fd(far.as_fd(), down.reads() | up.writes(&far)),
         ];
         wait(&mut fds, None);
+        // Also when nothing is to be read from the command at the moment.
+        if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            return;
+        }
     };
     down.conclude(&mut near, &why);
 }

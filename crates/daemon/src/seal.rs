@@ -29,7 +29,7 @@ const HEAD: usize = 4 + SALT + 8;
 pub(crate) const ADDED: usize = HEAD + 16;
 /// How late a datagram may come, counted in datagrams of its sender.
 const WINDOW: u64 = 128;
-/// Senders that are remembered; a sender takes about 100 bytes.
+/// Senders that are remembered; each takes some hundred bytes, and only who knows the key becomes one.
 const MOST: usize = 1 << 16;
 
 type Salt = [u8; SALT];

@@ -31,7 +31,7 @@ impl Shell {
     /// Starts it. `connection` is how the launcher's host and this one see each other.
     pub(crate) fn start(connection: &str) -> Result<Shell, Refusal> {
         let refused = |error: std::io::Error| {
-            Refusal::of_regatta(format!("no shell can be started there: {error}"))
+            Refusal::of_regatta(format!("no shell can be started: {error}"))
         };
         let own = format!("/proc/{}/exe", std::process::id());
         let mut command = Command::new("sh");
@@ -73,6 +73,7 @@ impl Shell {
             arrived,
             input: Vec::new(),
             out: Vec::new(),
+            ended: false,
             over: false,
         };
         while !pump.over && cut.why().is_none() {
@@ -120,6 +121,8 @@ struct Pump {
     arrived: Vec<u8>,
     input: Vec<u8>,
     out: Vec<u8>,
+    /// No more input comes.
+    ended: bool,
     /// The channel has ended.
     over: bool,
 }
@@ -138,7 +141,7 @@ impl Pump {
                 }
             }
         }
-        self.unpack(shell)?;
+        self.unpack()?;
         self.feed(shell);
         for (stream, kind) in shell.output.iter_mut().zip([Kind::Data, Kind::Error]) {
             while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
@@ -155,7 +158,7 @@ impl Pump {
     }
 
     /// Frames that have come, as input of the shell.
-    fn unpack(&mut self, shell: &mut Shell) -> std::io::Result<()> {
+    fn unpack(&mut self) -> std::io::Result<()> {
         let mut taken = 0;
         loop {
             let frame = frames::take(&self.arrived[taken..]);
@@ -164,11 +167,7 @@ impl Pump {
                 break;
             };
             match (kind, bytes) {
-                (Kind::Data, []) => {
-                    self.feed(shell);
-                    // What does not fit now is lost only if the shell does not read, and its input ends anyway.
-                    shell.input = None;
-                }
+                (Kind::Data, []) => self.ended = true,
                 (Kind::Data, bytes) => self.input.extend_from_slice(bytes),
                 _ => return Err(std::io::ErrorKind::InvalidData.into()),
             }
@@ -189,6 +188,9 @@ impl Pump {
             }
         }
         self.input.drain(..taken);
+        if self.ended && self.input.is_empty() {
+            shell.input = None;
+        }
         if shell.input.is_none() {
             self.input.clear();
         }
@@ -206,7 +208,7 @@ impl Pump {
         self.wire.flush()
     }
 
-    fn wait(&self, shell: &Shell, cut: &Cut) {
+    fn wait(&mut self, shell: &Shell, cut: &Cut) {
         let mut flags = PollFlags::empty();
         if self.input.len() + self.arrived.len() < FULL {
             flags |= PollFlags::IN;
@@ -230,6 +232,10 @@ impl Pump {
             fds.push(PollFd::new(fd, PollFlags::IN));
         }
         wait(&mut fds, None);
+        // Also when nothing is to be read at the moment.
+        let gone = fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        drop(fds);
+        self.over |= gone;
     }
 
     /// Sends what is left, to somebody who listens.
