@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use regatta_daemon::{self as listed, DEFAULT, Place, commands};
 use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::{Across, Choice, Refusal, slurm};
 
@@ -65,7 +66,7 @@ pub struct Hosts {
 }
 
 #[derive(Clone)]
-struct List(Vec<Host>);
+pub struct List(pub Vec<Host>);
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Dealing {
@@ -78,23 +79,29 @@ enum Dealing {
 impl Hosts {
     /// The hosts, if any were named.
     pub fn across(&self) -> Result<Option<Across>, Refusal> {
-        self.named()?
-            .map(|hosts| Ok(self.reached(hosts)))
-            .transpose()
+        Ok(self.named()?.map(|hosts| self.reached_by_shell(hosts)))
     }
 
-    /// The hosts of a job of so many tasks: those that were named, or those that Slurm has given to it. With them comes
-    /// how many tasks it has when nobody says so.
-    pub fn of_job(&self, tasks: Option<u32>) -> Result<(Option<Across>, Option<u32>), Refusal> {
-        if let Some(hosts) = self.named()? {
-            return Ok((Some(self.reached(hosts)), tasks));
+    /// The hosts of a job of so many tasks: those that were named, or those of a virtual machine, or those that Slurm has
+    /// given to it. With them comes how many tasks it has when nobody says so.
+    pub fn of_job(
+        &self,
+        tasks: Option<u32>,
+        machine: Option<&str>,
+    ) -> Result<(Option<Across>, Option<u32>), Refusal> {
+        let known = match self.across()? {
+            None => self.within(machine)?,
+            named => named,
+        };
+        if known.is_some() {
+            return Ok((known, tasks));
         }
         let Some(given) = slurm::given(tasks, self.oversubscribe, self.rsh.is_none())? else {
             return Ok((None, tasks));
         };
         let tasks = tasks.or(Some(given.tasks));
         let across = given.hosts.map(|hosts| {
-            let mut across = self.reached(hosts);
+            let mut across = self.reached_by_shell(hosts);
             if across.rsh.is_none() {
                 across.rsh = Some(given.rsh);
                 across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT);
@@ -116,23 +123,55 @@ impl Hosts {
         Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
     }
 
-    fn reached(&self, hosts: Vec<Host>) -> Across {
-        let words = |command: &String| {
-            command
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
+    /// The hosts of a virtual machine: of the one that is named, or of the usual one if it is up. Its daemon stands in for ssh.
+    pub fn within(&self, machine: Option<&str>) -> Result<Option<Across>, Refusal> {
+        let place = Place::of(machine.unwrap_or(DEFAULT))?;
+        // Where nobody may look there is no machine of ours, and another user's directory of that name is no reason to stop.
+        if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
+            return Ok(None);
+        }
+        let report = commands::hosts(&place)?;
+        if let Some(reason) = report.reason {
+            return Err(Refusal::of_regatta(format!(
+                "no job can be started in the virtual machine: {reason}"
+            )));
+        }
+        let living = report
+            .hosts
+            .iter()
+            .filter(|host| ["here", "up"].contains(&host.state.as_str()));
+        let hosts = living.map(|host| Host {
+            name: name_of(host, &report.hosts),
+            slots: host.cores.map(u32::from),
+            processors: None,
+        });
+        let job = format!("{}:{}", report.here, std::process::id());
+        let own = std::env::current_exe().ok().filter(|path| path.exists());
+        let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+        let words = [
+            &own.to_string_lossy(),
+            "reach",
+            "--vm",
+            place.machine(),
+            "--job",
+            &job,
+            "{host}",
+        ];
+        let words = words.map(str::to_owned).to_vec();
+        Ok(Some(self.reached(hosts.collect(), Some(words))))
+    }
+
+    fn reached_by_shell(&self, hosts: Vec<Host>) -> Across {
+        self.reached(hosts, self.rsh.as_deref().map(words))
+    }
+
+    fn reached(&self, hosts: Vec<Host>, rsh: Option<Vec<String>>) -> Across {
         Across {
             map: match self.map {
                 Dealing::Block => Map::Block,
                 Dealing::Round => Map::Round,
             },
-            rsh: self
-                .rsh
-                .as_ref()
-                .map(words)
-                .filter(|words| !words.is_empty()),
+            rsh: rsh.filter(|words| !words.is_empty()),
             interface: self.interface.clone(),
             directory: self.directory.clone(),
             trusted: self.trusted_network,
@@ -145,6 +184,19 @@ impl Hosts {
     }
 }
 
-fn list(text: &str) -> Result<List, String> {
+/// A command, in words.
+pub fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What means this host and no other: its name, or its address when several are called so.
+fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
+    match all.iter().filter(|other| other.name == host.name).count() {
+        1 => host.name.clone(),
+        _ => host.address.to_string(),
+    }
+}
+
+pub fn list(text: &str) -> Result<List, String> {
     hosts::parse_list(text).map(List)
 }

@@ -4,9 +4,14 @@
 
 mod agent;
 mod attend;
+mod daemon;
 mod doctor;
 mod hosts;
+mod listing;
+mod machine;
+mod reach;
 mod run;
+mod tasks;
 
 use std::process::ExitCode;
 
@@ -28,17 +33,38 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Up(machine::Up),
+    Add(machine::Add),
+    Remove(machine::Remove),
+    Hosts(listing::Arguments),
+    Ps(tasks::List),
+    Kill(tasks::Kill),
+    Vouch(machine::Vouch),
+    Down(machine::Down),
     Doctor(doctor::Arguments),
     Race(regatta_race::cli::Race),
     #[command(hide = true)]
     Agent(agent::Arguments),
     #[command(hide = true)]
     Attend(attend::Arguments),
+    Daemon(daemon::Arguments),
+    #[command(hide = true)]
+    Reach(reach::Arguments),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Up(arguments) => machine::finish(machine::up(&arguments)),
+        Command::Add(arguments) => machine::finish(machine::add(&arguments)),
+        Command::Remove(arguments) => machine::finish(machine::remove(&arguments)),
+        Command::Vouch(arguments) => machine::finish(machine::vouch(&arguments)),
+        Command::Down(arguments) => machine::finish(machine::down(&arguments)),
+        Command::Hosts(arguments) => machine::finish(listing::hosts(&arguments)),
+        Command::Ps(arguments) => machine::finish(tasks::list(&arguments)),
+        Command::Kill(arguments) => machine::finish(tasks::kill(&arguments)),
+        Command::Daemon(arguments) => daemon::run(&arguments),
+        Command::Reach(arguments) => reach::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),

@@ -20,7 +20,8 @@ Examples:
   regatta run -n 4 ./hello
   regatta run -n 4 --label ./solver --tolerance 1e-6     (what follows PROGRAM belongs to it)
   regatta run -n 2 --bind 0,2 --timeout 60 ./ping
-  regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)")]
+  regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)
+  regatta up alpha beta && regatta run ./solver          (on all hosts of the virtual machine; see `regatta up`)")]
 pub struct Arguments {
     /// Number of tasks [default: one per usable core, or per slot of the hosts, or as many as the job of Slurm asked for]
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
@@ -33,6 +34,15 @@ pub struct Arguments {
 
     #[command(flatten)]
     hosts: hosts::Hosts,
+
+    /// Run on the hosts of this virtual machine [default: `default`, if it is up and no hosts are named]
+    #[arg(
+        long = "vm",
+        value_name = "NAME",
+        env = "REGATTA_VM",
+        help_heading = "Several hosts"
+    )]
+    machine: Option<String>,
 
     /// Put `[rank] ` before each line of output, and keep lines whole
     #[arg(short, long)]
@@ -93,7 +103,9 @@ fn form(arguments: &Arguments) -> Form {
 
 fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     let mut command = arguments.command.iter().cloned();
-    let (across, tasks) = arguments.hosts.of_job(arguments.tasks)?;
+    let (across, tasks) = arguments
+        .hosts
+        .of_job(arguments.tasks, arguments.machine.as_deref())?;
     Ok(Plan {
         arguments: command.clone().skip(1).collect(),
         bind: arguments.bind.clone().unwrap_or_default(),

@@ -222,3 +222,30 @@ fn the_doctor_tells_good_hosts_from_bad_ones() {
     );
     assert_eq!(state("locked"), Some("missing".into()));
 }
+
+#[test]
+fn a_machine_that_ssh_cannot_bring_up_says_why_and_leaves_nothing() {
+    let server = Server::start("machine");
+    let home = server.scratch.0.join("home");
+    std::fs::create_dir(&home).expect("a directory");
+    for (host, what) in [
+        ("no-such-host.invalid", "is not known here"),
+        ("locked", "wants a password, or refuses your key"),
+        ("closed", "runs no ssh server that answers"),
+        // This machine by another name.
+        ("alpha", "are two names for one host"),
+    ] {
+        let output = server
+            .command(&["up", host])
+            .env("XDG_RUNTIME_DIR", &home)
+            .env_remove("REGATTA_VM")
+            .env_remove("REGATTA_RSH")
+            .output()
+            .expect("regatta");
+        let (status, output, said) = told(&output);
+        assert_eq!((status, output.as_str()), (125, ""), "{host}: {said}");
+        assert!(said.contains(host) && said.contains(what), "{said}");
+        assert!(said.contains("nothing was added"), "{said}");
+        assert_eq!(std::fs::read_dir(&home).expect("a directory").count(), 0);
+    }
+}

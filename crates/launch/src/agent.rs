@@ -150,7 +150,7 @@ impl Agent {
         let beacon = gather::light()?;
         self.link
             .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
-        let connection = std::env::var("SSH_CONNECTION").ok();
+        let connection = gather::connection();
         let hello = gather::hello(&beacon, connection.as_deref());
         self.beacon = Some(beacon);
         self.say(&Report::Hello { hello });
@@ -260,7 +260,8 @@ impl Agent {
                 }
             }
             Order::Deaf { rank, stream } => self.streams.deafen(rank, stream as usize),
-            Order::Beat {} => {}
+            // A charge is for the starter of a daemon.
+            Order::Beat {} | Order::Charge { .. } => {}
             order => {
                 if let Some(tasks) = self.tasks.take() {
                     self.tasks = Some(self.obey_for_tasks(order, tasks)?);

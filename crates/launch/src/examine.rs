@@ -6,6 +6,7 @@ use crate::owner::Owner;
 use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote;
+use crate::rsh::Role;
 use crate::signals::Signals;
 
 /// What was found out about a host.
@@ -36,7 +37,7 @@ pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
         leash: None,
         group: crate::sys::process_group(),
     };
-    let mut gathering = Gathering::open(across, &signals, &mut owner)?;
+    let mut gathering = Gathering::open(across, Role::Agent, None, &signals, &mut owner)?;
     let answers = gathering.greet(true);
     let refusals: Vec<(u32, String)> = gathering
         .remotes

@@ -16,6 +16,7 @@ use crate::owner::Owner;
 use crate::plan::{Across, Form, Plan};
 use crate::refusal::Refusal;
 use crate::remote::{Remote, WINDOW};
+use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
 use crate::{cores, gather, hosts, limits, program, words};
@@ -121,7 +122,7 @@ fn assemble_across(
         group: owner.group,
         files: limits::make_room(across.hosts.len() as u32, PER_CHANNEL)?,
     };
-    let mut gathering = Gathering::open(across, signals, owner)?;
+    let mut gathering = Gathering::open(across, Role::Agent, None, signals, owner)?;
     let greeted = gathering.greet(false);
     gathering.notes.drain(..).for_each(|note| output.say(&note));
     greeted.into_iter().collect::<Result<Vec<()>, _>>()?;

@@ -18,9 +18,11 @@ use crate::plan::Across;
 use crate::reach::{self, Beacon};
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::{self, Remote};
-use crate::rsh;
+use crate::rsh::{self, Role};
 use crate::signals::Signals;
 
+/// As sshd's variable: their address, their port, our address, our port.
+pub const CONNECTION: &str = "REGATTA_CONNECTION";
 /// How many other hosts try to reach each host: all in a job of few, and enough to find a firewall in one of many.
 const WITNESSES: usize = 4;
 
@@ -48,9 +50,12 @@ impl Drop for Gathering<'_> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Opens a channel to every host but this one.
+    /// Opens a channel to every host but this one; programs there take this role. `here` is the number of this host, when it
+    /// takes part whatever it is called.
     pub(crate) fn open(
         across: &'a Across,
+        role: Role,
+        here: Option<u32>,
         signals: &'a Signals,
         owner: &'a mut Owner,
     ) -> Result<Self, Refusal> {
@@ -64,9 +69,9 @@ impl<'a> Gathering<'a> {
             owner,
             notes: Vec::new(),
         };
-        let script = rsh::script(&own.path, own.size, across.send);
+        let script = rsh::script(&own.path, own.size, across.send, role);
         for (number, host) in (0..).zip(&across.hosts) {
-            if across.rsh.is_none() && is_here(&host.name) {
+            if here == Some(number) || across.rsh.is_none() && is_here(&host.name) {
                 let beacon = light()?;
                 gathering.local = Some((number, hello(&beacon, None)));
                 gathering.beacon = Some(beacon);
@@ -318,7 +323,7 @@ impl<'a> Gathering<'a> {
 
     /// Waits until `take` has had an answer or an error from every host, or, unless `patient`, an error from one.
     /// Returns them in the order of the hosts; those that were not awaited are errors too.
-    fn round<T>(
+    pub(crate) fn round<T>(
         &mut self,
         patient: bool,
         mut take: impl FnMut(&mut Remote) -> Result<Option<T>, Refusal>,
@@ -414,7 +419,7 @@ fn attend<T>(
     }
     if remote.link.is_ended() {
         let status = remote.status();
-        let (name, said) = (remote.name.clone(), remote.said().to_owned());
+        let (name, said) = (remote.name.clone(), remote.said());
         return Err(Refusal::of_regatta(rsh::explain(
             across, &name, status, &said,
         )));
@@ -469,7 +474,7 @@ fn heed(remote: &mut Remote, line: &str, notes: &mut Vec<String>) -> Result<bool
     }
 }
 
-fn strange(remote: &Remote) -> Refusal {
+pub(crate) fn strange(remote: &Remote) -> Refusal {
     Refusal::of_regatta(format!(
         "what comes from the host {} is not what an agent says: does something there write to the standard output of every login?",
         remote.name
@@ -514,6 +519,12 @@ pub(crate) fn light() -> Result<Beacon, Refusal> {
             "no port can be opened for the other hosts: {error}"
         ))
     })
+}
+
+/// How the launcher came here, as sshd tells it, or a daemon that is sshd's like.
+pub(crate) fn connection() -> Option<String> {
+    let variables = [CONNECTION, "SSH_CONNECTION"];
+    variables.iter().find_map(|name| std::env::var(name).ok())
 }
 
 /// What this host says of itself. `connection` is ssh's account of how the launcher came here.

@@ -25,6 +25,7 @@ mod input;
 mod limits;
 mod lines;
 mod newborn;
+pub mod muster;
 mod output;
 mod owner;
 mod plan;
@@ -36,20 +37,22 @@ mod rsh;
 mod signals;
 mod sink;
 pub mod slurm;
+pub mod station;
 mod streams;
 pub mod supervise;
 mod sys;
 mod tasks;
-mod tree;
+pub mod tree;
 pub mod words;
 
 pub use course::{End, Failure};
 pub use front::run;
+pub use gather::CONNECTION;
 pub use plan::{Across, Bind, Form, OnFailure, Plan};
 pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_transport::job::MOST_TASKS;
-pub use rsh::identity;
+pub use rsh::{OWN_PROGRAM, identity};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

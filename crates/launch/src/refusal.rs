@@ -31,7 +31,8 @@ impl Refusal {
         Self::new(STATUS_USAGE, sentence)
     }
 
-    pub(crate) fn of_regatta(sentence: impl Into<String>) -> Self {
+    /// Regatta itself could not do it.
+    pub fn of_regatta(sentence: impl Into<String>) -> Self {
         Self::new(STATUS_REFUSED, sentence)
     }
 }

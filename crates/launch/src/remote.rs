@@ -203,9 +203,10 @@ impl Remote {
     }
 
     /// Everything that was said and has not been handed out.
-    pub(crate) fn said(&mut self) -> &str {
-        self.errors();
-        &self.said
+    pub(crate) fn said(&mut self) -> String {
+        let mut said = self.errors().join("\n");
+        said.push('\n');
+        said + &self.said
     }
 
     /// Takes note of a child's end, if it is this host's command.

@@ -19,6 +19,8 @@ pub(crate) const MARK: &str = "regatta-";
 pub(crate) const READY: &str = "regatta-agent";
 /// The host asks for the program: its system and architecture follow.
 pub(crate) const SEND: &str = "regatta-send";
+/// Where a daemon's shell finds the daemon's program, which is the right one more often than not.
+pub const OWN_PROGRAM: &str = "REGATTA_AGENT";
 /// It cannot be done: why follows.
 pub(crate) const TROUBLE: &str = "regatta-trouble";
 
@@ -79,24 +81,46 @@ fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
         .collect()
 }
 
+/// What the program becomes on another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The launcher's hand there, for one job.
+    Agent,
+    /// The starter of a daemon there.
+    Starter,
+}
+
+impl Role {
+    /// The subcommand.
+    fn word(self) -> &'static str {
+        match self {
+            Role::Agent => "agent",
+            Role::Starter => "daemon",
+        }
+    }
+}
+
 /// What the shell of a host is to do. `size` is that of the program at `own`, which is asked for when the host has none
-/// that fits, or always with `send`.
+/// that fits, or always with `send`. A daemon whose shell this is names its own program in the environment.
 ///
 /// The braces make the shell read all of it before it begins: what follows on its input is not for the shell.
-pub(crate) fn script(own: &Path, size: u64, send: bool) -> String {
+pub(crate) fn script(own: &Path, size: u64, send: bool, role: Role) -> String {
     let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let identity = quote(&identity());
     let found = match send {
         true => String::new(),
-        false => format!("regatta {}", quote(&own.to_string_lossy())),
+        false => format!(
+            "${{{OWN_PROGRAM}:-}} regatta {}",
+            quote(&own.to_string_lossy())
+        ),
     };
-    let kib = size.div_ceil(1024);
+    let (kib, role) = (size.div_ceil(1024), role.word());
     format!(
         r#"{{
 trouble() {{ printf '\n{TROUBLE} %s\n' "$1"; exit 1; }}
 fits() {{ [ "$("$1" agent --identity </dev/null 2>/dev/null)" = {identity} ]; }}
 for agent in {found}; do
-    if fits "$agent"; then exec "$agent" agent; fi
+    if fits "$agent"; then exec "$agent" {role}; fi
 done
 file=
 for folder in "${{XDG_RUNTIME_DIR:-}}" "${{TMPDIR:-}}" /tmp /var/tmp "${{HOME:-}}" /dev/shm; do
@@ -116,7 +140,7 @@ printf '\n{SEND} %s %s\n' "$(uname -s)" "$(uname -m)"
 head -c {size} >"$file" 2>/dev/null || trouble "it could not be written to $folder there: is the disk full?"
 [ "$(wc -c <"$file")" -eq {size} ] || trouble "only a part of it arrived in $folder there"
 fits "$file" || trouble "it does not run there: $("$file" agent --identity </dev/null 2>&1 | head -n 1)"
-exec "$file" agent --temporary
+exec "$file" {role} --temporary
 }}
 "#
     )
@@ -139,6 +163,10 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
         .unwrap_or_default()
         .trim();
     let with = |part: &str| said.contains(part);
+    // Commands of our own end with sentences that need nothing added.
+    if let Some(sentence) = last.strip_prefix("regatta: ") {
+        return sentence.to_owned();
+    }
     let words = match () {
         () if !is_ssh(across) => None,
         () if with("Could not resolve hostname") => Some((

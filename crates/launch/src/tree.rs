@@ -11,23 +11,31 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 /// A process, as `/proc` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Process {
+pub struct Process {
+    /// Its number.
     pub pid: Pid,
+    /// What it is called.
     pub name: String,
-    parent: i32,
+    /// Whose child it is.
+    pub parent: i32,
     /// The kernel's letter: R, S, D, Z, ...
     state: char,
 }
 
 /// All processes below this one that are not dead yet, but for the children `spared` and what is below them.
 pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
+    below(rustix::process::getpid(), spared)
+}
+
+/// The same for the processes below any other.
+pub fn below(root: Pid, spared: &[Pid]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in entries.filter_map(|entry| read(entry.file_name().to_str()?)) {
         children.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
-    let mut next = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut next = vec![root.as_raw_nonzero().get()];
     while let Some(parent) = next.pop() {
         let mut below = children.remove(&parent).unwrap_or_default();
         below.retain(|process| !spared.contains(&process.pid));
@@ -40,7 +48,8 @@ pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
     found
 }
 
-fn read(pid: &str) -> Option<Process> {
+/// A process by its number.
+pub fn read(pid: &str) -> Option<Process> {
     let number = pid.parse().ok()?;
     parse(
         number,

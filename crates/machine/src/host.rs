@@ -50,6 +50,11 @@ impl HostId {
         self.session
     }
 
+    /// What tells two runs of one second apart.
+    pub fn nonce(&self) -> u16 {
+        self.nonce
+    }
+
     /// Whether both are runs of the daemon at one address.
     pub fn same_place(&self, other: &HostId) -> bool {
         self.place() == other.place()

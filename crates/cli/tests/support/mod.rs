@@ -1,6 +1,8 @@
 //! What the tests of the command share: starting it, hearing it, and looking for what it left behind.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub mod lan;
+
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -66,12 +68,7 @@ impl Running {
 
     /// Starts a command that runs regatta in some way.
     pub fn start_command(command: &mut Command) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let mark = format!(
-            "{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
+        let mark = fresh_mark();
         command
             .env(MARK, &mark)
             .stdout(Stdio::piped())
@@ -136,25 +133,7 @@ impl Running {
 
     /// Every process of this job: all that have its mark in their environment.
     pub fn processes(&self) -> Vec<Process> {
-        let mark = format!("{MARK}={}", self.mark);
-        std::fs::read_dir("/proc")
-            .expect("/proc")
-            .flatten()
-            .filter_map(|entry| {
-                let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-                // The descriptor first: it stays with the process whose environment is then read.
-                let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-                let environment = std::fs::read(entry.path().join("environ")).ok()?;
-                let name = std::fs::read_to_string(entry.path().join("comm"))
-                    .ok()?
-                    .trim()
-                    .to_owned();
-                let marked = environment
-                    .split(|&byte| byte == 0)
-                    .any(|entry| entry == mark.as_bytes());
-                marked.then_some(Process { pid, name, fd })
-            })
-            .collect()
+        marked(&self.mark)
     }
 
     /// The one process of the job with this name.
@@ -169,6 +148,39 @@ impl Running {
     }
 }
 
+/// A mark that no other test of this program has.
+pub fn fresh_mark() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+/// Every process that has this mark in its environment.
+pub fn marked(mark: &str) -> Vec<Process> {
+    let mark = format!("{MARK}={mark}");
+    std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| {
+            let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+            // The descriptor first: it stays with the process whose environment is then read.
+            let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            let name = std::fs::read_to_string(entry.path().join("comm"))
+                .ok()?
+                .trim()
+                .to_owned();
+            let marked = environment
+                .split(|&byte| byte == 0)
+                .any(|entry| entry == mark.as_bytes());
+            marked.then_some(Process { pid, name, fd })
+        })
+        .collect()
+}
+
 #[derive(Debug)]
 pub struct Process {
     pub pid: Pid,
@@ -178,7 +190,11 @@ pub struct Process {
 
 impl Process {
     pub fn kill(&self) {
-        kill_process(self.pid, Signal::KILL).expect("a living process");
+        self.signal(Signal::KILL);
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).expect("a living process");
     }
 }
 

@@ -70,6 +70,8 @@ messages! {
         14 Enter { world: World }
         /// Start the tasks that are expected.
         15 Bear { birth: u32, first: u32, count: u32 }
+        /// For the starter of a daemon, in its own words.
+        20 Charge { bytes: Vec<u8> }
     }
 }
 
@@ -106,6 +108,8 @@ messages! {
         14 Entered { first: u32 }
         /// The answer to `Bear`, for each task.
         15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
+        /// What the starter of a daemon says to that, in its own words.
+        20 Answer { bytes: Vec<u8> }
     }
 }
 

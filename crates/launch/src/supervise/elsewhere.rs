@@ -196,6 +196,12 @@ impl Supervisor<'_> {
                 .status()
                 .map_or(String::new(), |status| format!(" with status {status}"));
             let said = remote.said().trim().to_owned();
+            // A command of our own says why in a sentence.
+            let last = said.lines().last().unwrap_or_default();
+            if let Some(why) = last.strip_prefix("regatta: ") {
+                let known = format!("the host {} is lost: ", remote.name);
+                return Some(why.strip_prefix(&known).unwrap_or(why).to_owned());
+            }
             let said = if said.is_empty() {
                 said
             } else {

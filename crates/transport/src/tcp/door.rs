@@ -40,6 +40,11 @@ impl Door {
         })
     }
 
+    /// Nobody can be let in for a moment.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }

@@ -8,9 +8,9 @@
 //!
 //! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
 
-mod channel;
-mod dial;
-mod door;
+pub(crate) mod channel;
+pub(crate) mod dial;
+pub(crate) mod door;
 mod ear;
 mod inbox;
 mod link;
@@ -19,7 +19,7 @@ mod link_tests;
 mod outbox;
 mod phase;
 mod secure;
-mod shake;
+pub(crate) mod shake;
 mod stream;
 mod wires;
 

@@ -1,0 +1,264 @@
+//! `regatta up`, `add`, `remove`, `vouch`, `down`: the virtual machine.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use regatta_daemon::commands::{self, Added, Beginning};
+use regatta_daemon::{DEFAULT, Place};
+use regatta_launch::hosts::Host;
+use regatta_launch::{Across, Choice, Refusal};
+use serde_json::json;
+
+use crate::hosts::{self, List};
+
+/// Which machine is meant, and how the answer is to look.
+#[derive(Args)]
+pub struct Which {
+    /// The name of the virtual machine
+    #[arg(long = "vm", value_name = "NAME", env = "REGATTA_VM", default_value = DEFAULT)]
+    machine: String,
+
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Which {
+    /// Where its daemon is found.
+    pub fn place(&self) -> Result<Place, Refusal> {
+        Place::of(&self.machine)
+    }
+
+    /// Says what was done, in the form that was asked for.
+    pub fn say(&self, words: &str, object: &serde_json::Value) {
+        match self.json {
+            true => println!("{object}"),
+            false => println!("{words}"),
+        }
+    }
+}
+
+/// How hosts are reached when they are added.
+#[derive(Args)]
+struct Reaching {
+    /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
+    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH")]
+    rsh: Option<String>,
+
+    /// Which of their addresses the hosts are to have: those of an interface (eth0) or of a network (10.0.0.0/8)
+    /// [default: the first address of each that the others can connect to]
+    #[arg(long, value_name = "NAME|NETWORK", value_parser = Choice::parse)]
+    interface: Option<Choice>,
+
+    /// Send this program to the hosts, even if they have the right one
+    #[arg(long)]
+    send_agent: bool,
+
+    /// How long a host may take to answer
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
+    connect_timeout: Duration,
+}
+
+impl Reaching {
+    fn across(&self, hosts: Vec<Host>) -> Across {
+        let rsh = self.rsh.as_deref().map(hosts::words);
+        Across {
+            rsh: rsh.filter(|words| !words.is_empty()),
+            interface: self.interface.clone(),
+            send: self.send_agent,
+            connect: self.connect_timeout,
+            ..Across::new(hosts)
+        }
+    }
+}
+
+/// Start a virtual machine: a daemon here, and one on each of these hosts.
+///
+/// Jobs started by `regatta run` then run on all its hosts. Hosts can be added and removed at any time, from any of them; the
+/// machine goes on when one is lost, this one included, as long as a majority is left.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  regatta up alpha beta             this host and two others, by ssh
+  regatta run ./solver              a task for each core of all three
+  regatta add gamma:4               one more, for four tasks at a time
+  regatta hosts --watch             who is there, who does not answer, and why
+  regatta down                      ends everything")]
+pub struct Up {
+    /// Other hosts, as ssh knows them; `alpha:4` lets alpha have four tasks at a time instead of one per core
+    #[arg(value_name = "HOST", value_parser = hosts::list)]
+    hosts: Vec<List>,
+
+    #[command(flatten)]
+    reaching: Reaching,
+
+    /// What this host is called in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
+    #[arg(long = "as", value_name = "NAME", value_parser = hosts::list)]
+    own: Option<List>,
+
+    /// A host that is silent for so long is declared dead
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "2")]
+    host_timeout: Duration,
+
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Add hosts to the virtual machine: all of them, or none.
+#[derive(Args)]
+pub struct Add {
+    /// Hosts, as ssh knows them; `alpha:4` lets alpha have four tasks at a time instead of one per core
+    #[arg(value_name = "HOST", required = true, value_parser = hosts::list)]
+    hosts: Vec<List>,
+
+    #[command(flatten)]
+    reaching: Reaching,
+
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Have hosts leave the virtual machine; what runs there is ended.
+#[derive(Args)]
+pub struct Remove {
+    /// Hosts, as `regatta hosts` names them
+    #[arg(value_name = "HOST", required = true)]
+    hosts: Vec<String>,
+
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Vouch that the hosts which do not answer are dead, so that this side of a split goes on without a majority.
+///
+/// Only you can know: if they live, both sides go on, each believing the other dead.
+#[derive(Args)]
+pub struct Vouch {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// End the virtual machine: its jobs, and its daemons on all hosts.
+#[derive(Args)]
+pub struct Down {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// The status of a command, once its refusal has been told.
+pub fn finish(done: Result<(), Refusal>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("regatta: {refusal}");
+            ExitCode::from(refusal.status)
+        }
+    }
+}
+
+fn named(lists: &[List]) -> Vec<Host> {
+    lists.iter().flat_map(|list| list.0.clone()).collect()
+}
+
+/// `regatta up`.
+pub fn up(arguments: &Up) -> Result<(), Refusal> {
+    let place = arguments.which.place()?;
+    let system = rustix::system::uname();
+    let own = system.nodename().to_string_lossy();
+    let named_so = arguments.own.iter().flat_map(|list| list.0.clone()).next();
+    let own = named_so.unwrap_or_else(|| Host {
+        name: own.into_owned(),
+        slots: None,
+        processors: None,
+    });
+    let name = own.name.clone();
+    commands::begin(
+        &place,
+        &Beginning {
+            silence: arguments.host_timeout,
+            own,
+            interface: arguments.reaching.interface.clone(),
+        },
+    )?;
+    let hosts = named(&arguments.hosts);
+    let added = match hosts.is_empty() {
+        true => Ok(Vec::new()),
+        false => commands::add(&place, &arguments.reaching.across(hosts), |note| {
+            eprintln!("regatta: {note}");
+        }),
+    };
+    let added = added.inspect_err(|_| {
+        // What was begun and cannot be finished leaves nothing.
+        let _ = commands::down(&place);
+    })?;
+    tell_added(&arguments.which, &added);
+    let count = added.len() + 1;
+    let words = format!(
+        "the virtual machine {} is up: {name} and {}",
+        place.machine(),
+        regatta_launch::words::count(count - 1, "other host")
+    );
+    arguments.which.say(
+        &words,
+        &json!({"event": "up", "machine": place.machine(), "hosts": count}),
+    );
+    Ok(())
+}
+
+fn tell_added(which: &Which, added: &[Added]) {
+    for Added { name, address } in added {
+        let object = json!({"event": "added", "host": name, "address": address});
+        which.say(&format!("{name} is in, at {address}"), &object);
+    }
+}
+
+/// `regatta add`.
+pub fn add(arguments: &Add) -> Result<(), Refusal> {
+    let across = arguments.reaching.across(named(&arguments.hosts));
+    let added = commands::add(&arguments.which.place()?, &across, |note| {
+        eprintln!("regatta: {note}");
+    })?;
+    tell_added(&arguments.which, &added);
+    Ok(())
+}
+
+/// `regatta remove`.
+pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
+    let place = arguments.which.place()?;
+    for host in &arguments.hosts {
+        commands::remove(&place, host)?;
+        let object = json!({"event": "removed", "host": host});
+        arguments.which.say(&format!("{host} has left"), &object);
+    }
+    Ok(())
+}
+
+/// `regatta vouch`.
+pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
+    let note = commands::vouch(&arguments.which.place()?)?;
+    let words = note.unwrap_or_else(|| "this side goes on with the hosts that answer".to_owned());
+    arguments
+        .which
+        .say(&words, &json!({"event": "vouched", "note": words}));
+    Ok(())
+}
+
+/// `regatta down`.
+pub fn down(arguments: &Down) -> Result<(), Refusal> {
+    let place = arguments.which.place()?;
+    match commands::down(&place)? {
+        None => {
+            let words = format!("the virtual machine {} is down", place.machine());
+            arguments.which.say(
+                &words,
+                &json!({"event": "down", "machine": place.machine()}),
+            );
+            Ok(())
+        }
+        Some(note) => Err(Refusal::of_regatta(format!(
+            "the virtual machine {} is down here, but {note}",
+            place.machine()
+        ))),
+    }
+}

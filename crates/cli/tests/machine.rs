@@ -1,0 +1,374 @@
+//! The virtual machine: daemons on hosts with a network between them, and what becomes of it when they come, go and die.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::lan::{Lan, state_of};
+use support::{REGATTA, Running};
+
+/// A task that joins nothing and lives until it is ended.
+const LONG: [&str; 4] = ["sh", "-c", "echo started; exec sleep 600", "task"];
+
+fn trio() -> Lan {
+    let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
+    lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
+    lan
+}
+
+fn pairs(states: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pair = |(name, state): &(&str, &str)| ((*name).to_owned(), (*state).to_owned());
+    states.iter().map(pair).collect()
+}
+
+#[test]
+fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
+    let lan = trio();
+    let all = [("alpha", "up"), ("beta", "up"), ("gamma", "up")];
+    for host in ["alpha", "beta", "gamma"] {
+        let others = all.iter().filter(|(name, _)| *name != host);
+        let seen: Vec<_> = [&(host, "here")]
+            .into_iter()
+            .chain(others)
+            .copied()
+            .collect();
+        assert_eq!(lan.living(host), pairs(&seen));
+    }
+    // A fourth, added from the third, which was itself added.
+    let said = lan.good("gamma", &["add", "delta:1"]);
+    assert_eq!(said, "delta is in, at 10.77.0.4\n");
+    let command = [
+        "sh",
+        "-c",
+        "ip -o -4 address show dev eth0 | awk '{print $4}'",
+    ];
+    let output = lan.good("delta", &[&["run"], &command[..]].concat());
+    let mut addresses: Vec<&str> = output.lines().collect();
+    addresses.sort_unstable();
+    assert_eq!(
+        addresses,
+        [
+            "10.77.0.1/24",
+            "10.77.0.2/24",
+            "10.77.0.3/24",
+            "10.77.0.4/24"
+        ]
+    );
+    // As many tasks as each host was given, or a task for each core.
+    let output = lan.good("alpha", &["run", "echo", "task"]);
+    assert_eq!(output.lines().count(), 4);
+
+    assert_eq!(lan.good("alpha", &["remove", "beta"]), "beta has left\n");
+    assert_eq!(state_of(&lan.report("alpha"), "beta"), "left");
+    lan.await_whole("delta", 2);
+    let (status, _, said) = lan.regatta("beta", &["hosts"]);
+    assert_eq!(status, 125);
+    assert!(
+        said.contains("there is no virtual machine default on this host"),
+        "{said}"
+    );
+    // A daemon that is asked to end by the system leaves in good order too.
+    lan.daemon("delta").signal(rustix::process::Signal::TERM);
+    lan.await_report("alpha", |report| state_of(report, "delta") == "left");
+    lan.await_whole("gamma", 1);
+    lan.good("gamma", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
+    let lan = trio();
+    let mut job = Running::start_command(
+        &mut lan.on(
+            "alpha",
+            &[
+                &[
+                    REGATTA,
+                    "run",
+                    "--label",
+                    "--host-timeout",
+                    "30",
+                    "-n",
+                    "3",
+                    "--map",
+                    "round",
+                    "--on-failure",
+                    "continue",
+                ],
+                &LONG[..],
+            ]
+            .concat(),
+        ),
+    );
+    job.hear(3, "started");
+    let listed = || -> Vec<serde_json::Value> {
+        let report: serde_json::Value =
+            serde_json::from_str(&lan.good("gamma", &["ps", "--json"])).expect("a report");
+        assert_eq!(report["silent"], serde_json::json!([]));
+        report["tasks"].as_array().expect("tasks").clone()
+    };
+    let tasks = listed();
+    let hosts: Vec<_> = tasks
+        .iter()
+        .map(|task| {
+            (
+                task["rank"].as_u64(),
+                task["host"].as_str(),
+                task["program"].as_str(),
+            )
+        })
+        .collect();
+    let sleeps = |rank, host| (Some(rank), Some(host), Some("sleep"));
+    assert_eq!(
+        hosts,
+        [sleeps(0, "alpha"), sleeps(1, "beta"), sleeps(2, "gamma")]
+    );
+    let name = tasks[0]["job"].as_str().expect("a job").to_owned();
+    // What is listed are the processes themselves.
+    for task in &tasks {
+        let path = format!("/proc/{}/cmdline", task["pid"]);
+        assert_eq!(std::fs::read(path).expect("a process"), b"sleep\x00600\x00");
+    }
+    lan.good("beta", &["kill", &format!("{name}.2")]);
+    assert!(listed().iter().all(|task| task["rank"] != 2));
+    let (status, _, said) = lan.regatta("beta", &["kill", &format!("{name}.7")]);
+    assert_eq!(status, 125);
+    assert!(
+        said.contains("no job or task of this machine is called"),
+        "{said}"
+    );
+    lan.good("gamma", &["kill", &name]);
+    let (status, said) = job.end();
+    assert_eq!(status, 128 + 15, "{said}");
+    assert!(listed().is_empty());
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn the_first_daemon_may_be_killed_and_its_host_come_back() {
+    let lan = trio();
+    let mut job = Running::start_command(
+        &mut lan.on(
+            "beta",
+            &[
+                &[
+                    REGATTA, "run", "--label", "--grace", "0", "-n", "3", "--map", "round",
+                ],
+                &LONG[..],
+            ]
+            .concat(),
+        ),
+    );
+    job.hear(3, "started");
+    let mut orphan = Running::start_command(&mut lan.on(
+        "alpha",
+        &[&[REGATTA, "run", "--grace", "0", "--label"], &LONG[..]].concat(),
+    ));
+    orphan.hear(3, "started");
+    let mut watch = lan.watch("beta");
+    watch.until(|_| true);
+    let killed = Instant::now();
+    lan.daemon("alpha").kill();
+    let report = watch.until(|report| state_of(report, "alpha") == "dead");
+    let found = killed.elapsed();
+    let cause = report["hosts"][2]["cause"].as_str().expect("a cause");
+    assert!(
+        cause.contains("its daemon has ended; the host itself answers"),
+        "{report}"
+    );
+    assert!(
+        found < Duration::from_millis(1900),
+        "found out after {found:?}"
+    );
+    // The job hears of it, and the reason.
+    let (status, said) = job.end();
+    assert_eq!(status, 137, "{said}");
+    assert!(said.contains("the host alpha is lost: "), "{said}");
+    // So does one whose launcher was there: it has lost its way to all hosts.
+    let (status, said) = orphan.end();
+    assert_eq!(status, 137, "{said}");
+    assert!(said.contains("the daemon of this host has ended"), "{said}");
+    lan.await_whole("beta", 1);
+    lan.good("gamma", &["run", "true"]);
+    // Its tasks went with it.
+    let left = lan.processes();
+    assert!(
+        left.iter().all(|process| process.name != "sleep"),
+        "{left:?}"
+    );
+    lan.good("gamma", &["add", "alpha"]);
+    lan.await_whole("alpha", 2);
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
+    let lan = trio();
+    let mut job = Running::start_command(
+        &mut lan.on(
+            "alpha",
+            &[
+                &[
+                    REGATTA,
+                    "run",
+                    "--label",
+                    "--grace",
+                    "0",
+                    "-n",
+                    "3",
+                    "--map",
+                    "round",
+                    "--host-timeout",
+                    "30",
+                ],
+                &LONG[..],
+            ]
+            .concat(),
+        ),
+    );
+    job.hear(3, "started");
+    let (mut watch, mut other) = (lan.watch("alpha"), lan.watch("gamma"));
+    watch.until(|_| true);
+    lan.sh("ip link set v-gamma down");
+    let cut = Instant::now();
+    watch.until(|report| state_of(report, "gamma") == "suspected");
+    let report = watch.until(|report| state_of(report, "gamma") == "dead");
+    let silent = cut.elapsed();
+    println!("a silent host was dead after {silent:?}");
+    assert!(
+        silent > Duration::from_millis(1000),
+        "dead after {silent:?} already"
+    );
+    assert!(
+        silent < Duration::from_millis(3500),
+        "dead after {silent:?} only"
+    );
+    let gone = report["hosts"]
+        .as_array()
+        .expect("hosts")
+        .iter()
+        .find(|host| host["name"] == "gamma");
+    let cause = gone
+        .and_then(|host| host["cause"].as_str())
+        .expect("a cause");
+    assert!(cause.contains("silent for too long"), "{cause}");
+    // The launcher heard it from the daemon, long before its own patience was over.
+    let (status, said) = job.end();
+    assert_eq!(status, 137, "{said}");
+    assert!(
+        said.contains("the host gamma is lost: it has been silent for too long"),
+        "{said}"
+    );
+    assert!(cut.elapsed() < Duration::from_secs(10));
+
+    // The lonely one takes on no work, and says why.
+    let report = other.until(|report| report["standing"] == "minority");
+    let reason = report["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("only 1 of 3 hosts answer, which is no majority"),
+        "{reason}"
+    );
+    for arguments in [&["run", "true"][..], &["add", "delta"]] {
+        let (status, _, said) = lan.regatta("gamma", arguments);
+        assert_eq!(status, 125);
+        assert!(said.contains("only 1 of 3 hosts answer"), "{said}");
+    }
+    lan.await_whole("alpha", 1);
+    lan.good("beta", &["run", "true"]);
+    // What ran on the other side has ended there as well.
+    lan.sh("ip link set v-gamma up");
+    lan.await_whole("gamma", 2);
+    lan.await_whole("alpha", 2);
+    let left = lan.processes();
+    assert!(
+        left.iter().all(|process| process.name != "sleep"),
+        "{left:?}"
+    );
+    let events = lan.report("gamma")["events"].to_string();
+    assert!(
+        events.contains("the others had declared this host dead"),
+        "{events}"
+    );
+    lan.good("gamma", &["run", "true"]);
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn a_host_that_is_stopped_for_a_moment_is_cleared() {
+    let lan = trio();
+    let mut watch = lan.watch("alpha");
+    watch.until(|_| true);
+    let daemon = lan.daemon("beta");
+    daemon.signal(rustix::process::Signal::STOP);
+    watch.until(|report| state_of(report, "beta") == "suspected");
+    daemon.signal(rustix::process::Signal::CONT);
+    let report = watch.until(|report| state_of(report, "beta") != "suspected");
+    assert_eq!(state_of(&report, "beta"), "up");
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
+    let lan = Lan::new(&["alpha", "beta"]);
+    lan.good("alpha", &["up", "--as", "alpha", "beta"]);
+    let (mut old, mut young) = (lan.watch("alpha"), lan.watch("beta"));
+    lan.sh("ip link set v-beta down");
+    // The older one has the majority by the rule for equal halves.
+    let report = old.until(|report| state_of(report, "beta") == "dead");
+    assert_eq!(report["standing"], "majority");
+    young.until(|report| report["standing"] == "minority");
+    assert!(
+        lan.good("alpha", &["vouch"])
+            .contains("nobody has to vouch")
+    );
+    lan.good("beta", &["vouch"]);
+    lan.await_report("beta", |report| {
+        report["standing"] == "majority" && report["known"] == 1
+    });
+    lan.good("beta", &["run", "true"]);
+    for host in ["alpha", "beta"] {
+        lan.good(host, &["down"]);
+    }
+    lan.assert_clean();
+}
+
+#[test]
+fn machines_live_side_by_side() {
+    let lan = trio();
+    lan.good("beta", &["up", "--vm", "other", "--as", "beta", "gamma"]);
+    assert_eq!(lan.living("beta").len(), 3);
+    let other = lan.good("gamma", &["hosts", "--vm", "other", "--json"]);
+    assert!(other.contains(r#""known":2"#), "{other}");
+    let (status, _, said) = lan.regatta("gamma", &["up", "--vm", "other"]);
+    assert_eq!(status, 125);
+    assert!(
+        said.contains("the virtual machine other is up already"),
+        "{said}"
+    );
+    lan.good("gamma", &["down"]);
+    lan.good("gamma", &["run", "--vm", "other", "-n", "2", "true"]);
+    lan.good("gamma", &["down", "--vm", "other"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn a_machine_of_this_host_alone_grows_to_an_address_the_others_reach() {
+    let lan = Lan::new(&["alpha", "beta"]);
+    // The likeliest address is one that nobody else reaches.
+    lan.sh("ip -n alpha address del 10.77.0.1/24 dev eth0
+ip -n alpha link add aside0 type bridge
+ip -n alpha address add 10.99.0.1/24 dev aside0
+ip -n alpha link set aside0 up
+ip -n alpha address add 10.77.0.1/24 dev eth0");
+    lan.good("alpha", &["up", "--as", "alpha"]);
+    lan.good("alpha", &["run", "-n", "2", "true"]);
+    lan.good("alpha", &["add", "beta"]);
+    let address = lan.report("beta")["hosts"][1]["address"].to_string();
+    assert!(address.contains("10.77.0.1:"), "{address}");
+    lan.good("beta", &["down"]);
+    lan.assert_clean();
+}

@@ -1,0 +1,242 @@
+//! A network of hosts to run virtual machines on: namespaces at a bridge, each with a directory for its sockets.
+//!
+//! All of it is made for one test, and gone with it: the namespaces with their last process, and the processes, found by the
+//! mark in their environment, when this is dropped.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+
+use super::{MARK, Process, REGATTA, fresh_mark, marked, told};
+
+/// Run by the process that holds the namespaces: it names the hosts.
+const NETWORK: &str = "set -e
+mount -t tmpfs tmpfs /run
+mkdir /run/netns
+ip link set lo up
+ip link add br0 type bridge
+ip address add 10.77.0.254/24 dev br0
+ip link set br0 up
+number=0
+for host in \"$@\"; do
+    number=$((number + 1))
+    ip netns add $host
+    ip link add v-$host type veth peer name eth0 netns $host
+    ip link set v-$host master br0 up
+    ip -n $host link set lo up
+    ip -n $host address add 10.77.0.$number/24 dev eth0
+    ip -n $host link set eth0 up
+    mkdir -p /run/of/$host
+    chmod 700 /run/of/$host
+done
+echo ready
+exec cat";
+const RSH: &str = "env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host}";
+
+/// See the module.
+pub struct Lan {
+    holder: Child,
+    _input: ChildStdin,
+    mark: String,
+}
+
+impl Lan {
+    pub fn new(hosts: &[&str]) -> Self {
+        let mark = fresh_mark();
+        let mut holder = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "--net"])
+            .args(["sh", "-c", NETWORK, "sh"])
+            .args(hosts)
+            .env(MARK, &mark)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        let input = holder.stdin.take().expect("its input");
+        let mut line = String::new();
+        let mut lines = BufReader::new(holder.stdout.take().expect("its output"));
+        lines.read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n", "no network could be made");
+        Self {
+            holder,
+            _input: input,
+            mark,
+        }
+    }
+
+    /// A command where the bridge is.
+    pub fn beside(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--target", &self.holder.id().to_string()])
+            .args(["--user", "--mount", "--net", "--preserve-credentials", "--"])
+            .args(words)
+            .env(MARK, &self.mark)
+            .env("REGATTA_RSH", RSH)
+            .env_remove("REGATTA_VM")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A command on a host.
+    pub fn on(&self, host: &str, words: &[&str]) -> Command {
+        let runtime = format!("XDG_RUNTIME_DIR=/run/of/{host}");
+        let there = ["env", &runtime, "ip", "netns", "exec", host];
+        self.beside(&[&there[..], words].concat())
+    }
+
+    /// `regatta` on a host, to its end.
+    pub fn regatta(&self, host: &str, arguments: &[&str]) -> (i32, String, String) {
+        let words = [&[REGATTA], arguments].concat();
+        told(&self.on(host, &words).output().expect("nsenter"))
+    }
+
+    /// The same, which has to succeed; what it said.
+    pub fn good(&self, host: &str, arguments: &[&str]) -> String {
+        let (status, output, said) = self.regatta(host, arguments);
+        assert_eq!(status, 0, "{arguments:?} on {host}: {output}{said}");
+        output
+    }
+
+    /// A shell's script where the bridge is.
+    pub fn sh(&self, script: &str) -> String {
+        let output = self
+            .beside(&["sh", "-c", script])
+            .output()
+            .expect("nsenter");
+        let (status, output, said) = told(&output);
+        assert_eq!(status, 0, "{script}: {said}");
+        output
+    }
+
+    /// The machine, as a host sees it.
+    pub fn report(&self, host: &str) -> Value {
+        serde_json::from_str(&self.good(host, &["hosts", "--json"])).expect("a report")
+    }
+
+    /// The state of each host that is not gone, as another sees it.
+    pub fn living(&self, host: &str) -> Vec<(String, String)> {
+        states(&self.report(host))
+            .into_iter()
+            .filter(|(_, state)| !["dead", "left"].contains(&state.as_str()))
+            .collect()
+    }
+
+    /// Hears of everything that happens in the machine.
+    pub fn watch(&self, host: &str) -> Watch {
+        let mut child = self
+            .on(host, &[REGATTA, "hosts", "--watch", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("nsenter");
+        let lines = BufReader::new(child.stdout.take().expect("its output"));
+        Watch { child, lines }
+    }
+
+    /// Waits until this holds of the machine, as a host sees it.
+    pub fn await_report(&self, host: &str, holds: impl FnMut(&Value) -> bool) -> Value {
+        self.watch(host).until(holds)
+    }
+
+    /// Waits until a host sees so many others, none of them suspected, and may take on work.
+    pub fn await_whole(&self, host: &str, others: usize) {
+        self.await_report(host, |report| {
+            let up = states(report)
+                .into_iter()
+                .filter(|(_, state)| state == "up");
+            up.count() == others
+                && report["standing"] == "majority"
+                && report["known"] == others + 1
+        });
+    }
+
+    /// All processes that the test has started and that still run, the holder aside.
+    pub fn processes(&self) -> Vec<Process> {
+        let holder = self.holder.id();
+        let all = marked(&self.mark).into_iter();
+        all.filter(|process| process.pid.as_raw_nonzero().get() as u32 != holder)
+            .collect()
+    }
+
+    /// The daemon of a host.
+    pub fn daemon(&self, host: &str) -> Process {
+        let home = format!("XDG_RUNTIME_DIR=/run/of/{host}\0");
+        let is_it = |process: &Process| {
+            let path = format!("/proc/{}/environ", process.pid.as_raw_nonzero());
+            let environment = std::fs::read_to_string(path).unwrap_or_default();
+            process.name == "regatta-daemon" && environment.contains(&home)
+        };
+        let mut found: Vec<Process> = self.processes().into_iter().filter(is_it).collect();
+        assert_eq!(found.len(), 1, "daemons of {host}");
+        found.remove(0)
+    }
+
+    /// Nothing is left of any machine: no process, no socket, no directory.
+    pub fn assert_clean(&self) {
+        super::await_ends(&self.processes());
+        assert_eq!(self.sh("find /run/of -mindepth 2"), "");
+    }
+}
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        for process in self.processes() {
+            let _ = kill_process(process.pid, Signal::KILL);
+        }
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Each host of a report with its state.
+pub fn states(report: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let hosts = report["hosts"].as_array().cloned().unwrap_or_default();
+    hosts
+        .iter()
+        .map(|host| (text(&host["name"]), text(&host["state"])))
+        .collect()
+}
+
+/// The state of one host in a report; none if it is not there.
+pub fn state_of(report: &Value, host: &str) -> String {
+    let found = states(report).into_iter().find(|(name, _)| name == host);
+    found.map_or_else(String::new, |(_, state)| state)
+}
+
+/// A `regatta hosts --watch` that runs.
+pub struct Watch {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watch {
+    /// Waits for a report of which this holds, but not for ever.
+    pub fn until(&mut self, mut holds: impl FnMut(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).expect("a line");
+            assert!(!line.is_empty(), "the daemon has ended");
+            let report: Value = serde_json::from_str(&line).expect("a report");
+            if holds(&report) {
+                return report;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "it never came to that: {line}"
+            );
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = self.lines.read_to_end(&mut Vec::new());
+    }
+}

@@ -1,0 +1,232 @@
+//! How a daemon comes to be: its process, what it must know, and whom it must reach before it belongs to the machine.
+//!
+//! ```text
+//! starter                        daemon
+//! begin: the charge        >     takes its place, opens its sockets, meets the hosts it is to join
+//!                          <     done, or why not
+//! keep                     >     from here on it stays
+//!                          <     done
+//! ```
+//!
+//! If the starter is gone before it has said `keep`, the daemon leaves again: what was begun and not finished leaves nothing.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_launch::{Refusal, identity};
+use regatta_machine::{Input, Standing};
+
+use crate::answer::{self, TRIAL};
+use crate::ask::{Ask, Birth, Charge, Opening, Reply};
+use crate::daemon::Daemon;
+use crate::drive;
+use crate::place::{Claimed, Place};
+use crate::sockets::Sockets;
+use crate::talk::{Talk, Wire};
+
+/// How long a daemon may take to belong to its machine. Beyond that, its datagrams do not come through.
+const JOINING: Duration = Duration::from_secs(8);
+/// How long a starter may take until it says that the daemon is to stay: it may wait for other hosts.
+const PROBATION: Duration = Duration::from_secs(60);
+/// So many hosts are tried in both directions: all in a machine of few, enough to find a firewall in one of many.
+const WITNESSES: usize = 4;
+
+/// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay.
+pub(crate) fn start(charge: &Charge) -> Result<Talk, Refusal> {
+    let failed =
+        |error: std::io::Error| Refusal::of_regatta(format!("no daemon can be started: {error}"));
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("regatta")
+        .args(["daemon", "--serve"])
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    // What says how this login came here is nobody else's concern.
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
+        command.env_remove(name);
+    }
+    command.spawn().map_err(failed)?;
+    drop(command);
+    let wire = Wire::local(ours).map_err(failed)?;
+    let mut talk = Talk::new(wire, JOINING * 2);
+    let begun = talk
+        .say(&Birth::Begin(charge.clone()))
+        .and_then(|()| talk.hear::<Reply>());
+    match begun {
+        Ok(Reply::Refused(sentence)) => Err(Refusal::of_regatta(sentence)),
+        Ok(_) => Ok(talk),
+        Err(_) => Err(Refusal::of_regatta(
+            "the daemon ended before it could say why",
+        )),
+    }
+}
+
+/// Has the daemon stay.
+pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
+    talk.limit(Some(answer::LIMIT));
+    let kept = talk.say(&Birth::Keep).and_then(|()| talk.hear::<Reply>());
+    match kept {
+        Ok(Reply::Done) => Ok(()),
+        _ => Err(Refusal::of_regatta(
+            "the daemon has ended since it was started",
+        )),
+    }
+}
+
+/// The daemon's process, to its end. Its starter is on standard input.
+pub fn live() -> Result<(), Refusal> {
+    let failed = |error: std::io::Error| {
+        Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
+    };
+    let starter = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(UnixStream::from)
+        .map_err(failed)?;
+    let wire = Wire::local(starter).map_err(|_| {
+        Refusal::of_regatta("`regatta daemon` is started by `regatta up` and `regatta add`")
+    })?;
+    // No terminal's keys and no login's end are for this process.
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(c"regatta-daemon");
+    let null = std::fs::File::open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&null).map_err(|errno| failed(errno.into()))?;
+    let (ends, told) = UnixStream::pair().map_err(failed)?;
+    ends.set_nonblocking(true).map_err(failed)?;
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        let told = told.try_clone().map_err(failed)?;
+        signal_hook::low_level::pipe::register(signal, told).map_err(failed)?;
+    }
+    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored).map_err(failed)?;
+
+    let mut talk = Talk::new(wire, answer::LIMIT);
+    let Ok(Birth::Begin(charge)) = talk.hear::<Birth>() else {
+        return Err(Refusal::of_regatta("the daemon was not told what to do"));
+    };
+    match set_up(charge) {
+        Ok((daemon, sockets, claimed)) => {
+            let born = daemon.clone();
+            std::thread::Builder::new()
+                .spawn(move || grow_up(&born, talk))
+                .map_err(failed)?;
+            drive::run(&daemon, sockets, claimed, &ends);
+            Ok(())
+        }
+        Err(refusal) => {
+            let _ = talk.say(&Reply::Refused(refusal.sentence));
+            Ok(())
+        }
+    }
+}
+
+fn set_up(charge: Charge) -> Result<(Arc<Daemon>, Sockets, Claimed), Refusal> {
+    let claimed = Place::of(&charge.machine)?.claim()?;
+    let sockets = Sockets::open(charge.address)?;
+    Ok((Daemon::new(charge, &sockets)?, sockets, claimed))
+}
+
+/// Joins, and waits for the word that it may stay.
+fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk) {
+    talk.limit(Some(answer::LIMIT));
+    let joined = join(daemon);
+    talk.limit(Some(PROBATION));
+    let kept = match joined {
+        Ok(()) => {
+            let answered = talk.say(&Reply::Done);
+            answered
+                .and_then(|()| talk.hear::<Birth>())
+                .is_ok_and(|word| word == Birth::Keep)
+        }
+        Err(refusal) => {
+            let _ = talk.say(&Reply::Refused(refusal.sentence));
+            false
+        }
+    };
+    match kept {
+        true => _ = talk.say(&Reply::Done),
+        false => answer::leave(daemon),
+    }
+}
+
+fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
+    let contacts = &daemon.charge.contacts;
+    if contacts.is_empty() {
+        daemon.found();
+        return Ok(());
+    }
+    let refusals: Vec<Refusal> = std::thread::scope(|scope| {
+        let witnesses = contacts.iter().take(WITNESSES);
+        let meetings: Vec<_> = witnesses
+            .map(|(name, address)| scope.spawn(move || meet(daemon, name, *address)))
+            .collect();
+        meetings
+            .into_iter()
+            .filter_map(|meeting| meeting.join().ok()?.err())
+            .collect()
+    });
+    if let Some(refusal) = refusals.into_iter().next() {
+        return Err(refusal);
+    }
+    for (_, address) in contacts {
+        daemon.tell(Input::Join { address: *address });
+    }
+    let until = Instant::now() + JOINING;
+    let mut state = daemon.lock();
+    while state.membership.standing() != Standing::Majority {
+        match daemon.await_change(state, until) {
+            Some(woken) => state = woken,
+            None => {
+                let port = daemon.lock().membership.own().address().port();
+                return Err(Refusal::of_regatta(format!(
+                    "connections between {} and {} come through, but no datagrams (UDP, to the port {port} here and {} there): does a firewall let them pass?",
+                    daemon.charge.name,
+                    contacts[0].0,
+                    contacts[0].1.port()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Connects to a host of the machine, and has it connect to us.
+fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<(), Refusal> {
+    let here = &daemon.charge.name;
+    let own = daemon.lock().membership.own();
+    let asked = Talk::call(address, &daemon.keys, TRIAL * 2).and_then(|mut talk| {
+        talk.say(&Opening {
+            identity: identity(),
+            from: Some(own.into()),
+            ask: Ask::Reach { at: own.address() },
+        })?;
+        talk.hear::<Reply>()
+    });
+    let firewall = "is there a firewall between them?";
+    match asked {
+        Ok(Reply::Done) => Ok(()),
+        Ok(Reply::Refused(sentence)) if sentence.starts_with("the daemon of") => {
+            Err(Refusal::of_regatta(sentence))
+        }
+        Ok(_) => Err(Refusal::of_regatta(format!(
+            "the host {name} cannot connect to {here} at {}: {firewall}",
+            own.address()
+        ))),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(Refusal::of_regatta(format!(
+            "the host {name} runs another version of Regatta than {here}"
+        ))),
+        Err(_) => Err(Refusal::of_regatta(format!(
+            "{here} cannot connect to the host {name} at {address}: {firewall}"
+        ))),
+    }
+}

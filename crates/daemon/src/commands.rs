@@ -1,0 +1,319 @@
+//! The user's commands: what they ask the daemon of this host, and how hosts are added.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use regatta_launch::hosts::Host;
+use regatta_launch::muster::{self, Muster, Outcome};
+use regatta_launch::{Across, Choice, Refusal, identity};
+use regatta_transport::place::Key;
+
+use crate::answer::LIMIT;
+use crate::ask::{self, Ask, Birth, Charge, Invitation, Opening, Reply, Report, Task};
+use crate::birth;
+use crate::place::Place;
+use crate::talk::{Talk, Wire};
+
+/// How a machine is begun.
+#[derive(Debug, Clone)]
+pub struct Beginning {
+    /// A host that is silent for so long is dead.
+    pub silence: Duration,
+    /// What this host is called in it, and how many tasks it takes at once, if not one for each core.
+    pub own: Host,
+    /// Which of its addresses it is to have.
+    pub interface: Option<Choice>,
+}
+
+/// A host that was added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+/// Begins a machine on this host.
+pub fn begin(place: &Place, beginning: &Beginning) -> Result<(), Refusal> {
+    if place.connect()?.is_some() {
+        return Err(Refusal::of_regatta(format!(
+            "the virtual machine {} is up already: `regatta add HOST` adds hosts to it, `regatta down` ends it, and `--vm NAME` means another one",
+            place.machine()
+        )));
+    }
+    let mut key = Key::default();
+    rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the system gives no random numbers for a key: {errno}"
+        ))
+    })?;
+    let addresses = muster::own_addresses(beginning.interface.as_ref());
+    let address = addresses
+        .first()
+        .copied()
+        .ok_or_else(|| Refusal::of_regatta("this host has no address that --interface allows"))?;
+    let mut talk = birth::start(&Charge {
+        machine: place.machine().to_owned(),
+        key,
+        silence_ms: crate::journal::milliseconds(beginning.silence),
+        name: beginning.own.name.clone(),
+        cores: beginning.own.slots,
+        address,
+        contacts: Vec::new(),
+    })?;
+    birth::keep(&mut talk)
+}
+
+/// Adds hosts: all of them, or, with a sentence for each that cannot be, none. `say` gets what is worth telling on the way.
+pub fn add(
+    place: &Place,
+    across: &Across,
+    mut say: impl FnMut(&str),
+) -> Result<Vec<Added>, Refusal> {
+    let invitation = invitation(place)?;
+    if let Some(hindrance) = &invitation.hindrance {
+        return Err(Refusal::of_regatta(format!(
+            "no host can be added: {hindrance}"
+        )));
+    }
+    for host in &across.hosts {
+        let is_here = across.rsh.is_none() && muster::is_here(&host.name);
+        if is_here || invitation.hosts.iter().any(|(name, _)| *name == host.name) {
+            return Err(Refusal::of_regatta(format!(
+                "the host {} is in the virtual machine already, so nothing was added",
+                host.name
+            )));
+        }
+    }
+    let fixed = (!invitation.alone).then(|| invitation.address.ip());
+    muster::with(across, &invitation.name, fixed, |muster| {
+        let (greeted, notes) = muster.greet();
+        notes.iter().for_each(|note| say(note));
+        all_or_none(greeted)?;
+        let addresses = all_or_none(muster.addresses()?)?;
+        let here = across.hosts.len() as u32;
+        let address_of = |number: u32| {
+            let found = addresses.iter().find(|(host, _)| *host == number);
+            found.map_or(invitation.address.ip(), |(_, address)| *address)
+        };
+        let mut invitation = invitation.clone();
+        if invitation.alone && address_of(here) != invitation.address.ip() {
+            expect_done(ask_here(
+                place,
+                Ask::Move {
+                    address: address_of(here),
+                },
+                LIMIT,
+            )?)?;
+            invitation = self::invitation(place)?;
+        }
+        begin_on(muster, across, place, &invitation, address_of)?;
+        let hosts = (0..).zip(&across.hosts);
+        Ok(hosts
+            .map(|(number, host)| Added {
+                name: host.name.clone(),
+                address: address_of(number),
+            })
+            .collect())
+    })
+}
+
+/// Has every host start its daemon, and, when all belong to the machine, has them stay.
+fn begin_on(
+    muster: &mut Muster<'_>,
+    across: &Across,
+    place: &Place,
+    invitation: &Invitation,
+    address_of: impl Fn(u32) -> IpAddr,
+) -> Result<(), Refusal> {
+    for (number, host) in (0..).zip(&across.hosts) {
+        let charge = Charge {
+            machine: place.machine().to_owned(),
+            key: invitation.key,
+            silence_ms: invitation.silence_ms,
+            name: host.name.clone(),
+            cores: host.slots,
+            address: address_of(number),
+            contacts: contacts(&invitation.hosts, number as usize),
+        };
+        muster.tell(number, ask::encode(&Birth::Begin(charge)))?;
+    }
+    all_or_none(muster.hear())?;
+    for number in 0..across.hosts.len() as u32 {
+        muster.tell(number, ask::encode(&Birth::Keep))?;
+    }
+    all_or_none(muster.hear()).map(|_| ())
+}
+
+/// Whom a new host meets: the one who invites, and a few others, different ones for each.
+fn contacts(hosts: &[(String, SocketAddr)], number: usize) -> Vec<(String, SocketAddr)> {
+    let (first, others) = hosts.split_at(1.min(hosts.len()));
+    let turned = others.iter().cycle().skip(number).take(others.len().min(7));
+    first.iter().chain(turned).cloned().collect()
+}
+
+/// What all hosts have answered, or every reason why one has not.
+fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
+    let mut reasons: Vec<Refusal> = Vec::new();
+    let mut good = Vec::new();
+    for (number, outcome) in outcomes {
+        match outcome {
+            Ok(value) => good.push((number, value)),
+            Err(refusal) => reasons.push(refusal),
+        }
+    }
+    let Some(first) = reasons.first() else {
+        return Ok(good);
+    };
+    let mut sentences: Vec<&str> = reasons
+        .iter()
+        .map(|reason| reason.sentence.as_str())
+        .collect();
+    sentences.dedup();
+    Err(Refusal {
+        status: first.status,
+        sentence: format!("{}; nothing was added", sentences.join("; ")),
+    })
+}
+
+/// Asks the daemon of this host.
+fn ask_here(place: &Place, what: Ask, limit: Duration) -> Result<Reply, Refusal> {
+    let mut talk = open(place, what, limit)?;
+    talk.hear().map_err(|error| lost(&error))
+}
+
+fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
+    let stream = place.connect()?.ok_or_else(|| {
+        Refusal::of_regatta(format!(
+            "there is no virtual machine {} on this host: `regatta up` starts one{}",
+            place.machine(),
+            if place.machine() == crate::place::DEFAULT {
+                ""
+            } else {
+                ", and without --vm and REGATTA_VM another one is meant"
+            }
+        ))
+    })?;
+    let wire = Wire::local(stream).map_err(|error| lost(&error))?;
+    let mut talk = Talk::new(wire, limit);
+    talk.say(&Opening {
+        identity: identity(),
+        from: None,
+        ask: what,
+    })
+    .map_err(|error| lost(&error))?;
+    Ok(talk)
+}
+
+fn lost(error: &std::io::Error) -> Refusal {
+    Refusal::of_regatta(format!(
+        "the daemon of this host does not answer ({error}): if it hangs, end it with `pkill -KILL regatta-daemon` and add this host again"
+    ))
+}
+
+/// The note that came with it, if one did.
+fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
+    match reply {
+        Reply::Done => Ok(None),
+        Reply::Note(note) => Ok(Some(note)),
+        Reply::Refused(sentence) => Err(Refusal::of_regatta(sentence)),
+        _ => Err(Refusal::of_regatta(
+            "the daemon answers something else than it was asked",
+        )),
+    }
+}
+
+fn invitation(place: &Place) -> Result<Invitation, Refusal> {
+    match ask_here(place, Ask::Invitation, LIMIT)? {
+        Reply::Invitation(invitation) => Ok(*invitation),
+        other => Err(expect_done(other).err().unwrap_or_else(|| {
+            Refusal::of_regatta("the daemon answers something else than it was asked")
+        })),
+    }
+}
+
+/// Has a host leave.
+pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
+    let what = Ask::Remove {
+        host: host.to_owned(),
+    };
+    expect_done(ask_here(place, what, Duration::from_secs(30))?).map(|_| ())
+}
+
+/// Ends the machine; returns what is worth knowing.
+pub fn down(place: &Place) -> Result<Option<String>, Refusal> {
+    let limit = Duration::from_secs(40);
+    let mut talk = open(place, Ask::Down, limit)?;
+    let note = expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    // The daemon's end is the end of the connection.
+    let _ = talk.hear::<Reply>();
+    Ok(note)
+}
+
+/// Says that the hosts which do not answer are dead.
+pub fn vouch(place: &Place) -> Result<Option<String>, Refusal> {
+    expect_done(ask_here(place, Ask::Vouch, LIMIT)?)
+}
+
+/// The machine, as this host sees it.
+pub fn hosts(place: &Place) -> Result<Report, Refusal> {
+    report(ask_here(place, Ask::Hosts { watch: false }, LIMIT)?)
+}
+
+fn report(reply: Reply) -> Result<Report, Refusal> {
+    match reply {
+        Reply::Hosts(report) => Ok(report),
+        other => Err(expect_done(other).err().unwrap_or_else(|| {
+            Refusal::of_regatta("the daemon answers something else than it was asked")
+        })),
+    }
+}
+
+/// The machine, again whenever something has happened, until `tell` says that nobody listens or the daemon has ended.
+pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
+    let mut talk = open(place, Ask::Hosts { watch: true }, LIMIT)?;
+    loop {
+        match talk.hear::<Reply>() {
+            Ok(reply) => {
+                if !tell(report(reply)?) {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(lost(&error)),
+        }
+        talk.limit(None);
+    }
+}
+
+/// The tasks of the machine's jobs, and the hosts that did not say theirs.
+pub fn tasks(place: &Place) -> Result<(Vec<Task>, Vec<String>), Refusal> {
+    match ask_here(place, Ask::Tasks, LIMIT)? {
+        Reply::Tasks { tasks, silent } => Ok((tasks, silent)),
+        other => Err(expect_done(other).err().unwrap_or_else(|| {
+            Refusal::of_regatta("the daemon answers something else than it was asked")
+        })),
+    }
+}
+
+/// Sends a signal to a job or a task.
+pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
+    let what = Ask::Kill {
+        target: target.to_owned(),
+        signal,
+    };
+    expect_done(ask_here(place, what, LIMIT * 2)?).map(|_| ())
+}
+
+/// A shell on a host, on standard input and output, as ssh would be; returns its status.
+pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
+    let what = Ask::Shell {
+        host: host.to_owned(),
+        job: job.to_owned(),
+    };
+    let mut talk = open(place, what, LIMIT * 3)?;
+    expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    let (wire, arrived) = talk.into_parts();
+    crate::console::run(wire, arrived)
+}

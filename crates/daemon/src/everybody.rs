@@ -1,0 +1,178 @@
+//! What concerns several hosts: one is asked by a command, and asks the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_launch::{Refusal, identity};
+use regatta_machine::HostId;
+
+use crate::answer::LIMIT;
+use crate::ask::{Ask, Opening, Reply, Task};
+use crate::daemon::Daemon;
+use crate::talk::{self, Talk};
+use crate::tasks;
+
+/// How long a host may take to end what runs there.
+const END: Duration = Duration::from_secs(15);
+/// How long a host may take to say what runs there.
+const GLANCE: Duration = Duration::from_secs(2);
+
+fn ask(
+    daemon: &Daemon,
+    own: HostId,
+    to: HostId,
+    ask: Ask,
+    limit: Duration,
+) -> std::io::Result<(Reply, Talk)> {
+    let mut talk = Talk::call(to.address(), &daemon.keys, limit)?;
+    talk.limit(Some(limit));
+    talk.say(&Opening {
+        identity: identity(),
+        from: Some(own.into()),
+        ask,
+    })?;
+    Ok((talk.hear()?, talk))
+}
+
+/// What another host answers.
+fn answer_of(
+    daemon: &Daemon,
+    to: HostId,
+    name: &str,
+    what: Ask,
+    limit: Duration,
+) -> Result<(Reply, Talk), Refusal> {
+    let own = daemon.lock().membership.own();
+    match ask(daemon, own, to, what, limit) {
+        Ok((Reply::Refused(sentence), _)) => Err(Refusal::of_regatta(sentence)),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(talk::explain(name, &error)),
+    }
+}
+
+/// The other hosts, with their names.
+fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
+    let state = daemon.lock();
+    let hosts = state.membership.hosts();
+    hosts
+        .map(|(host, _)| (host, state.journal.name(&host)))
+        .collect()
+}
+
+/// Asks all other hosts at once.
+fn ask_all(
+    daemon: &Daemon,
+    what: &Ask,
+    limit: Duration,
+) -> Vec<(String, Result<(Reply, Talk), Refusal>)> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = others(daemon)
+            .into_iter()
+            .map(|(host, name)| {
+                let what = what.clone();
+                let shown = name.clone();
+                let answer = scope.spawn(move || answer_of(daemon, host, &shown, what, limit));
+                (name, answer)
+            })
+            .collect();
+        let lost = || Err(Refusal::of_regatta("the daemon has failed"));
+        asked
+            .into_iter()
+            .map(|(name, answer)| (name, answer.join().unwrap_or_else(|_| lost())))
+            .collect()
+    })
+}
+
+/// Has a host leave, and waits until its daemon has ended.
+pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal> {
+    if host == daemon.charge.name || host == daemon.lock().membership.own().address().to_string() {
+        return Err(Refusal::usage(format!(
+            "{host} is this host: remove it from another one, or end the whole machine with `regatta down`"
+        )));
+    }
+    let found = daemon.lock().find(host).map_err(Refusal::of_regatta)?;
+    let (_, talk) = answer_of(daemon, found, host, Ask::Leave, LIMIT)?;
+    await_end(host, talk).map(|()| Reply::Done)
+}
+
+/// Waits for the end of a daemon that has said it will come.
+fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
+    talk.limit(Some(END));
+    match talk.hear::<Reply>() {
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            Err(Refusal::of_regatta(format!(
+                "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
+                END.as_secs()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Ends all other daemons.
+pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
+    daemon.lock().channels.cut(None, "the virtual machine ends");
+    let answers = ask_all(daemon, &Ask::End, LIMIT);
+    let mut silent: Vec<String> = std::thread::scope(|scope| {
+        let ends: Vec<_> = answers
+            .into_iter()
+            .map(|(name, answer)| {
+                scope.spawn(move || {
+                    let ended = answer.and_then(|(_, talk)| await_end(&name, talk));
+                    ended.err().map(|refusal| refusal.sentence)
+                })
+            })
+            .collect();
+        ends.into_iter()
+            .filter_map(|end| end.join().ok().flatten())
+            .collect()
+    });
+    silent.sort_unstable();
+    match silent.is_empty() {
+        true => Reply::Done,
+        false => Reply::Note(format!(
+            "{}. What lives there still belongs to the machine: `regatta down` there ends it",
+            silent.join("; ")
+        )),
+    }
+}
+
+/// The tasks of all hosts.
+pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
+    let mut tasks = tasks::here(daemon);
+    let mut silent = Vec::new();
+    for (name, answer) in ask_all(daemon, &Ask::TasksHere, GLANCE) {
+        match answer {
+            Ok((Reply::Tasks { tasks: more, .. }, _)) => tasks.extend(more),
+            _ => silent.push(name),
+        }
+    }
+    tasks.sort_by(|a, b| (&a.job, a.rank).cmp(&(&b.job, b.rank)));
+    Reply::Tasks { tasks, silent }
+}
+
+/// Sends a signal to a job (`alpha:1234`) or to a task of it (`alpha:1234.0`).
+pub(crate) fn kill(daemon: &Arc<Daemon>, target: &str, signal: i32) -> Result<Reply, Refusal> {
+    let Reply::Tasks { tasks, .. } = tasks(daemon) else {
+        return Err(Refusal::of_regatta("the daemon has failed"));
+    };
+    let name = |task: &Task| format!("{}.{}", task.job, task.rank);
+    let (host, job, rank) = match tasks.iter().find(|task| name(task) == target) {
+        Some(task) => (task.host.clone(), task.job.clone(), Some(task.rank)),
+        None if tasks.iter().any(|task| task.job == target) => {
+            let host = target.rsplit_once(':').map_or(target, |(host, _)| host);
+            (host.to_owned(), target.to_owned(), None)
+        }
+        None => {
+            return Err(Refusal::of_regatta(format!(
+                "no job or task of this machine is called {target}: `regatta ps` lists them"
+            )));
+        }
+    };
+    if host == daemon.charge.name {
+        return tasks::kill(daemon, &job, rank, signal);
+    }
+    let found = daemon.lock().find(&host).map_err(Refusal::of_regatta)?;
+    let what = Ask::KillHere { job, rank, signal };
+    answer_of(daemon, found, &host, what, LIMIT).map(|(reply, _)| reply)
+}

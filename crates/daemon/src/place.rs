@@ -1,0 +1,232 @@
+//! Where the daemon of a machine is found on its host: a socket in a directory that only its user can enter.
+//!
+//! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The directory must belong to the
+//! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
+//! after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use regatta_launch::Refusal;
+use rustix::fs::FlockOperation;
+
+/// The machine that is meant when none is named.
+pub const DEFAULT: &str = "default";
+/// Longest name of a machine.
+const LONGEST: usize = 64;
+
+/// The place of one machine's daemon on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    directory: PathBuf,
+    machine: String,
+}
+
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+impl Place {
+    /// Where the machine of this name is, for this user and in this environment.
+    pub fn of(machine: &str) -> Result<Place, Refusal> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let sound = !machine.is_empty() && machine.len() <= LONGEST && !machine.starts_with('.');
+        if !sound || !machine.chars().all(plain) {
+            return Err(Refusal::usage(format!(
+                "`{machine}` is not the name of a virtual machine: use up to {LONGEST} letters, digits, `.`, `-` and `_`"
+            )));
+        }
+        let directory = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
+            Some(path) => PathBuf::from(path).join("regatta"),
+            None => PathBuf::from(format!("/tmp/regatta-{}", own_uid())),
+        };
+        Ok(Place {
+            directory,
+            machine: machine.to_owned(),
+        })
+    }
+
+    /// The machine's name.
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.join(format!("{}.socket", self.machine))
+    }
+
+    /// A connection to the daemon; `None` if there is none.
+    pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
+        if !self.directory.exists() {
+            return Ok(None);
+        }
+        check_private(&self.directory)?;
+        match UnixStream::connect(self.socket()) {
+            Ok(stream) => {
+                check_user(&stream)?;
+                Ok(Some(stream))
+            }
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(Refusal::of_regatta(format!(
+                "the daemon of the virtual machine {} cannot be spoken to at {}: {error}",
+                self.machine,
+                self.socket().display()
+            ))),
+        }
+    }
+
+    /// Makes this process the machine's daemon on this host, if there is no other.
+    pub(crate) fn claim(&self) -> Result<Claimed, Refusal> {
+        let refused = |what: &str, error: std::io::Error| {
+            Refusal::of_regatta(format!(
+                "{what} {} for the daemon's socket: {error}. XDG_RUNTIME_DIR names a directory where that is possible",
+                self.directory.display()
+            ))
+        };
+        match DirBuilder::new().mode(0o700).create(&self.directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(refused("there can be no directory", error));
+            }
+            _ => {}
+        }
+        check_private(&self.directory)?;
+        // Two that start at once do not take each other's fresh socket for a left one.
+        let lock = File::open(&self.directory).map_err(|e| refused("nobody can read", e))?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|errno| refused("nobody can lock", errno.into()))?;
+        if self.connect()?.is_some() {
+            return Err(Refusal::of_regatta(format!(
+                "there is a daemon of a virtual machine {} already, of the same user: `regatta down` there ends it, `--vm` gives this machine another name",
+                self.machine
+            )));
+        }
+        let path = self.socket();
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|error| refused("no socket can be made in", error))?;
+        Ok(Claimed {
+            listener,
+            path,
+            directory: self.directory.clone(),
+        })
+    }
+}
+
+fn is_absence(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    [ConnectionRefused, NotFound].contains(&error.kind())
+}
+
+/// Refuses a directory that somebody else could have put something into.
+fn check_private(directory: &Path) -> Result<(), Refusal> {
+    let refused = |why: String| {
+        Refusal::of_regatta(format!(
+            "the directory {} is not used for the daemon's socket, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
+            directory.display()
+        ))
+    };
+    let found = std::fs::symlink_metadata(directory).map_err(|e| refused(e.to_string()))?;
+    match () {
+        () if !found.is_dir() => Err(refused("it is no directory".to_owned())),
+        () if found.uid() != own_uid() => {
+            Err(refused(format!("it belongs to the user {}", found.uid())))
+        }
+        () if found.mode() & 0o077 != 0 => Err(refused("others can enter it".to_owned())),
+        () => Ok(()),
+    }
+}
+
+/// Refuses to speak with another user's process.
+pub(crate) fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
+    let peer = rustix::net::sockopt::socket_peercred(stream);
+    match peer.map(|peer| peer.uid.as_raw()) {
+        Ok(uid) if uid == own_uid() => Ok(()),
+        _ => Err(Refusal::of_regatta(
+            "the other end of the daemon's socket belongs to another user",
+        )),
+    }
+}
+
+/// The daemon's socket; gone with this.
+pub(crate) struct Claimed {
+    pub listener: UnixListener,
+    path: PathBuf,
+    directory: PathBuf,
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        // Stays if another machine has its socket there.
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("regatta-place-{}-{name}", std::process::id()))
+    }
+
+    fn place(name: &str) -> Place {
+        Place {
+            directory: scratch(name),
+            machine: "m".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_place_is_claimed_once_and_nothing_stays() {
+        let place = place("once");
+        assert!(place.connect().expect("an answer").is_none());
+        let claimed = place.claim().expect("the place");
+        assert!(place.connect().expect("an answer").is_some());
+        let second = place.claim().map(|_| ()).expect_err("taken");
+        assert!(second.sentence.contains("already"), "{second}");
+        drop(claimed);
+        assert!(!place.directory.exists());
+    }
+
+    #[test]
+    fn a_socket_of_a_killed_daemon_is_replaced() {
+        let place = place("left");
+        // Nobody listens at a socket whose listener is closed; the file stays.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&place.directory)
+            .expect("a directory");
+        drop(UnixListener::bind(place.socket()).expect("a socket"));
+        assert!(place.connect().expect("an answer").is_none());
+        drop(place.claim().expect("the place"));
+        assert!(!place.directory.exists());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_enter_or_lead_astray_is_refused() {
+        let open = place("open");
+        std::fs::create_dir(&open.directory).expect("a directory");
+        std::fs::set_permissions(&open.directory, std::fs::Permissions::from_mode(0o777))
+            .expect("its mode");
+        let said = open.claim().map(|_| ()).expect_err("open");
+        assert!(said.sentence.contains("others can enter it"), "{said}");
+        std::fs::remove_dir(&open.directory).expect("no directory");
+        std::os::unix::fs::symlink("/tmp", &open.directory).expect("a link");
+        let said = open.claim().map(|_| ()).expect_err("a link");
+        assert!(said.sentence.contains("it is no directory"), "{said}");
+        std::fs::remove_file(&open.directory).expect("no link");
+    }
+
+    #[test]
+    fn names_that_are_paths_are_refused() {
+        for name in ["", "..", ".x", "a/b", "a b", &"x".repeat(65)] {
+            assert!(Place::of(name).is_err(), "{name}");
+        }
+        assert!(Place::of("solver-2.b_c").is_ok());
+    }
+}

@@ -1,0 +1,131 @@
+//! A channel through this daemon: a command of this host at one end, another daemon's shell at the other.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::channels::Cut;
+use crate::frames::{self, Kind};
+use crate::talk::{Wire, wait};
+
+/// Waits in each direction, at most about that much. Whole frames fit.
+const FULL: usize = 256 << 10;
+/// How long a command may take to take the last word.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Moves bytes until either side ends, or the channel is cut; then the command is told why. `arrived` is what has come of
+/// each side already.
+pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &str, cut: &Cut) {
+    let [mut up, mut down] = arrived.map(Way::new);
+    let why = loop {
+        up.pull(&mut near);
+        let broken = up.push(&mut far).is_err();
+        down.pull(&mut far);
+        if down.push(&mut near).is_err() || down.is_done() || up.ended {
+            return;
+        }
+        if let Some(why) = cut.why() {
+            break why;
+        }
+        if down.ended || broken {
+            break format!("the host {host} has hung up: has its daemon ended?");
+        }
+        let mut fds = [
+            PollFd::new(cut, PollFlags::IN),
+            PollFd::from_borrowed_fd(near.as_fd(), up.reads() | down.writes(&near)),
+            PollFd::from_borrowed_fd(far.as_fd(), down.reads() | up.writes(&far)),
+        ];
+        wait(&mut fds, None);
+        // Also when nothing is to be read from the command at the moment.
+        if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            return;
+        }
+    };
+    down.conclude(&mut near, &why);
+}
+
+/// One direction.
+struct Way {
+    waiting: Vec<u8>,
+    /// How many of the waiting bytes are the rest of whole frames: only whole ones are begun.
+    whole: usize,
+    ended: bool,
+    /// The last frame has come.
+    status: bool,
+}
+
+impl Way {
+    fn new(waiting: Vec<u8>) -> Way {
+        Way {
+            waiting,
+            whole: 0,
+            ended: false,
+            status: false,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.status && self.whole == 0
+    }
+
+    fn reads(&self) -> PollFlags {
+        match self.waiting.len() < FULL {
+            true => PollFlags::IN,
+            false => PollFlags::empty(),
+        }
+    }
+
+    fn writes(&self, to: &Wire) -> PollFlags {
+        match self.whole > 0 || !to.is_flushed() {
+            true => PollFlags::OUT,
+            false => PollFlags::empty(),
+        }
+    }
+
+    fn pull(&mut self, from: &mut Wire) {
+        let mut piece = [0; 32 << 10];
+        while self.waiting.len() < FULL && !self.ended {
+            match from.recv(&mut piece) {
+                Ok(Some(count)) => self.waiting.extend_from_slice(&piece[..count]),
+                Ok(None) => return,
+                Err(_) => self.ended = true,
+            }
+        }
+    }
+
+    /// An error: the other side takes nothing any more, or this one says nonsense.
+    fn push(&mut self, to: &mut Wire) -> std::io::Result<()> {
+        let more = frames::whole(&self.waiting[self.whole..]);
+        let (more, last) = more.map_err(|_| std::io::ErrorKind::InvalidData)?;
+        self.whole += more;
+        self.status |= last == Some(Kind::Status);
+        while self.whole > 0 {
+            let sent = to.send(&self.waiting[..self.whole])?;
+            self.waiting.drain(..sent);
+            self.whole -= sent;
+            if sent == 0 {
+                break;
+            }
+        }
+        to.flush()
+    }
+
+    /// Ends it with a sentence of ours.
+    fn conclude(&mut self, to: &mut Wire, why: &str) {
+        self.waiting.truncate(self.whole);
+        excuse(&mut self.waiting, why);
+        let until = Instant::now() + PATIENCE;
+        while self.push(to).is_ok() && self.whole > 0 {
+            if !wait(&mut [PollFd::new(to, PollFlags::OUT)], Some(until)) {
+                return;
+            }
+        }
+    }
+}
+
+/// The frames that say to a command why there is no shell, or no longer one.
+pub(crate) fn excuse(to: &mut Vec<u8>, why: &str) {
+    frames::put(to, Kind::Error, format!("regatta: {why}\n").as_bytes());
+    frames::put(to, Kind::Status, &1_i32.to_le_bytes());
+}

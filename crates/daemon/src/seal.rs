@@ -1,0 +1,297 @@
+//! Datagrams between daemons: encrypted, and proved to come from somebody who knows the machine's key.
+//!
+//! ```text
+//! mark 4 | salt 16 | number 8 | encrypted | tag 16
+//! ```
+//!
+//! Each run of a daemon draws a *salt* and seals under a key of its own, derived from the machine's key and the salt; it counts
+//! its datagrams, and the number is the nonce. So no nonce is used twice under one key, however many daemons share the machine's and however
+//! often they start. To whom a datagram is addressed is sealed in: sent to somebody else it does not open.
+//!
+//! What was opened once does not open again, as long as the sender is remembered, and what comes more than [`WINDOW`]
+//! numbers late does not open at all. Senders forgotten are the ones heard least recently out of [`MOST`]. Replays
+//! that get through all the same change nothing: the membership takes doubled and late datagrams for what they are.
+//!
+//! Pure; opening takes any bytes.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use regatta_transport::place::Key;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+const MARK: [u8; 4] = *b"rgt\x01";
+const SALT: usize = 16;
+const HEAD: usize = 4 + SALT + 8;
+/// Bytes that sealing adds.
+pub(crate) const ADDED: usize = HEAD + 16;
+/// How late a datagram may come, counted in datagrams of its sender.
+const WINDOW: u64 = 128;
+/// Senders that are remembered; each takes some hundred bytes, and only who knows the key becomes one.
+const MOST: usize = 1 << 16;
+
+type Salt = [u8; SALT];
+
+/// A key for one purpose. Nobody gets from one to another, or back to the machine's.
+pub(crate) fn derive(key: &Key, purpose: &str, salt: &[u8]) -> Key {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+    let words = [purpose.as_bytes(), &[0], salt].concat();
+    let mut derived = Key::default();
+    derived.copy_from_slice(hmac::sign(&key, &words).as_ref());
+    derived
+}
+
+fn key_of(machine: &Key, salt: &Salt) -> LessSafeKey {
+    let bytes = derive(machine, "regatta datagram", salt);
+    // The algorithm's keys are of this length.
+    let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes);
+    LessSafeKey::new(key.expect("a key of 32 bytes"))
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut nonce = [0; 12];
+    nonce[4..].copy_from_slice(&number.to_be_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+/// What is sealed in beside the bytes: the head, and the address of the receiver.
+fn about(head: &[u8], to: SocketAddr) -> Aad<Vec<u8>> {
+    let ip = match to.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    Aad::from([head, &ip.octets(), &to.port().to_be_bytes()].concat())
+}
+
+/// Seals what one run of a daemon sends.
+pub(crate) struct Sealer {
+    salt: Salt,
+    key: LessSafeKey,
+    next: u64,
+}
+
+impl Sealer {
+    /// With a fresh salt.
+    pub(crate) fn new(machine: &Key) -> std::io::Result<Sealer> {
+        let mut salt = Salt::default();
+        SystemRandom::new()
+            .fill(&mut salt)
+            .map_err(|_| std::io::Error::other("no random numbers"))?;
+        Ok(Sealer {
+            key: key_of(machine, &salt),
+            salt,
+            next: 0,
+        })
+    }
+
+    /// The datagram that holds `bytes`, for the daemon at `to`.
+    pub(crate) fn seal(&mut self, to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+        self.next += 1;
+        let mut sealed = Vec::with_capacity(bytes.len() + ADDED);
+        sealed.extend_from_slice(&MARK);
+        sealed.extend_from_slice(&self.salt);
+        sealed.extend_from_slice(&self.next.to_be_bytes());
+        let mut body = bytes.to_vec();
+        let about = about(&sealed, to);
+        self.key
+            .seal_in_place_append_tag(nonce(self.next), about, &mut body)
+            .expect("a datagram is shorter than the cipher's limit");
+        sealed.extend_from_slice(&body);
+        sealed
+    }
+}
+
+/// A sender, and which of its last numbers have come.
+struct Sender {
+    key: LessSafeKey,
+    newest: u64,
+    /// Bit n: the number `newest - n` has come.
+    seen: u128,
+    heard: u64,
+}
+
+impl Sender {
+    /// Whether this number may still come.
+    fn expects(&self, number: u64) -> bool {
+        match self.newest.checked_sub(number) {
+            None => true,
+            Some(late) => late < WINDOW && self.seen & (1 << late) == 0,
+        }
+    }
+
+    fn note(&mut self, number: u64) {
+        match self.newest.checked_sub(number) {
+            Some(late) => self.seen |= 1 << late,
+            None => {
+                let ahead = number - self.newest;
+                self.seen = u32::try_from(ahead)
+                    .ok()
+                    .and_then(|ahead| self.seen.checked_shl(ahead))
+                    .unwrap_or(0)
+                    | 1;
+                self.newest = number;
+            }
+        }
+    }
+}
+
+/// Opens what comes to one daemon.
+pub(crate) struct Opener {
+    machine: Key,
+    senders: HashMap<Salt, Sender>,
+    opened: u64,
+}
+
+impl Opener {
+    pub(crate) fn new(machine: &Key) -> Opener {
+        Opener {
+            machine: *machine,
+            senders: HashMap::new(),
+            opened: 0,
+        }
+    }
+
+    /// What a datagram that came to `own` holds, if a member of the machine sealed it for us and it has not come before.
+    pub(crate) fn open<'a>(&mut self, own: SocketAddr, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
+        let (head, body) = datagram.split_at_mut_checked(HEAD)?;
+        if head[..4] != MARK {
+            return None;
+        }
+        let salt = Salt::try_from(&head[4..4 + SALT]).ok()?;
+        let number = u64::from_be_bytes(head[4 + SALT..].try_into().ok()?);
+        if let Some(sender) = self.senders.get_mut(&salt) {
+            if !sender.expects(number) {
+                return None;
+            }
+            let about = about(head, own);
+            let bytes = sender.key.open_in_place(nonce(number), about, body).ok()?;
+            sender.note(number);
+            self.opened += 1;
+            sender.heard = self.opened;
+            return Some(bytes);
+        }
+        // Who is unknown is remembered only when what he sent holds: a stranger takes no memory.
+        let key = key_of(&self.machine, &salt);
+        let bytes = key
+            .open_in_place(nonce(number), about(head, own), body)
+            .ok()?;
+        self.make_room();
+        self.opened += 1;
+        let sender = Sender {
+            key,
+            newest: number,
+            seen: 1,
+            heard: self.opened,
+        };
+        self.senders.insert(salt, sender);
+        Some(bytes)
+    }
+
+    /// Forgets the half heard least recently when there are too many; seldom, so it may take its time.
+    fn make_room(&mut self) {
+        if self.senders.len() < MOST {
+            return;
+        }
+        let mut heard: Vec<u64> = self.senders.values().map(|sender| sender.heard).collect();
+        heard.sort_unstable();
+        let middle = heard[heard.len() / 2];
+        self.senders.retain(|_, sender| sender.heard > middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KEY: Key = [7; 32];
+
+    fn here() -> SocketAddr {
+        "10.0.0.1:4000".parse().expect("an address")
+    }
+
+    fn open(opener: &mut Opener, datagram: &[u8]) -> Option<Vec<u8>> {
+        opener
+            .open(here(), &mut datagram.to_vec())
+            .map(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn what_was_sealed_opens_once_and_only_where_it_was_sent() {
+        let mut sealer = Sealer::new(&KEY).expect("a sealer");
+        let mut opener = Opener::new(&KEY);
+        let datagrams: Vec<Vec<u8>> = (0..20_u8).map(|n| sealer.seal(here(), &[n])).collect();
+        assert!(datagrams.iter().all(|datagram| datagram.len() == ADDED + 1));
+        // Out of order, each twice.
+        for n in [1, 0, 2, 19, 5, 18, 3, 4] {
+            assert_eq!(open(&mut opener, &datagrams[n]), Some(vec![n as u8]));
+            assert_eq!(open(&mut opener, &datagrams[n]), None);
+        }
+        let elsewhere = "10.0.0.1:4001".parse().expect("an address");
+        assert_eq!(opener.open(elsewhere, &mut datagrams[7].clone()), None);
+        let mut stranger = Opener::new(&[8; 32]);
+        assert_eq!(open(&mut stranger, &datagrams[7]), None);
+        assert!(stranger.senders.is_empty());
+    }
+
+    #[test]
+    fn what_comes_too_late_does_not_open() {
+        let mut sealer = Sealer::new(&KEY).expect("a sealer");
+        let mut opener = Opener::new(&KEY);
+        let datagrams: Vec<Vec<u8>> = (0..=WINDOW).map(|_| sealer.seal(here(), b"x")).collect();
+        assert!(open(&mut opener, &datagrams[WINDOW as usize]).is_some());
+        assert!(open(&mut opener, &datagrams[0]).is_none());
+        assert!(open(&mut opener, &datagrams[1]).is_some());
+    }
+
+    #[test]
+    fn every_run_has_its_own_key_and_every_datagram_its_own_number() {
+        let (mut one, mut two) = (Sealer::new(&KEY).unwrap(), Sealer::new(&KEY).unwrap());
+        assert_ne!(one.salt, two.salt);
+        let (first, other, second) = (
+            one.seal(here(), b"same"),
+            two.seal(here(), b"same"),
+            one.seal(here(), b"same"),
+        );
+        assert_ne!(first[HEAD..], other[HEAD..]);
+        assert_ne!(first[HEAD..], second[HEAD..]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), marked: bool) {
+            let mut opener = Opener::new(&KEY);
+            let mut bytes = bytes;
+            if marked && bytes.len() >= 4 {
+                bytes[..4].copy_from_slice(&MARK);
+            }
+            prop_assert_eq!(open(&mut opener, &bytes), None);
+            prop_assert!(opener.senders.is_empty());
+        }
+
+        #[test]
+        fn any_damage_is_noticed(at in 0..ADDED + 9, bit in 0..8_u8, cut: bool) {
+            let mut sealer = Sealer::new(&KEY).unwrap();
+            let mut datagram = sealer.seal(here(), b"something");
+            if cut { datagram.truncate(at) } else { datagram[at] ^= 1 << bit }
+            prop_assert_eq!(open(&mut Opener::new(&KEY), &datagram), None);
+        }
+
+        #[test]
+        fn each_number_opens_at_most_once(order in proptest::collection::vec(0..300_usize, 1..400)) {
+            let mut sealer = Sealer::new(&KEY).unwrap();
+            let datagrams: Vec<Vec<u8>> = (0..300).map(|_| sealer.seal(here(), b"x")).collect();
+            let mut opener = Opener::new(&KEY);
+            let mut came = std::collections::HashSet::new();
+            let mut newest = 0;
+            for n in order {
+                let opened = open(&mut opener, &datagrams[n]).is_some();
+                let fresh = came.insert(n) && (came.len() == 1 || n + WINDOW as usize > newest);
+                prop_assert_eq!(opened, fresh);
+                newest = newest.max(n);
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A shell of this host for a launcher elsewhere: `sh`, its input and output at one end, frames at the other.
+//!
+//! To the launcher the daemon is what sshd is: it runs `sh`, and bytes go both ways. When the channel ends the shell's input
+//! does, and the agent in it ends everything that it started.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags};
+
+use crate::channels::Cut;
+use crate::frames::{self, Kind};
+use crate::talk::{Wire, wait};
+
+/// Waits on its way to either side, at most about that much.
+const FULL: usize = 256 << 10;
+/// How long a shell whose channel has ended may take to end what it started.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A shell that runs.
+pub(crate) struct Shell {
+    child: Child,
+    input: Option<OwnedFd>,
+    output: [Option<OwnedFd>; 2],
+}
+
+impl Shell {
+    /// Starts it. `connection` is how the launcher's host and this one see each other.
+    pub(crate) fn start(connection: &str) -> Result<Shell, Refusal> {
+        let refused = |error: std::io::Error| {
+            Refusal::of_regatta(format!("no shell can be started: {error}"))
+        };
+        let own = format!("/proc/{}/exe", std::process::id());
+        let mut command = Command::new("sh");
+        command
+            .env(OWN_PROGRAM, own)
+            .env(CONNECTION, connection)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(home) =
+            std::env::var_os("HOME").filter(|home| std::path::Path::new(home).is_dir())
+        {
+            command.current_dir(home);
+        }
+        let mut child = command.spawn().map_err(refused)?;
+        let input = child.stdin.take().map(OwnedFd::from);
+        let output = [
+            child.stdout.take().map(OwnedFd::from),
+            child.stderr.take().map(OwnedFd::from),
+        ];
+        for fd in input.iter().chain(output.iter().flatten()) {
+            rustix::io::ioctl_fionbio(fd, true).map_err(|errno| refused(errno.into()))?;
+        }
+        Ok(Shell {
+            child,
+            input,
+            output,
+        })
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Serves the channel to the end of either side, and returns when nothing of the shell is left.
+    pub(crate) fn serve(mut self, wire: Wire, arrived: Vec<u8>, cut: &Cut) {
+        let mut pump = Pump {
+            wire,
+            arrived,
+            input: Vec::new(),
+            out: Vec::new(),
+            ended: false,
+            over: false,
+        };
+        while !pump.over && cut.why().is_none() {
+            if pump.turn(&mut self).is_err() {
+                break;
+            }
+            let silent = self.output.iter().all(Option::is_none);
+            if silent && self.await_end(Duration::ZERO) {
+                let status = self
+                    .child
+                    .wait()
+                    .map_or(1, |status| status.code().unwrap_or(1));
+                frames::put(&mut pump.out, Kind::Status, &status.to_le_bytes());
+                pump.finish();
+                return;
+            }
+            pump.wait(&self, cut);
+        }
+        // What reads sees the end, what writes is told that nobody listens.
+        self.input = None;
+        self.output = [None, None];
+        drop(pump);
+        if !self.await_end(PATIENCE) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+
+    /// Whether it ends within this time.
+    fn await_end(&self, limit: Duration) -> bool {
+        let Ok(fd) = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()) else {
+            return true;
+        };
+        wait(
+            &mut [PollFd::new(&fd, PollFlags::IN)],
+            Some(Instant::now() + limit),
+        )
+    }
+}
+
+/// Bytes between a wire and a shell.
+struct Pump {
+    wire: Wire,
+    /// From the wire, not looked at; for the shell; for the wire.
+    arrived: Vec<u8>,
+    input: Vec<u8>,
+    out: Vec<u8>,
+    /// No more input comes.
+    ended: bool,
+    /// The channel has ended.
+    over: bool,
+}
+
+impl Pump {
+    /// Moves what can be moved. An error: the channel has ended, or says nonsense.
+    fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
+        let mut piece = [0; 32 << 10];
+        while self.input.len() + self.arrived.len() < FULL {
+            match self.wire.recv(&mut piece) {
+                Ok(Some(count)) => self.arrived.extend_from_slice(&piece[..count]),
+                Ok(None) => break,
+                Err(_) => {
+                    self.over = true;
+                    break;
+                }
+            }
+        }
+        self.unpack()?;
+        self.feed(shell);
+        for (stream, kind) in shell.output.iter_mut().zip([Kind::Data, Kind::Error]) {
+            while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
+                match rustix::io::read(fd, &mut piece) {
+                    Ok(0) => *stream = None,
+                    Ok(count) => frames::put(&mut self.out, kind, &piece[..count]),
+                    Err(rustix::io::Errno::AGAIN) => break,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => *stream = None,
+                }
+            }
+        }
+        self.send()
+    }
+
+    /// Frames that have come, as input of the shell.
+    fn unpack(&mut self) -> std::io::Result<()> {
+        let mut taken = 0;
+        loop {
+            let frame = frames::take(&self.arrived[taken..]);
+            let frame = frame.map_err(|_| std::io::Error::from(std::io::ErrorKind::InvalidData))?;
+            let Some((kind, bytes, length)) = frame else {
+                break;
+            };
+            match (kind, bytes) {
+                (Kind::Data, []) => self.ended = true,
+                (Kind::Data, bytes) => self.input.extend_from_slice(bytes),
+                _ => return Err(std::io::ErrorKind::InvalidData.into()),
+            }
+            taken += length;
+        }
+        self.arrived.drain(..taken);
+        Ok(())
+    }
+
+    fn feed(&mut self, shell: &mut Shell) {
+        let mut taken = 0;
+        while let Some(fd) = shell.input.as_ref().filter(|_| taken < self.input.len()) {
+            match rustix::io::write(fd, &self.input[taken..]) {
+                Ok(count) => taken += count,
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => shell.input = None,
+            }
+        }
+        self.input.drain(..taken);
+        if self.ended && self.input.is_empty() {
+            shell.input = None;
+        }
+        if shell.input.is_none() {
+            self.input.clear();
+        }
+    }
+
+    fn send(&mut self) -> std::io::Result<()> {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match self.wire.send(&self.out[sent..])? {
+                0 => break,
+                count => sent += count,
+            }
+        }
+        self.out.drain(..sent);
+        self.wire.flush()
+    }
+
+    fn wait(&mut self, shell: &Shell, cut: &Cut) {
+        let mut flags = PollFlags::empty();
+        if self.input.len() + self.arrived.len() < FULL {
+            flags |= PollFlags::IN;
+        }
+        if !self.out.is_empty() || !self.wire.is_flushed() {
+            flags |= PollFlags::OUT;
+        }
+        let mut fds = vec![
+            PollFd::new(&self.wire, flags),
+            PollFd::new(cut, PollFlags::IN),
+        ];
+        if self.out.len() < FULL {
+            let open = shell.output.iter().flatten();
+            fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        }
+        let feeding = shell.input.as_ref().filter(|_| !self.input.is_empty());
+        fds.extend(feeding.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::OUT)));
+        let ended = shell.output.iter().all(Option::is_none);
+        let pidfd = rustix::process::pidfd_open(shell.pid(), PidfdFlags::empty());
+        if let Some(fd) = pidfd.as_ref().ok().filter(|_| ended) {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+        }
+        wait(&mut fds, None);
+        // Also when nothing is to be read at the moment.
+        let gone = fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        drop(fds);
+        self.over |= gone;
+    }
+
+    /// Sends what is left, to somebody who listens.
+    fn finish(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        while self.send().is_ok() && (!self.out.is_empty() || !self.wire.is_flushed()) {
+            if !wait(&mut [PollFd::new(&self.wire, PollFlags::OUT)], Some(until)) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The two sockets of a daemon, for datagrams and for connections, at one address and one port.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+
+use regatta_launch::Refusal;
+use regatta_transport::calls::Door;
+
+/// Free ports are tried until one is free for both.
+const ATTEMPTS: usize = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    pub address: SocketAddr,
+    pub datagrams: Arc<UdpSocket>,
+    pub door: Door,
+}
+
+impl Sockets {
+    /// At a port that nobody uses.
+    pub(crate) fn open(address: IpAddr) -> Result<Sockets, Refusal> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            match Sockets::try_open(address) {
+                Ok(sockets) => return Ok(sockets),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = Some(error),
+                Err(error) => return Err(refused(address, &error)),
+            }
+        }
+        Err(refused(
+            address,
+            &last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()),
+        ))
+    }
+
+    fn try_open(address: IpAddr) -> io::Result<Sockets> {
+        let listener = TcpListener::bind((address, 0))?;
+        let address = listener.local_addr()?;
+        let datagrams = UdpSocket::bind(address)?;
+        datagrams.set_nonblocking(true)?;
+        Ok(Sockets {
+            address,
+            datagrams: Arc::new(datagrams),
+            door: Door::new(listener.into())?,
+        })
+    }
+}
+
+fn refused(address: IpAddr, error: &io::Error) -> Refusal {
+    Refusal::of_regatta(format!("no ports can be opened at {address}: {error}"))
+}

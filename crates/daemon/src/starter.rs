@@ -1,0 +1,58 @@
+//! The starter of a daemon on another host, at the far end of a shell: it starts the daemon, and passes on what is said.
+//!
+//! It is gone when the daemon stays; and if it goes before, the daemon goes too.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use regatta_launch::Refusal;
+use regatta_launch::station::{Station, Word};
+
+use crate::ask::{self, Birth, Reply};
+use crate::birth;
+use crate::talk::Talk;
+
+/// Serves a muster on standard input and output. `temporary` says that this program is a copy made for that.
+pub fn run(temporary: bool) -> Result<(), Refusal> {
+    let mut station = Station::open(temporary)?;
+    let mut daemon: Option<Talk> = None;
+    loop {
+        match station.next(None) {
+            Word::Nothing => {}
+            Word::End => return Ok(()),
+            Word::Charge(bytes) => match obey(&bytes, &mut daemon, &mut station) {
+                Ok(()) => station.answer(ask::encode(&Reply::Done)),
+                Err(refusal) => station.refuse(&refusal),
+            },
+        }
+    }
+}
+
+fn obey(bytes: &[u8], daemon: &mut Option<Talk>, station: &mut Station) -> Result<(), Refusal> {
+    match (ask::decode::<Birth>(bytes)?, daemon.as_mut()) {
+        (Birth::Begin(charge), None) => {
+            // The muster may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
+            let failed = |error| Refusal::of_regatta(format!("the starter cannot wait: {error}"));
+            let (done, ends) = UnixStream::pair().map_err(failed)?;
+            let starting = std::thread::spawn(move || {
+                let started = birth::start(&charge);
+                drop(ends);
+                started
+            });
+            while !starting.is_finished() {
+                if station.next(Some(done.as_fd())) == Word::End {
+                    return Err(Refusal::of_regatta("the channel has ended"));
+                }
+            }
+            let started = starting.join();
+            *daemon = Some(started.unwrap_or_else(|_| {
+                Err(Refusal::of_regatta("the starter of the daemon has failed"))
+            })?);
+            Ok(())
+        }
+        (Birth::Keep, Some(talk)) => birth::keep(talk),
+        _ => Err(Refusal::of_regatta(
+            "the starter of a daemon was told something out of turn",
+        )),
+    }
+}

@@ -1,0 +1,262 @@
+//! Conversations in lines, over the user's socket or between daemons; and after the lines, bytes.
+//!
+//! Each has a thread of its own, so it may wait, though never without a limit. Nobody is read without end: a line that gets
+//! too long is an error.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use regatta_launch::Refusal;
+use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::ask;
+
+/// Read at once.
+const PIECE: usize = 16 << 10;
+
+/// Something connected that bytes go over; nothing here waits.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    /// To a command or a starter of this host.
+    Local(UnixStream),
+    /// To another daemon.
+    Far(Box<Conversation>),
+}
+
+impl Wire {
+    /// A socket of this host, from now on without waiting.
+    pub(crate) fn local(stream: UnixStream) -> io::Result<Wire> {
+        stream.set_nonblocking(true)?;
+        Ok(Wire::Local(stream))
+    }
+
+    /// What is there; `None`: nothing now. The end is an error.
+    pub(crate) fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match self {
+            Wire::Far(conversation) => conversation.recv(into),
+            Wire::Local(stream) => match later(io::Read::read(stream, into))? {
+                Some(0) => Err(ErrorKind::UnexpectedEof.into()),
+                read => Ok(read),
+            },
+        }
+    }
+
+    /// Sends what can be sent now.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Wire::Far(conversation) => conversation.send(bytes),
+            Wire::Local(stream) => Ok(later(io::Write::write(stream, bytes))?.unwrap_or(0)),
+        }
+    }
+
+    pub(crate) fn is_flushed(&self) -> bool {
+        match self {
+            Wire::Far(conversation) => conversation.is_flushed(),
+            Wire::Local(_) => true,
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Wire::Far(conversation) => conversation.flush(),
+            Wire::Local(_) => Ok(()),
+        }
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Wire::Local(stream) => stream.as_fd(),
+            Wire::Far(conversation) => conversation.as_fd(),
+        }
+    }
+}
+
+fn later(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
+    match outcome {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits for one of these; false: the time is over.
+pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+    !matches!(rustix::event::poll(fds, timeout.as_ref()), Ok(0)) || left.is_none()
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    wire: Wire,
+    arrived: Vec<u8>,
+    until: Option<Instant>,
+}
+
+impl Talk {
+    /// What is said or heard must have gone or come after this time, counted from now.
+    pub(crate) fn new(wire: Wire, limit: Duration) -> Talk {
+        Talk {
+            wire,
+            arrived: Vec::new(),
+            until: Some(Instant::now() + limit),
+        }
+    }
+
+    /// Calls a daemon, and returns when both have proved that they belong to the machine.
+    pub(crate) fn call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
+        let mut call = Call::to(address)?;
+        let until = (Instant::now() + limit).min(call.until());
+        loop {
+            let flags = PollFlags::IN | PollFlags::OUT;
+            let mut begun = [PollFd::new(&call, flags)];
+            if !wait(&mut begun, Some(until)) {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            call = match call.advance(keys) {
+                Greeting::Under(call) => call,
+                Greeting::Met(conversation) => {
+                    return Ok(Talk::new(Wire::Far(Box::new(conversation)), limit));
+                }
+                Greeting::Version => return Err(ErrorKind::Unsupported.into()),
+                Greeting::Nothing if Instant::now() >= until => {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                Greeting::Nothing => return Err(ErrorKind::ConnectionRefused.into()),
+            };
+            // Once connected it can always be written: from here on only what is read counts.
+            let mut answer = [PollFd::new(&call, PollFlags::IN)];
+            if rustix::net::getpeername(&call).is_ok() && !wait(&mut answer, Some(until)) {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    /// No limit from now on, or a new one.
+    pub(crate) fn limit(&mut self, limit: Option<Duration>) {
+        self.until = limit.map(|limit| Instant::now() + limit);
+    }
+
+    /// Says something.
+    pub(crate) fn say<T: Serialize>(&mut self, what: &T) -> io::Result<()> {
+        let line = ask::encode(what);
+        let mut rest = &line[..];
+        while !rest.is_empty() || !self.wire.is_flushed() {
+            let count = self.wire.send(rest)?;
+            rest = &rest[count..];
+            if !rest.is_empty() || !self.wire.is_flushed() {
+                let mut fds = [PollFd::new(&self.wire, PollFlags::OUT)];
+                if !wait(&mut fds, self.until) {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                self.wire.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears something.
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        let line = self.line(ask::LONGEST)?;
+        ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
+    }
+
+    /// The next line, if it is not longer than that.
+    pub(crate) fn line(&mut self, longest: usize) -> io::Result<Vec<u8>> {
+        let mut looked = 0;
+        let mut piece = [0; PIECE];
+        loop {
+            let end = self.arrived[looked..]
+                .iter()
+                .position(|&byte| byte == b'\n');
+            if let Some(end) = end {
+                let rest = self.arrived.split_off(looked + end + 1);
+                return Ok(std::mem::replace(&mut self.arrived, rest));
+            }
+            looked = self.arrived.len();
+            if looked > longest {
+                return Err(ErrorKind::InvalidData.into());
+            }
+            match self.wire.recv(&mut piece)? {
+                Some(count) => self.arrived.extend_from_slice(&piece[..count]),
+                None => {
+                    let mut fds = [PollFd::new(&self.wire, PollFlags::IN)];
+                    if !wait(&mut fds, self.until) {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lines are over: what is below, and what has come of the bytes that follow.
+    pub(crate) fn into_parts(self) -> (Wire, Vec<u8>) {
+        (self.wire, self.arrived)
+    }
+}
+
+impl AsFd for Talk {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wire.as_fd()
+    }
+}
+
+/// Why a talk with this host failed, for a sentence.
+pub(crate) fn explain(host: &str, error: &io::Error) -> Refusal {
+    let why = match error.kind() {
+        ErrorKind::TimedOut => "does not answer: is it cut off?".to_owned(),
+        ErrorKind::Unsupported => "runs another version of Regatta".to_owned(),
+        ErrorKind::ConnectionRefused => "has no daemon of this machine any more".to_owned(),
+        ErrorKind::UnexpectedEof => "has hung up: has its daemon ended?".to_owned(),
+        ErrorKind::InvalidData => "says what is not understood".to_owned(),
+        _ => format!("cannot be spoken to: {error}"),
+    };
+    Refusal::of_regatta(format!("the host {host} {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn pair() -> (Talk, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        let wire = Wire::local(ours).expect("a wire");
+        (Talk::new(wire, Duration::from_millis(300)), theirs)
+    }
+
+    #[test]
+    fn lines_come_whole_and_what_follows_is_kept() {
+        let (mut talk, mut other) = pair();
+        other.write_all(b"\"one\"\n\"tw").expect("room");
+        assert_eq!(talk.hear::<String>().expect("a line"), "one");
+        other.write_all(b"o\"\nrest").expect("room");
+        assert_eq!(talk.hear::<String>().expect("a line"), "two");
+        drop(other);
+        let error = talk.hear::<String>().expect_err("no line");
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        assert_eq!(talk.into_parts().1, b"rest");
+    }
+
+    #[test]
+    fn who_says_nothing_or_too_much_is_not_waited_for() {
+        let (mut talk, mut other) = pair();
+        let error = talk.line(10).expect_err("no line");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        other.write_all(&[b'x'; 40]).expect("room");
+        let error = talk.line(10).expect_err("no line");
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+}

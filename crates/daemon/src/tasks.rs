@@ -1,0 +1,137 @@
+//! The tasks of this host, as the system shows them: the processes whose parent is an agent in a shell of ours.
+
+use regatta_launch::{Refusal, tree};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::ask::{Reply, Task};
+use crate::channels::End;
+use crate::daemon::Daemon;
+
+/// What agents are called.
+const AGENT: &str = "regatta-agent";
+/// Where a task finds its rank.
+const INVITATION: &str = "REGATTA_JOB=";
+
+/// The tasks of this host that belong to jobs of the machine.
+pub(crate) fn here(daemon: &Daemon) -> Vec<Task> {
+    let agents: Vec<(String, Pid)> = {
+        let state = daemon.lock();
+        let agent = |channel: &crate::channels::Channel| match channel.end {
+            End::Agent(pid) => Some((channel.job.clone(), pid)),
+            End::Launcher(_) => None,
+        };
+        state.channels.all().filter_map(agent).collect()
+    };
+    agents
+        .iter()
+        .flat_map(|(job, shell)| below(daemon, job, *shell))
+        .collect()
+}
+
+fn below(daemon: &Daemon, job: &str, shell: Pid) -> Vec<Task> {
+    let processes = tree::below(shell, &[]);
+    let agents: Vec<i32> = processes
+        .iter()
+        .filter(|process| process.name == AGENT)
+        .map(|process| process.pid.as_raw_nonzero().get())
+        .collect();
+    let tasks = processes
+        .iter()
+        .filter(|process| agents.contains(&process.parent));
+    tasks
+        .filter_map(|process| {
+            let pid = process.pid.as_raw_nonzero().get();
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+            Some(Task {
+                job: job.to_owned(),
+                rank: rank(&environment)?,
+                host: daemon.charge.name.clone(),
+                pid: pid as u32,
+                program: process.name.clone(),
+            })
+        })
+        .collect()
+}
+
+/// The rank in the invitation of a task's environment.
+fn rank(environment: &[u8]) -> Option<u32> {
+    let entries = environment.split(|&byte| byte == 0);
+    let invitation = entries
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix(INVITATION))
+        .next()?;
+    regatta_transport::job::Invitation::parse(invitation)
+        .ok()
+        .map(|invitation| invitation.rank)
+}
+
+/// Sends a signal to a task of this host, or, without a rank, to the launcher of a job of this host.
+pub(crate) fn kill(
+    daemon: &Daemon,
+    job: &str,
+    rank: Option<u32>,
+    signal: i32,
+) -> Result<Reply, Refusal> {
+    let signal = Signal::from_named_raw(signal)
+        .ok_or_else(|| Refusal::usage(format!("{signal} is not the number of a signal")))?;
+    let gone = || Refusal::of_regatta(format!("{job} has just ended"));
+    let find = || match rank {
+        Some(rank) => here(daemon)
+            .into_iter()
+            .find(|task| task.job == job && task.rank == rank)
+            .and_then(|task| Pid::from_raw(task.pid as i32)),
+        None => launcher(daemon, job),
+    };
+    let pid = find().ok_or_else(gone)?;
+    let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|_| gone())?;
+    // A number can be given to another process; what is held open cannot.
+    if find() != Some(pid) {
+        return Err(gone());
+    }
+    rustix::process::pidfd_send_signal(&fd, signal)
+        .map(|()| Reply::Done)
+        .map_err(|errno| Refusal::of_regatta(format!("the signal was not taken: {errno}")))
+}
+
+/// The process that a user sees of a job: the one in its name, if it is above a command of the job's that speaks with us.
+fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
+    let named: i32 = job.rsplit_once(':')?.1.parse().ok()?;
+    let state = daemon.lock();
+    let mut above: Vec<Pid> = state
+        .channels
+        .all()
+        .filter(|channel| channel.job == job)
+        .filter_map(|channel| match channel.end {
+            End::Launcher(pid) => Some(pid),
+            End::Agent(_) => None,
+        })
+        .collect();
+    drop(state);
+    // The command's parent is the supervisor, whose parent is the front.
+    for _ in 0..3 {
+        above = above
+            .iter()
+            .filter_map(|pid| {
+                let process = tree::read(&pid.as_raw_nonzero().to_string())?;
+                Pid::from_raw(process.parent)
+            })
+            .collect();
+        if let Some(found) = above.iter().find(|pid| pid.as_raw_nonzero().get() == named) {
+            return Some(*found);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_found_in_an_environment() {
+        let entry = format!("{}:60:3:4", regatta_transport::job::VERSION);
+        let environment = format!("HOME=/\0REGATTA_JOB={entry}\0X=\0");
+        assert_eq!(rank(environment.as_bytes()), Some(3));
+        assert_eq!(rank(b"HOME=/\0REGATTA_JOB=nonsense\0"), None);
+        assert_eq!(rank(b""), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Starting daemons on other hosts: what `regatta up` and `regatta add` need of a launcher.
+//!
+//! The hosts are brought together as those of a job are (`gather`); then each has a *starter*, the program of
+//! [`crate::station`], and is told things and answers in words that are not ours. As long as the channels stand a starter
+//! can take back what it has done; what becomes of a daemon afterwards is not known here.
+
+use std::net::IpAddr;
+
+use crate::channel::messages::{Order, Report};
+use crate::gather::{self, Gathering};
+use crate::hosts::{self, Host};
+use crate::owner::Owner;
+use crate::plan::Across;
+use crate::reach::{Choice, Interface};
+use crate::refusal::Refusal;
+use crate::remote;
+use crate::rsh::Role;
+use crate::signals::Signals;
+
+/// Hosts that are to have a daemon, each with its channel.
+pub struct Muster<'a> {
+    gathering: Gathering<'a>,
+}
+
+/// What became of a host, by its number in the list.
+pub type Outcome<T> = (u32, Result<T, Refusal>);
+
+/// Opens channels to the hosts, lets `work` do what is to be done, and ends the channels. This host takes part under the number
+/// after the last; when it has an address already, under that one only.
+///
+/// For programs with one thread: signals that would end the process are heeded by the waiting instead.
+pub fn with<R>(
+    across: &Across,
+    own_name: &str,
+    own_address: Option<IpAddr>,
+    work: impl FnOnce(&mut Muster<'_>) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
+    hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
+    let here = across.hosts.len() as u32;
+    let mut across = across.clone();
+    across.hosts.push(Host {
+        name: own_name.to_owned(),
+        slots: None,
+        processors: None,
+    });
+    let signals = Signals::catch()?;
+    let mut owner = Owner {
+        leash: None,
+        group: crate::sys::process_group(),
+    };
+    let gathering = Gathering::open(&across, Role::Starter, Some(here), &signals, &mut owner)?;
+    let mut muster = Muster { gathering };
+    if let (Some(address), Some((_, hello))) = (own_address, &mut muster.gathering.local) {
+        hello
+            .candidates
+            .retain(|candidate| candidate.address == address);
+    }
+    let done = work(&mut muster);
+    remote::part(&mut muster.gathering.remotes);
+    done
+}
+
+impl Muster<'_> {
+    /// Waits until each host has a starter. Things worth telling the user come with the outcomes.
+    pub fn greet(&mut self) -> (Vec<Outcome<()>>, Vec<String>) {
+        let numbers = self.numbers();
+        let answers = self.gathering.greet(true);
+        let mut outcomes: Vec<Outcome<()>> = numbers.into_iter().zip(answers).collect();
+        if outcomes.iter().all(|(_, outcome)| outcome.is_ok())
+            && let Err(refusal) = self.gathering.check_distinct()
+        {
+            outcomes.extend(outcomes.first().map(|(number, _)| (*number, Err(refusal))));
+        }
+        (outcomes, std::mem::take(&mut self.gathering.notes))
+    }
+
+    /// Finds for each host, this one included, the first address at which the others reach it.
+    pub fn addresses(&mut self) -> Result<Vec<Outcome<IpAddr>>, Refusal> {
+        let found = self.gathering.find_addresses()?;
+        Ok(found
+            .into_iter()
+            .map(|(number, address)| (number, address.map_err(Refusal::of_regatta)))
+            .collect())
+    }
+
+    /// Tells a host's starter something.
+    pub fn tell(&mut self, number: u32, bytes: Vec<u8>) -> Result<(), Refusal> {
+        let remotes = &mut self.gathering.remotes;
+        match remotes.iter_mut().find(|remote| remote.number == number) {
+            Some(remote) => remote.send(&Order::Charge { bytes }),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for an answer of every starter.
+    pub fn hear(&mut self) -> Vec<Outcome<Vec<u8>>> {
+        let numbers = self.numbers();
+        let answers = self.gathering.round(true, |remote| {
+            loop {
+                match remote.link.next() {
+                    Ok(Some(Report::Beat {})) => {}
+                    Ok(Some(Report::Answer { bytes })) => return Ok(Some(bytes)),
+                    Ok(Some(Report::Refused { status, sentence })) => {
+                        let sentence = format!("on the host {}: {sentence}", remote.name);
+                        return Err(Refusal::new(status as u8, sentence));
+                    }
+                    Ok(None) => return Ok(None),
+                    _ => return Err(gather::strange(remote)),
+                }
+            }
+        });
+        numbers.into_iter().zip(answers).collect()
+    }
+
+    fn numbers(&self) -> Vec<u32> {
+        let remotes = self.gathering.remotes.iter();
+        remotes.map(|remote| remote.number).collect()
+    }
+}
+
+/// The addresses that this host may be reached at, the likeliest first, with their interfaces.
+pub fn own_addresses(choice: Option<&Choice>) -> Vec<IpAddr> {
+    let all: Vec<Interface> = crate::reach::candidates(None);
+    crate::reach::chosen(&all, choice)
+}
+
+/// Whether a name means this host.
+pub fn is_here(name: &str) -> bool {
+    gather::is_here(name)
+}

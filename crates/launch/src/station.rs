@@ -1,0 +1,127 @@
+//! The other end of a [`crate::muster`]: the starter of a daemon, on standard input and output.
+//!
+//! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
+
+use crate::channel::Link;
+use crate::channel::messages::{Order, Report};
+use crate::reach::{self, Beacon};
+use crate::refusal::Refusal;
+use crate::remote::BEAT;
+use crate::{gather, rsh};
+
+/// A muster that has been silent for so long is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub struct Station {
+    link: Link,
+    beacon: Option<Beacon>,
+    heard: Instant,
+    spoken: Instant,
+}
+
+/// What a muster wants.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Word {
+    /// This, in words of the caller's.
+    Charge(Vec<u8>),
+    /// Nothing yet; something else may have happened.
+    Nothing,
+    /// Nothing any more: the channel has ended.
+    End,
+}
+
+impl Station {
+    /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
+    pub fn open(temporary: bool) -> Result<Station, Refusal> {
+        if temporary && let Ok(path) = std::env::current_exe() {
+            let _ = std::fs::remove_file(path);
+        }
+        let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
+        let link = copy(std::io::stdin().as_fd())
+            .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
+            .map_err(|errno| {
+                Refusal::of_regatta(format!("the starter cannot use its channel: {errno}"))
+            })?;
+        let beacon = gather::light()?;
+        let mut station = Station {
+            link,
+            beacon: None,
+            heard: Instant::now(),
+            spoken: Instant::now(),
+        };
+        let ready = format!("\n{} {}\n", rsh::READY, rsh::identity());
+        station.link.send_raw(ready.as_bytes());
+        let hello = gather::hello(&beacon, gather::connection().as_deref());
+        station.beacon = Some(beacon);
+        station.say(&Report::Hello { hello });
+        Ok(station)
+    }
+
+    /// Waits until the muster says something, or `other` can be read.
+    pub fn next(&mut self, other: Option<BorrowedFd<'_>>) -> Word {
+        // What has been read and not been looked at does not wake a poll.
+        let mut said = self.link.next();
+        if matches!(said, Ok(None)) {
+            self.wait(other);
+            while self.link.read() > 0 {
+                self.heard = Instant::now();
+            }
+            self.link.flush();
+            if self.spoken.elapsed() >= BEAT {
+                self.say(&Report::Beat {});
+            }
+            said = self.link.next();
+        }
+        match said {
+            Ok(Some(Order::Probe { targets })) => {
+                let seen = reach::look_for(&targets);
+                self.say(&Report::Probed { seen });
+                Word::Nothing
+            }
+            Ok(Some(Order::Charge { bytes })) => {
+                self.beacon = None;
+                Word::Charge(bytes)
+            }
+            Ok(Some(Order::Beat {})) => Word::Nothing,
+            Ok(None) if !self.link.is_ended() && self.heard.elapsed() < SILENCE => Word::Nothing,
+            _ => Word::End,
+        }
+    }
+
+    fn wait(&self, other: Option<BorrowedFd<'_>>) {
+        let mut fds: Vec<PollFd> = self.link.polls().collect();
+        fds.extend(
+            other
+                .iter()
+                .map(|other| PollFd::from_borrowed_fd(*other, PollFlags::IN)),
+        );
+        let timeout = BEAT.saturating_sub(self.spoken.elapsed());
+        let _ = rustix::event::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
+    }
+
+    /// Answers a charge.
+    pub fn answer(&mut self, bytes: Vec<u8>) {
+        self.say(&Report::Answer { bytes });
+    }
+
+    /// Says why it cannot be done.
+    pub fn refuse(&mut self, refusal: &Refusal) {
+        self.say(&Report::Refused {
+            status: u32::from(refusal.status),
+            sentence: refusal.sentence.clone(),
+        });
+    }
+
+    fn say(&mut self, report: &Report) {
+        self.spoken = Instant::now();
+        // Nothing that is said here comes near the longest frame.
+        let _ = self.link.send(report);
+    }
+}

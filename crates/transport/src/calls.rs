@@ -1,0 +1,179 @@
+//! Connections between programs that know one key and are no tasks: the daemons of a virtual machine.
+//!
+//! They are made exactly as those of tasks are: both ends prove that they know the key, a stranger hears nothing, and
+//! what follows is TLS 1.3 bound to that proof. Nothing here waits; who calls and who answers is all that the
+//! ends tell each other of themselves.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use crate::place::Key;
+use crate::tcp::channel::Channel;
+use crate::tcp::dial::dial;
+use crate::tcp::door;
+use crate::tcp::shake::{End, Own, Shake};
+
+/// In the place of ranks: whoever calls is the first of two, whoever answers the second. So a greeting can never be sent
+/// back to where it came from.
+const CALLER: u32 = 0;
+const LISTENER: u32 = 1;
+
+/// The key, ready to be used for either end.
+#[derive(Debug)]
+pub struct Keys {
+    caller: Own,
+    listener: Own,
+}
+
+impl Keys {
+    /// A key that serves nothing else.
+    pub fn new(key: &Key) -> Keys {
+        Keys {
+            caller: Own::new(key, CALLER, (2, 2), true),
+            listener: Own::new(key, LISTENER, (2, 2), true),
+        }
+    }
+}
+
+/// How far a greeting has come.
+#[derive(Debug)]
+pub enum Greeting<T> {
+    /// Not to its end: wait until there is more to read, or, at first, until it can be written.
+    Under(T),
+    /// Both know the key.
+    Met(Conversation),
+    /// The other end knows the key and speaks another version.
+    Version,
+    /// It came to nothing: no connection, no answer in time, or not the key.
+    Nothing,
+}
+
+/// A call to a listener.
+#[derive(Debug)]
+pub struct Call(Shake);
+
+impl Call {
+    /// Begins to connect.
+    pub fn to(address: SocketAddr) -> io::Result<Call> {
+        Ok(Call(Shake::caller(dial(address)?, LISTENER)))
+    }
+
+    /// When it comes to nothing.
+    pub fn until(&self) -> Instant {
+        self.0.until
+    }
+
+    /// Goes on as far as possible.
+    pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
+        match self.0.advance(&keys.caller) {
+            None => Greeting::Under(self),
+            Some(End::Met { seed, .. }) => converse(self.0.into_channel(), &seed, true),
+            Some(End::Version(_)) => Greeting::Version,
+            Some(End::Nothing) => Greeting::Nothing,
+        }
+    }
+}
+
+impl AsFd for Call {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
+    }
+}
+
+fn converse<T>(channel: Channel, seed: &[u8; 32], called: bool) -> Greeting<T> {
+    match channel.secured(true, seed, called) {
+        Ok(channel) => Greeting::Met(Conversation(channel)),
+        Err(_) => Greeting::Nothing,
+    }
+}
+
+/// A listening socket, and the bounded number of those who have come through it and proved nothing yet.
+#[derive(Debug)]
+pub struct Door {
+    door: door::Door,
+    guests: Vec<u64>,
+}
+
+impl Door {
+    /// At a socket that listens.
+    pub fn new(listener: OwnedFd) -> io::Result<Door> {
+        let door = door::Door::new(listener)?;
+        let guests = Vec::new();
+        Ok(Door { door, guests })
+    }
+
+    /// What to wait for until it can be read from.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let guests = self
+            .guests
+            .iter()
+            .filter_map(|&guest| self.door.guest(guest));
+        // Who waits outside while nobody can be let in would wake us again and again.
+        let open = (!self.door.is_closed()).then(|| self.door.fd());
+        open.into_iter().chain(guests)
+    }
+
+    /// Whether there is somebody whose time runs out, so that [`Door::attend`] must be called soon whatever happens.
+    pub fn is_busy(&mut self) -> bool {
+        self.door.tidy(Instant::now())
+    }
+
+    /// Lets in who waits outside and hears what the guests say. Returns those who have proved that they know the key.
+    pub fn attend(&mut self, keys: &Keys) -> Vec<Conversation> {
+        self.door.tidy(Instant::now());
+        self.guests.extend(self.door.open());
+        let mut met = Vec::new();
+        let door = &mut self.door;
+        self.guests.retain(|&guest| {
+            if door.guest(guest).is_none() {
+                return false;
+            }
+            let Some(end) = door.advance(guest, &keys.listener) else {
+                return true;
+            };
+            if let End::Met { seed, .. } = end
+                && let Some(channel) = door.admit(guest)
+                && let Greeting::Met(conversation) = converse::<()>(channel, &seed, false)
+            {
+                met.push(conversation);
+            }
+            door.dismiss(guest);
+            false
+        });
+        met
+    }
+}
+
+/// An encrypted connection between two who know the key.
+#[derive(Debug)]
+pub struct Conversation(Channel);
+
+impl Conversation {
+    /// Sends what can be sent now; returns how many bytes that was.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(&[IoSlice::new(bytes)])
+    }
+
+    /// Receives what is there; `None`: nothing now. The other side's end is an error.
+    pub fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        self.0.recv(&mut [IoSliceMut::new(into)])
+    }
+
+    /// Whether the kernel has taken all that was sent.
+    pub fn is_flushed(&self) -> bool {
+        self.0.is_flushed()
+    }
+
+    /// Sees to that, as far as is possible now.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl AsFd for Conversation {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
