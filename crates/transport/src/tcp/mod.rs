@@ -18,6 +18,7 @@ mod link;
 mod link_tests;
 mod outbox;
 mod phase;
+mod records;
 mod secure;
 mod shake;
 mod stream;
