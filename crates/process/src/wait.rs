@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Result, Transport};
+use regatta_engine::Result;
 
 use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
@@ -22,9 +22,6 @@ const YIELD: Duration = Duration::from_micros(50);
 /// with 1 to 48; a message passed round the ring 114 us with 4, 240 with 1, 300 and more from 16
 /// on, because those who wait longer keep getting in the way of the one that has something to do.
 const YIELDS: u32 = 4;
-/// A yield that takes less was to nobody: the core is to spare after all. In jobs of several hosts such a task goes on looking
-/// for a while, because to be woken by another host takes a thread of its own (see the ear of transport tcp).
-const ALONE: Duration = Duration::from_nanos(1500);
 /// A sleeper looks around this often, in case what it waits for cannot ring.
 pub(crate) const LOOK: Duration = Duration::from_millis(500);
 
@@ -54,11 +51,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let start = Instant::now();
     let mut idle_since = start;
     let mut turns = 0u32;
-    let mut alone = true;
     loop {
         let mut held = enter()?;
         let crowded = held.crowded;
-        let hosts = held.engine.transport.hosts();
         let polled = poll_some(&mut awaited, &mut held, if crowded { 1 } else { POLLS })?;
         let called = held.engine.has_called();
         if turns % 64 == 63 {
@@ -82,10 +77,8 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         let idle = idle_since.elapsed();
         if crowded {
-            if turns <= YIELDS || (hosts > 1 && alone && idle < SPIN) {
-                let before = Instant::now();
+            if turns <= YIELDS {
                 std::thread::yield_now();
-                alone = before.elapsed() < ALONE;
                 continue;
             }
         } else if idle < SPIN {
