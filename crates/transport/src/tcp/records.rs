@@ -25,7 +25,7 @@ const TAIL: usize = 17;
 pub(crate) const LONGEST: usize = PLAIN + 256;
 /// The type that all records have by the look of it, and that of application data within.
 const DATA: u8 = 23;
-/// Records sealed with one key: half of what AES-GCM bears (RFC 8446, section 5.5).
+/// Records sealed with one key: less than half of what AES-GCM bears (RFC 8446, section 5.5).
 const MOST: u64 = 1 << 23;
 /// Sealed at a time: the first part is on its way while the next is sealed.
 const BATCH: usize = 4 * (HEAD + PLAIN + TAIL);
