@@ -15,6 +15,9 @@ use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
 use regatta_memory::views::Views;
 
+/// So many members of a host need no tree for a barrier.
+const STAR: usize = 8;
+
 /// A member's place in a tree of ranks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tree {
@@ -64,6 +67,25 @@ impl Hosts {
         binomial(self.here.len(), place.unwrap_or_default(), |at| {
             self.here[at]
         })
+    }
+
+    /// The same for words without data: few members have their leader for parent, all of them, so that none is woken for
+    /// another's sake.
+    fn star(&self, rank: u32) -> Tree {
+        let (leader, others) = match self.here.split_first() {
+            Some(parts) if self.here.len() <= STAR => parts,
+            _ => return self.within(rank),
+        };
+        match rank == *leader {
+            true => Tree {
+                parent: None,
+                children: others.to_vec(),
+            },
+            false => Tree {
+                parent: Some(*leader),
+                children: vec![],
+            },
+        }
     }
 
     fn tree(&self, rank: u32) -> Tree {
@@ -125,7 +147,7 @@ impl<T: Transport> Engine<T> {
 
 /// A barrier across hosts: all tell their leader, the leaders each other, and each leader its host.
 pub(crate) fn barrier(hosts: &Hosts, rank: u32) -> Steps {
-    let Tree { parent, children } = hosts.within(rank);
+    let Tree { parent, children } = hosts.star(rank);
     let mut steps = Steps::default();
     for &child in &children {
         steps.push(Step::Receive(child, Views::none()));

@@ -264,7 +264,8 @@ impl Transport for Paths {
         };
         if first {
             self.looks = self.looks.wrapping_add(1);
-            if self.looks.is_multiple_of(SOCKETS) || self.shm.crowded() {
+            let often = self.shm.crowded() && tcp.has_links();
+            if often || self.looks.is_multiple_of(SOCKETS) {
                 tcp.poll();
                 self.ended = tcp.ended;
             }

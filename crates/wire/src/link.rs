@@ -37,6 +37,8 @@ pub enum Parcel {
     Credit,
     /// The first parcel of a connection each way; the word as in numbered ones.
     Resume,
+    /// The sender takes the other side's words for nonsense, and wants no more of them.
+    Closed,
 }
 
 impl Parcel {
@@ -50,6 +52,7 @@ impl Parcel {
             Parcel::Taken => 33,
             Parcel::Credit => 34,
             Parcel::Resume => 35,
+            Parcel::Closed => 36,
         }
     }
 
@@ -62,6 +65,7 @@ impl Parcel {
             33 => Parcel::Taken,
             34 => Parcel::Credit,
             35 => Parcel::Resume,
+            36 => Parcel::Closed,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }

@@ -3,15 +3,14 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustls::Connection;
-
-use super::secure;
+use super::records::{Opener, Sealer};
+use super::secure::Handshake;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
-    tls: Option<Box<Connection>>,
+    tls: Option<Box<Tls>>,
 }
 
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -88,34 +87,45 @@ impl Write for Bare<'_> {
     }
 }
 
-fn is_later(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
+/// What an encrypted connection is at.
+#[derive(Debug)]
+enum Tls {
+    /// What is to be sent waits.
+    Begins(Handshake, Vec<u8>),
+    Open(Sealer, Opener),
+    Failed,
 }
 
-/// Write what TLS wants written; whether that is all.
-fn flush(tls: &mut Connection, socket: &OwnedFd) -> io::Result<bool> {
-    while tls.wants_write() {
-        match tls.write_tls(&mut Bare(socket)) {
-            Ok(_) => {}
-            Err(error) if is_later(&error) => return Ok(false),
-            Err(error) => return Err(error),
+/// Bytes that may wait for the end of the handshake.
+const EARLY: usize = 1 << 10;
+
+impl Tls {
+    /// The handshake goes on, and may end.
+    #[cold]
+    fn advance(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        let Tls::Begins(handshake, _) = self else {
+            return Ok(());
+        };
+        handshake.advance(&mut Bare(socket))?;
+        if !handshake.is_over() {
+            return Ok(());
+        }
+        let Tls::Begins(handshake, early) = std::mem::replace(self, Tls::Failed) else {
+            return Ok(());
+        };
+        let (mut sealer, opener) = handshake.finish()?;
+        let sent = sealer.send(&[IoSlice::new(&early)], |bytes| one(socket, bytes))?;
+        *self = Tls::Open(sealer, opener);
+        match sent == early.len() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WriteZero.into()),
         }
     }
-    Ok(true)
 }
 
-/// Take in what has come for TLS, and what follows from it.
-fn take_in(tls: &mut Connection, socket: &OwnedFd) -> io::Result<bool> {
-    match tls.read_tls(&mut Bare(socket)) {
-        Ok(_) => {}
-        Err(error) if is_later(&error) => return Ok(false),
-        Err(error) => return Err(error),
-    }
-    let processed = tls.process_new_packets();
-    // Also what it has to say about a failure.
-    flush(tls, socket)?;
-    processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-    Ok(true)
+#[inline]
+fn one(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
+    send(socket, &[IoSlice::new(bytes)])
 }
 
 impl Channel {
@@ -132,7 +142,10 @@ impl Channel {
         called: bool,
     ) -> io::Result<Channel> {
         let tls = match encrypted {
-            true => Some(Box::new(secure::begin(seed, called)?)),
+            true => Some(Box::new(Tls::Begins(
+                Handshake::begin(seed, called)?,
+                Vec::new(),
+            ))),
             false => None,
         };
         Ok(Channel { tls, ..self })
@@ -144,9 +157,21 @@ impl Channel {
         let Some(tls) = &mut self.tls else {
             return Ok(send(&self.socket, parts)?.unwrap_or(0));
         };
-        let n = tls.writer().write_vectored(parts)?;
-        flush(tls, &self.socket)?;
-        Ok(n)
+        let socket = &self.socket;
+        match &mut **tls {
+            Tls::Open(sealer, _) => sealer.send(parts, |bytes| one(socket, bytes)),
+            Tls::Begins(_, early) => {
+                let before = early.len();
+                for part in parts {
+                    let keep = part.len().min(EARLY - early.len());
+                    early.extend_from_slice(&part[..keep]);
+                }
+                let n = early.len() - before;
+                tls.advance(socket)?;
+                Ok(n)
+            }
+            Tls::Failed => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// Receive what is there; `None`: nothing now. The other side's end is an error.
@@ -155,35 +180,41 @@ impl Channel {
         let Some(tls) = &mut self.tls else {
             return recv(&self.socket, parts);
         };
-        loop {
-            match tls.reader().read_vectored(parts) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => return Ok(Some(n)),
-                Err(error) if is_later(&error) => {}
-                Err(error) => return Err(error),
+        let socket = &self.socket;
+        tls.advance(socket)?;
+        match &mut **tls {
+            Tls::Open(_, opener) => {
+                opener.recv(parts, |room| recv(socket, &mut [IoSliceMut::new(room)]))
             }
-            if !take_in(tls, &self.socket)? {
-                return Ok(None);
-            }
+            Tls::Begins(..) => Ok(None),
+            Tls::Failed => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     /// May there be more than the last `recv` gave, though it had room?
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        self.tls.is_some()
+        match self.tls.as_deref() {
+            Some(Tls::Open(_, opener)) => opener.holds_back(),
+            tls => tls.is_some(),
+        }
     }
 
     /// Has all that was given to `send` gone to the kernel?
     #[inline]
     pub(crate) fn is_flushed(&self) -> bool {
-        self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+        match self.tls.as_deref() {
+            Some(Tls::Open(sealer, _)) => sealer.is_flushed(),
+            tls => tls.is_none(),
+        }
     }
 
     /// See to that.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match &mut self.tls {
-            Some(tls) => flush(tls, &self.socket).map(|_| ()),
+        let socket = &self.socket;
+        match self.tls.as_deref_mut() {
+            Some(Tls::Open(sealer, _)) => sealer.flush(|bytes| one(socket, bytes)).map(|_| ()),
+            Some(tls) => tls.advance(socket),
             None => Ok(()),
         }
     }

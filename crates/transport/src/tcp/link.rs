@@ -19,6 +19,10 @@ const TAIL: usize = 4 << 10;
 /// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
 const PATIENCE: u32 = 64;
 
+/// What a peer that says [`Parcel::Closed`] is taken for.
+pub(crate) const CLOSED: &str =
+    "it has closed the connection, because what came from this task made no sense to it";
+
 /// Why nothing more can be done on a connection.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -120,8 +124,14 @@ impl Link {
         matches!(self.phase, Phase::Open(_))
     }
 
-    /// The connection ended, or must.
+    /// The connection ended, or must. A peer that broke the protocol is told, if a parcel can begin now.
     pub(crate) fn trouble(&mut self, trouble: Trouble) {
+        if let (Trouble::Corrupt(_), Phase::Open(channel)) = (&trouble, &mut self.phase)
+            && channel.is_flushed()
+            && self.outbox.is_between()
+        {
+            let _ = say(channel, &Head::bare(Parcel::Closed, 0, 0).encode());
+        }
         self.forget_connection();
         self.phase = Phase::Idle;
         self.lost = true;
@@ -410,6 +420,7 @@ impl Link {
             Parcel::Resume | Parcel::Chunk => {
                 return Err("a connection begins twice".into());
             }
+            Parcel::Closed => return Err(CLOSED.into()),
             Parcel::Frame(_) => {}
             Parcel::Complete => {
                 let mut outs = self.outs.iter_mut();
@@ -586,9 +597,13 @@ impl Link {
         }
     }
 
-    /// A word of the first parcel of a connection.
-    pub(crate) fn resume_head(&self) -> [u8; HEAD] {
-        Head::bare(Parcel::Resume, 0, self.inbox.reached).encode()
+    /// The first parcel of a connection: how far this side has come, or that it will not go on.
+    pub(crate) fn first_head(&self) -> [u8; HEAD] {
+        let parcel = match self.fault {
+            None => Parcel::Resume,
+            Some(_) => Parcel::Closed,
+        };
+        Head::bare(parcel, 0, self.inbox.reached).encode()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a peer that has the key, but not our best interest, may send.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -68,7 +68,8 @@ fn fault(bytes: &[u8]) -> Option<&'static str> {
 #[test]
 fn what_breaks_the_protocol_is_a_fault() {
     let bare = |parcel| Head::bare(parcel, 0, 0).encode();
-    let cases: [(Vec<u8>, &str); 8] = [
+    let cases: [(Vec<u8>, &str); 9] = [
+        (bare(Parcel::Closed).to_vec(), "made no sense to it"),
         (vec![0; HEAD], "a head that makes no sense"),
         (
             frame(LONGEST + 1, 0).encode().to_vec(),
@@ -88,6 +89,21 @@ fn what_breaks_the_protocol_is_a_fault() {
         let found = fault(&bytes).unwrap_or("nothing");
         assert!(found.contains(what), "{found}, not {what}");
     }
+}
+
+#[test]
+fn who_breaks_the_protocol_is_told() {
+    let (mut link, mut theirs) = open();
+    feed(&mut link, &mut theirs, &[0; HEAD]);
+    let mut head = [0; HEAD];
+    theirs.read_exact(&mut head).unwrap();
+    let told = Head::decode(&head).unwrap();
+    assert_eq!(told.parcel, Parcel::Closed);
+    // And again, should it come back on another connection.
+    assert_eq!(
+        Head::decode(&link.first_head()).unwrap().parcel,
+        Parcel::Closed
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod link;
 mod link_tests;
 mod outbox;
 mod phase;
+mod records;
 mod secure;
 pub(crate) mod shake;
 mod stream;
@@ -100,6 +101,12 @@ impl Tcp {
             ended: 0,
             job,
         })
+    }
+
+    /// Has this task ever had to do with a peer on another host?
+    #[inline]
+    pub(crate) fn has_links(&self) -> bool {
+        !self.known.is_empty()
     }
 
     #[inline]
@@ -389,7 +396,9 @@ impl Tcp {
     fn adopt(&mut self, peer: Peer, channel: Channel, seed: &[u8; 32], called: bool) {
         let mine_stands = self.own.me < peer;
         let encrypted = self.own.encrypted;
-        let Ok(link) = self.link_to(peer) else {
+        // One that broke the protocol is told so, and nothing else.
+        let _ = self.link_to(peer);
+        let Some(link) = self.link(peer) else {
             return;
         };
         if !called && mine_stands && link.phase.is_calling() {
@@ -399,7 +408,7 @@ impl Tcp {
             return self.retreat(peer);
         };
         link.forget_connection();
-        let said = say(&mut channel, &link.resume_head());
+        let said = say(&mut channel, &link.first_head());
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
@@ -437,7 +446,11 @@ impl Tcp {
             }
         }
         let position = match Head::decode(&resuming.bytes) {
+            _ if link.fault.is_some() => return link.trouble(Trouble::Lost),
             Ok(head) if head.parcel == Parcel::Resume => head.word,
+            Ok(head) if head.parcel == Parcel::Closed => {
+                return link.trouble(Trouble::Corrupt(link::CLOSED));
+            }
             _ => return link.trouble(Trouble::Corrupt("a connection begins with nonsense")),
         };
         let phase = std::mem::replace(&mut link.phase, Phase::Idle);

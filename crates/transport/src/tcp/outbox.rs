@@ -105,6 +105,11 @@ impl Outbox {
         self.sent == self.end && self.midway == Midway::Nowhere && self.urgent.is_empty()
     }
 
+    /// Can a parcel begin on the connection, with none on its way?
+    pub(crate) fn is_between(&self) -> bool {
+        self.midway == Midway::Nowhere
+    }
+
     /// Keep a numbered parcel and send it in its turn. The caller has asked for room, or the parcel is bare.
     #[inline]
     pub(crate) fn keep(&mut self, head: &Head, payload: &Views) {

@@ -7,12 +7,15 @@
 //! exchanged by somebody in the middle, nor two connections spliced. TLS signs different words as client and as
 //! server, so nobody is taken in by his own signature. Its key exchange is ephemeral: who learns the job's key later
 //! cannot read what was said before.
+//!
+//! The handshake over, rustls gives its keys away, and [`records`](super::records) goes on with them.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{
     CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
@@ -26,12 +29,12 @@ use rustls::{
     version,
 };
 
+use super::records::{self, Opener, Sealer};
+
 /// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410).
 const PKCS8: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
-/// Bytes that may wait to be encrypted and written.
-const BUFFER: usize = 256 << 10;
 
 /// Takes exactly one key, and only signatures by it.
 #[derive(Debug)]
@@ -140,13 +143,89 @@ impl ClientCertVerifier for Only {
     }
 }
 
-/// This side's end of an encrypted connection; the caller is TLS's client.
-pub(crate) fn begin(seed: &[u8; 32], called: bool) -> io::Result<Connection> {
-    connection(seed, called).map_err(|error| io::Error::other(error.to_string()))
+/// TLS's handshake. It is fed a record at a time, so that what comes after it is not swallowed with its end.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    tls: Connection,
+    /// The record that is coming.
+    record: Vec<u8>,
+}
+
+fn failed(error: Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+impl Handshake {
+    /// This side's end of an encrypted connection; the caller is TLS's client.
+    pub(crate) fn begin(seed: &[u8; 32], called: bool) -> io::Result<Handshake> {
+        let tls = connection(seed, called).map_err(|error| io::Error::other(error.to_string()))?;
+        let record = Vec::new();
+        Ok(Handshake { tls, record })
+    }
+
+    /// Nothing more to read or to write: the keys can be had.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.tls.is_handshaking() && !self.tls.wants_write()
+    }
+
+    /// Go on as far as possible with a socket as it is.
+    pub(crate) fn advance(&mut self, socket: &mut (impl Read + Write)) -> io::Result<()> {
+        loop {
+            while self.tls.wants_write() {
+                match self.tls.write_tls(socket) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
+            if !self.tls.is_handshaking() || !self.read_record(socket)? {
+                return Ok(());
+            }
+            self.tls.read_tls(&mut &self.record[..])?;
+            self.record.clear();
+            let processed = self.tls.process_new_packets();
+            if let Err(error) = processed {
+                // What it has to say about that, if the socket takes it.
+                let _ = self.tls.write_tls(socket);
+                return Err(failed(error));
+            }
+        }
+    }
+
+    /// Is a whole record there?
+    fn read_record(&mut self, socket: &mut impl Read) -> io::Result<bool> {
+        loop {
+            let whole = match self.record.first_chunk::<{ records::HEAD }>() {
+                None => records::HEAD,
+                Some(head) => records::HEAD + records::length(head)?,
+            };
+            let have = self.record.len();
+            if have == whole && whole > records::HEAD {
+                return Ok(true);
+            }
+            self.record.resize(whole, 0);
+            let read = socket.read(&mut self.record[have..]);
+            self.record.truncate(have + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What is sent and what is received from here on.
+    pub(crate) fn finish(self) -> io::Result<(Sealer, Opener)> {
+        let secrets = self.tls.dangerous_extract_secrets().map_err(failed)?;
+        Ok((Sealer::new(&secrets.tx)?, Opener::new(&secrets.rx)?))
+    }
 }
 
 fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
-    let provider = Arc::new(ring::default_provider());
+    let mut provider = ring::default_provider();
+    // The quicker of its two ciphers that processors have instructions for, and no more than is needed.
+    provider.cipher_suites = vec![TLS13_AES_128_GCM_SHA256];
+    let provider = Arc::new(provider);
     let pkcs8 = [&PKCS8[..], seed].concat();
     let signer = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8))?;
     let key = signer
@@ -159,7 +238,7 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
         key,
         provider: provider.clone(),
     });
-    let mut connection = if called {
+    let connection = if called {
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&version::TLS13])?
             .dangerous()
@@ -167,6 +246,7 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
             .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
+        config.enable_secret_extraction = true;
         let name = ServerName::try_from("task").map_err(|e| Error::General(e.to_string()))?;
         Connection::from(ClientConnection::new(Arc::new(config), name)?)
     } else {
@@ -175,8 +255,8 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
             .with_client_cert_verifier(only)
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
         config.send_tls13_tickets = 0;
+        config.enable_secret_extraction = true;
         Connection::from(ServerConnection::new(Arc::new(config))?)
     };
-    connection.set_buffer_limit(Some(BUFFER));
     Ok(connection)
 }
