@@ -135,7 +135,10 @@ impl<T: Transport> Engine<T> {
         tag: i32,
         offer: Offer,
     ) -> Result<()> {
-        self.requests.get_mut(request).stage = Stage::Moving;
+        // Whose message it was is known from now on, also if it never comes whole.
+        let receive = self.requests.get_mut(request);
+        receive.stage = Stage::Moving;
+        (receive.status.source, receive.status.tag) = (from as i32, tag);
         if offer.total == 0 {
             self.say_begun(from, &offer)?;
             self.requests.received(request, from, tag, 0);

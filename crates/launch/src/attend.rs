@@ -83,6 +83,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
     let fleet = Fleet {
         size: 1,
         tasks: Some(Tasks::adopt(job, control, recipe)?),
+        here: None,
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),

@@ -32,6 +32,8 @@ pub(crate) struct Fleet {
     pub size: u32,
     /// The tasks of this host, if it has any.
     pub tasks: Option<Tasks>,
+    /// The number of this host, if it is one of several.
+    pub here: Option<u32>,
     /// The other hosts.
     pub remotes: Vec<Remote>,
     /// What the hosts are called and the host of each rank; empty when there is only this one.
@@ -82,6 +84,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
     Ok(Fleet {
         size,
         tasks: Some(tasks),
+        here: None,
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
@@ -140,7 +143,10 @@ fn assemble_across(
         )));
     }
     let host_of = hosts::deal(size, &slots, across.map);
-    gathering.dismiss(|number| host_of.contains(&number));
+    // A host without tasks stays for those that tasks will start.
+    if plan.most_tasks <= size {
+        gathering.dismiss(|number| host_of.contains(&number));
+    }
     let mut addresses: HashMap<u32, IpAddr> = HashMap::new();
     for (number, address) in gathering.find_addresses()? {
         addresses.insert(number, address.map_err(Refusal::of_regatta)?);
@@ -287,6 +293,7 @@ fn prepare(
         tasks,
         names: across.hosts.iter().map(|host| host.name.clone()).collect(),
         host_of,
+        here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
     })

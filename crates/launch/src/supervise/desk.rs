@@ -82,7 +82,10 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
                 .into_owned(),
         )];
     }
-    let used = |number: &u32| fleet.host_of.contains(number);
+    let used = |number: &u32| {
+        let elsewhere = fleet.remotes.iter().any(|remote| remote.number == *number);
+        elsewhere || fleet.here == Some(*number)
+    };
     let numbers = (0..fleet.names.len() as u32).filter(used);
     let hosts = numbers.map(|number| {
         let name = fleet.names[number as usize].clone();
