@@ -64,7 +64,10 @@ fn regatta_run_takes_the_nodes_and_the_tasks_of_the_allocation() {
             &["-N3"],
             &["[0] node node1", "[1] node node2", "[2] node node3"],
         ),
-        (&["-N1", "-n2"], &["[0] node node1", "[1] node node1"]),
+        (
+            &["-N1", "-n2", "-wnode1"],
+            &["[0] node node1", "[1] node node1"],
+        ),
         (
             &["-N2", "--ntasks-per-node=1", "-c2", "-wnode2,node3"],
             &["[0] node node2", "[1] node node3"],
