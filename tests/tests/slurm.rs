@@ -154,6 +154,18 @@ fn without_srun_there_is_a_sentence() {
 }
 
 #[test]
+fn the_doctor_says_in_which_job_it_is() {
+    let regatta = command().display().to_string();
+    let words = salloc(&["-N2", "-n4"], &[&regatta, "doctor"]);
+    let (_, report, _) = told(Cluster::shared(), &words);
+    let plain = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain.contains("with room for 4 tasks on 2 nodes"),
+        "{report}"
+    );
+}
+
+#[test]
 fn a_launcher_per_task_is_refused() {
     let regatta = command().display().to_string();
     let run = [&["srun", "-n2"], &regatta_run(&regatta, &["true"])[..]].concat();
