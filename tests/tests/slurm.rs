@@ -64,7 +64,10 @@ fn regatta_run_takes_the_nodes_and_the_tasks_of_the_allocation() {
             &["-N3"],
             &["[0] node node1", "[1] node node2", "[2] node node3"],
         ),
-        (&["-N1", "-n2"], &["[0] node node1", "[1] node node1"]),
+        (
+            &["-N1", "-n2", "-wnode1"],
+            &["[0] node node1", "[1] node node1"],
+        ),
         (
             &["-N2", "--ntasks-per-node=1", "-c2", "-wnode2,node3"],
             &["[0] node node2", "[1] node node3"],
@@ -147,6 +150,18 @@ fn without_srun_there_is_a_sentence() {
     assert!(
         said.contains("its command srun, which leads to the nodes, is not in PATH"),
         "{said}"
+    );
+}
+
+#[test]
+fn the_doctor_says_in_which_job_it_is() {
+    let regatta = command().display().to_string();
+    let words = salloc(&["-N2", "-n4"], &[&regatta, "doctor"]);
+    let (_, report, _) = told(Cluster::shared(), &words);
+    let plain = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain.contains("with room for 4 tasks on 2 nodes"),
+        "{report}"
     );
 }
 

@@ -131,27 +131,26 @@ pub(crate) fn forget_shape(command: &mut Command) {
     }
 }
 
-/// What of Slurm is here, for `regatta doctor`: the version, or None; and in which job and with what room we are.
+/// What of Slurm is here, for `regatta doctor`: nothing, or in which job this is and with what room.
 pub fn describe() -> Option<String> {
-    let output = Command::new("srun").arg("--version").output().ok()?;
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let version = match version.is_empty() {
-        true => "Slurm".to_owned(),
-        false => version,
-    };
+    if !is_in_path("srun") {
+        return None;
+    }
     let munge = match is_in_path("munge") && is_in_path("unmunge") {
         true => "",
         false => "; without munge here, `srun` starts jobs on one node only, `regatta run` on all",
     };
     let place = match Allocation::find(&regatta_slurm::environment) {
         Ok(Some(allocation)) => format!(
-            ", and this is its job {}, with room for {} on {}",
+            "srun is here, and this is job {} with room for {} on {}",
             allocation.job,
             crate::words::count(allocation.slots() as usize, "task"),
             crate::words::count(allocation.nodes.len(), "node")
         ),
-        Ok(None) => ", and this is in no job of it".to_owned(),
-        Err(error) => format!(", and what it says of this job is not understood: {error}"),
+        Ok(None) => "srun is here, and this is in no job".to_owned(),
+        Err(error) => {
+            format!("srun is here, and what Slurm says of this job is not understood: {error}")
+        }
     };
-    Some(format!("{version}{place}{munge}"))
+    Some(format!("{place}{munge}"))
 }

@@ -29,13 +29,15 @@ struct Task {
     told: bool,
 }
 
-/// The life of a guardian.
-pub(super) fn serve(listener: OwnedFd, step: &Step, patience: Duration) {
+/// The life of a guardian, which the process `maker` has forked.
+pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Duration) {
+    let maker =
+        Pid::from_raw(maker as i32).and_then(|maker| pidfd_open(maker, PidfdFlags::empty()).ok());
     let until = Instant::now() + patience;
     let mut tasks = Vec::new();
     let gathered = gather(&listener, step, &mut tasks, patience, until);
     let founded = Arc::new(AtomicBool::new(false));
-    end_with(&tasks, founded.clone());
+    end_with(maker, &tasks, founded.clone());
     if let Err(refusal) = gathered {
         return refuse(&listener, step, &tasks, &refusal, until);
     }
@@ -49,11 +51,13 @@ pub(super) fn serve(listener: OwnedFd, step: &Step, patience: Duration) {
     }
 }
 
-/// Ends this process when all these tasks have ended before there was a job: nobody would want one.
-fn end_with(tasks: &[Task], founded: Arc<AtomicBool>) {
+/// Ends this process when all the tasks that are known have ended before there was a job: nobody would want one. One that
+/// is known is the one that made this process.
+fn end_with(maker: Option<OwnedFd>, tasks: &[Task], founded: Arc<AtomicBool>) {
     let processes: Vec<OwnedFd> = tasks
         .iter()
         .filter_map(|task| task.process.try_clone().ok())
+        .chain(maker)
         .collect();
     std::thread::spawn(move || {
         for process in processes {

@@ -11,12 +11,12 @@ use super::guardian;
 
 /// Forks the guardian of this node. It is no child of this process, whose own waiting for children it would disturb.
 pub(super) fn beside(listener: OwnedFd, step: &Step, patience: Duration) -> io::Result<()> {
-    let blocked = Blocked::all();
+    let (blocked, maker) = (Blocked::all(), std::process::id());
     // SAFETY: fork is always allowed. The child goes on in Rust code that allocates, which the C library makes safe after
     // fork; it takes no lock of this library that another thread may have held, and never returns from here.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => between(listener, step, patience),
+        0 => between(listener, maker, step, patience),
         child => {
             drop(blocked);
             await_child(child);
@@ -26,12 +26,13 @@ pub(super) fn beside(listener: OwnedFd, step: &Step, patience: Duration) -> io::
 }
 
 /// The process between the two ends at once, so that the guardian falls to whoever adopts orphans.
-fn between(listener: OwnedFd, step: &Step, patience: Duration) -> ! {
+fn between(listener: OwnedFd, maker: u32, step: &Step, patience: Duration) -> ! {
     // SAFETY: as above; this process has one thread.
     match unsafe { libc::fork() } {
         0 => {
             forget(listener.as_raw_fd());
-            let served = std::panic::catch_unwind(|| guardian::serve(listener, step, patience));
+            let serve = || guardian::serve(listener, maker, step, patience);
+            let served = std::panic::catch_unwind(serve);
             end(i32::from(served.is_err()))
         }
         -1 => end(1),
