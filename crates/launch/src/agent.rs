@@ -29,6 +29,7 @@ use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::streams::{Heard, Streams};
 use crate::tasks::{self, Recipe, Tasks};
+use crate::wakes::Wakes;
 use crate::{front, gather, limits, program, rsh, sys, tree};
 use regatta_transport::job::Job;
 use regatta_transport::place::Places;
@@ -116,6 +117,7 @@ struct Agent {
     silence: Duration,
     heard: Instant,
     spoken: Instant,
+    wakes: Wakes,
 }
 
 impl Agent {
@@ -142,6 +144,7 @@ impl Agent {
             silence: AT_FIRST,
             heard: Instant::now(),
             spoken: Instant::now(),
+            wakes: Wakes::new(),
         })
     }
 
@@ -175,6 +178,7 @@ impl Agent {
     fn is_to_end(&mut self) -> bool {
         let (arrived, lives) = self.owner.wishes(&self.signals);
         let asked = arrived.iter().any(|arrived| owner::is_end(arrived.signal));
+        self.heard += self.wakes.away();
         while self.link.read() > 0 {
             self.heard = Instant::now();
         }

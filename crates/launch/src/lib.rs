@@ -43,6 +43,7 @@ pub mod supervise;
 mod sys;
 mod tasks;
 pub mod tree;
+mod wakes;
 pub mod words;
 
 pub use course::{End, Failure};

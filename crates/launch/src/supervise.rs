@@ -28,6 +28,7 @@ use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
+use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use regatta_transport::job::{Cause, TaskState};
 use spawning::Spawning;
@@ -91,6 +92,7 @@ struct Supervisor<'p> {
     /// The tasks of this host, if it has any.
     tasks: Option<Tasks>,
     remotes: Vec<Remote>,
+    wakes: Wakes,
     /// Task 0, when it is not a child of ours.
     guest: Option<Guest>,
     /// What the tasks of this host write; none when they write to our own output.
@@ -137,6 +139,7 @@ impl<'p> Supervisor<'p> {
             size: fleet.size,
             tasks: fleet.tasks,
             remotes: fleet.remotes,
+            wakes: Wakes::new(),
             guest: fleet.guest,
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,

@@ -45,10 +45,12 @@ impl Supervisor<'_> {
 
     /// Heeds what the hosts report.
     pub(super) fn heed_hosts(&mut self) {
+        let away = self.wakes.away();
         for index in 0..self.remotes.len() {
             if self.remotes[index].lost {
                 continue;
             }
+            self.remotes[index].heard += away;
             self.remotes[index].link.flush();
             let gone = match self.heed_host(index) {
                 Ok(()) => self.is_gone(index),
