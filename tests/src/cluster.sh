@@ -85,3 +85,5 @@ echo ready
 # The input ends with whoever uses the cluster. Waiting for it also reaps what loses its parent here.
 cat <&3 >/dev/null &
 wait $!
+# A test program that ends drops nothing, so the files go from here.
+rm -rf "$folder"
