@@ -3,6 +3,7 @@
  * follows "as".
  */
 #include "check.h"
+#include <sys/time.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -479,14 +480,17 @@ static void few_descriptors(void)
     end(all, tids);
 }
 
+static void die(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGKILL);
+}
+
 static void dies_meanwhile(void)
 {
-    pid_t pid = getpid();
-    if (fork() == 0) {
-        usleep(3000);
-        kill(pid, SIGKILL);
-        _exit(0);
-    }
+    struct itimerval soon = {.it_value = {.tv_usec = 3000}};
+    signal(SIGALRM, die);
+    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
     for (;;) {
         int tids[20], started;
         char *argv[] = {"as-exit", "0", NULL};

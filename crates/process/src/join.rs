@@ -41,9 +41,8 @@ fn join() -> Result<()> {
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
     // Not a task of Slurm's, which has others beside it.
-    let alone = control.is_none()
-        && world.count == 1
-        && std::env::var_os(Invitation::VARIABLE).is_none();
+    let alone =
+        control.is_none() && world.count == 1 && std::env::var_os(Invitation::VARIABLE).is_none();
     job.keep_from_children();
     let job = Arc::new(job);
     let paths = Paths::new(job.clone(), rank, listener)

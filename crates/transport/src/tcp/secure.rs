@@ -8,7 +8,7 @@
 //! server, so nobody is taken in by his own signature. Its key exchange is ephemeral: who learns the job's key later
 //! cannot read what was said before.
 //!
-//! The handshake over, rustls gives its keys away, and [`records`](super::records) goes on with them.
+//! The handshake over, rustls gives its keys away, and [`records`] goes on with them.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
