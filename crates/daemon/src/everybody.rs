@@ -59,12 +59,11 @@ fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
         .collect()
 }
 
+/// What a host says, and the conversation in which it goes on.
+type Answer = Result<(Reply, Talk), Refusal>;
+
 /// Asks all other hosts at once.
-fn ask_all(
-    daemon: &Daemon,
-    what: &Ask,
-    limit: Duration,
-) -> Vec<(String, Result<(Reply, Talk), Refusal>)> {
+fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Answer)> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = others(daemon)
             .into_iter()
