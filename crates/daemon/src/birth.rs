@@ -91,11 +91,13 @@ pub fn live() -> Result<(), Refusal> {
     let starter = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
-        .map(UnixStream::from)
         .map_err(failed)?;
-    let wire = Wire::local(starter).map_err(|_| {
-        Refusal::of_regatta("`regatta daemon` is started by `regatta up` and `regatta add`")
-    })?;
+    if rustix::net::sockopt::socket_type(&starter).is_err() {
+        return Err(Refusal::of_regatta(
+            "`regatta daemon` is started by `regatta up` and `regatta add`; it is of no use by hand",
+        ));
+    }
+    let wire = Wire::local(UnixStream::from(starter)).map_err(failed)?;
     // No terminal's keys and no login's end are for this process.
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"regatta-daemon");

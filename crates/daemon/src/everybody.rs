@@ -17,13 +17,16 @@ const END: Duration = Duration::from_secs(15);
 /// How long a host may take to say what runs there.
 const GLANCE: Duration = Duration::from_secs(2);
 
+/// What was answered, and the conversation it was answered in.
+type Answer = (Reply, Talk);
+
 fn ask(
     daemon: &Daemon,
     own: HostId,
     to: HostId,
     ask: Ask,
     limit: Duration,
-) -> std::io::Result<(Reply, Talk)> {
+) -> std::io::Result<Answer> {
     let mut talk = Talk::call(to.address(), &daemon.keys, limit)?;
     talk.limit(Some(limit));
     talk.say(&Opening {
@@ -41,7 +44,7 @@ fn answer_of(
     name: &str,
     what: Ask,
     limit: Duration,
-) -> Result<(Reply, Talk), Refusal> {
+) -> Result<Answer, Refusal> {
     let own = daemon.lock().membership.own();
     match ask(daemon, own, to, what, limit) {
         Ok((Reply::Refused(sentence), _)) => Err(Refusal::of_regatta(sentence)),
@@ -59,11 +62,8 @@ fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
         .collect()
 }
 
-/// What a host says, and the conversation in which it goes on.
-type Answer = Result<(Reply, Talk), Refusal>;
-
 /// Asks all other hosts at once.
-fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Answer)> {
+fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<Answer, Refusal>)> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = others(daemon)
             .into_iter()

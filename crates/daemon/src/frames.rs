@@ -17,6 +17,9 @@ pub(crate) enum Kind {
     Status,
 }
 
+/// A frame, and how many bytes it takes.
+type Frame<'a> = (Kind, &'a [u8], usize);
+
 /// Not a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
@@ -29,11 +32,8 @@ pub(crate) fn put(to: &mut Vec<u8>, kind: Kind, bytes: &[u8]) {
     to.extend_from_slice(bytes);
 }
 
-/// A frame: its kind, its bytes, and how many bytes it took.
-pub(crate) type Taken<'a> = (Kind, &'a [u8], usize);
-
 /// The first frame of these bytes, and how many it takes; `None`: it has not come as a whole.
-pub(crate) fn take(from: &[u8]) -> Result<Option<Taken<'_>>, Malformed> {
+pub(crate) fn take(from: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
     let Some((head, rest)) = from.split_first_chunk::<HEAD>() else {
         return Ok(None);
     };

@@ -2,6 +2,7 @@
 //!
 //! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
 
+use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,11 @@ impl Station {
     pub fn open(temporary: bool) -> Result<Station, Refusal> {
         if temporary && let Ok(path) = std::env::current_exe() {
             let _ = std::fs::remove_file(path);
+        }
+        if std::io::stdin().is_terminal() {
+            return Err(Refusal::of_regatta(
+                "`regatta daemon` speaks with `regatta add`, which starts it; it is of no use at a terminal",
+            ));
         }
         let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
         let link = copy(std::io::stdin().as_fd())

@@ -66,9 +66,13 @@ impl Running {
         Self::start_command(command.arg("run").args(arguments).process_group(0))
     }
 
-    /// Starts a command that runs regatta in some way.
+    /// Starts a command that runs regatta in some way; it keeps the mark it has.
     pub fn start_command(command: &mut Command) -> Self {
-        let mark = fresh_mark();
+        let given = command
+            .get_envs()
+            .find(|(name, _)| *name == MARK)
+            .and_then(|(_, mark)| mark?.to_str().map(str::to_owned));
+        let mark = given.unwrap_or_else(fresh_mark);
         command
             .env(MARK, &mark)
             .stdout(Stdio::piped())
