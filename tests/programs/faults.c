@@ -144,7 +144,8 @@ static void survey(void)
     CHECK(place[0] != 0 && place[1] > place[0]);
     job.table = place[0];
     job.slot = place[1] - place[0];
-    job.hall = (job.table + job.slot * (size_t)size + 127) & ~(size_t)127;
+    /* The table has room for as many tasks as there may ever be. */
+    job.hall = (job.table + job.slot * 65536 + 127) & ~(size_t)127;
 }
 
 static uint64_t dice;

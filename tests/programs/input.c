@@ -61,7 +61,7 @@ static void tids(void)
 {
     int mine = rg_tid();
     CHECK(mine >= 0 && rg_rank_of(RG_WORLD, mine) == me && rg_tid_of(RG_WORLD, me) == mine);
-    const int bad[] = {0, -1, 1, 2, mine + 100, INT_MAX, INT_MIN};
+    const int bad[] = {size, size + 1, -1, -2, mine + 100, INT_MAX, INT_MIN};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         FAILS(rg_rank_of(RG_WORLD, bad[i]), RG_ERR_TASK, "no task");
     still_works();
@@ -279,7 +279,7 @@ static void handles(void)
     for (int i = 0; i < 2; i++)
         OK(rg_recv(&value, sizeof value, peer(), 8, RG_WORLD, NULL));
 
-    const rg_group groups[] = {{-1}, {1}, {2}, {12345}, {INT_MAX}, {INT_MIN}, {32768}};
+    const rg_group groups[] = {{-1}, {1}, {2}, {12345}, {0x3fffffff}, {INT_MIN}, {32768}};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         rg_group out = {-9};
         FAILS(rg_send(&value, 4, 0, 0, groups[i]), RG_ERR_HANDLE, "group");

@@ -36,7 +36,7 @@ fn what_was_started_starts_others() {
 
 #[test]
 fn many_at_once() {
-    Job::new(3, "spawn", &["storm"]).run().passed();
+    Job::new(3, "spawn", &["storm", "8"]).run().passed();
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_task_started_by_hand_starts_what_it_needs() {
         &["by-descriptor"],
         &["mailboxes"],
         &["named-groups"],
-        &["storm"],
+        &["storm", "8"],
         &["one-after-the-other", "100"],
     ] {
         Job::alone("spawn", scenario).run().passed();
@@ -161,9 +161,9 @@ fn tasks_are_started_on_other_hosts() {
         .run()
         .passed();
     for scenario in ["merged", "large", "generations", "storm", "worlds"] {
-        let job = Job::new(2, "spawn", &[scenario]);
+        let job = Job::new(2, "spawn", &[scenario, "2"]);
         across(job, "alpha:1,beta:1").run().passed();
-        let job = Job::new(3, "spawn", &[scenario]).env("ELSEWHERE", "1");
+        let job = Job::new(3, "spawn", &[scenario, "2"]).env("ELSEWHERE", "1");
         across(job, hosts).run().passed();
     }
 }

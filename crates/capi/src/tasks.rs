@@ -101,9 +101,11 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        // SAFETY: as above.
         let (directory, environment) = match options {
-            Some(options) => unsafe { (optional(options.directory), list(options.environment)) },
+            Some(options) => {
+                // SAFETY: as above.
+                unsafe { (optional(options.directory), list(options.environment)) }
+            }
             None => (None, Vec::new()),
         };
         Ok(Spawn {

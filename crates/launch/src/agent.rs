@@ -186,7 +186,8 @@ impl Agent {
     }
 
     fn wait(&self) {
-        let busy = self.begun && self.tasks.as_ref().is_some_and(Tasks::are_to_start);
+        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_to_be_born();
+        let busy = self.begun && self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = match busy {
             true => Duration::ZERO,
             false => BEAT.saturating_sub(self.spoken.elapsed()),
@@ -316,14 +317,7 @@ impl Agent {
                     first,
                     count,
                 };
-                let born = tasks.bear(birth, Some(&mut self.streams), self.signals.before());
-                for (task, started) in born {
-                    let (pid, refused) = match started {
-                        Ok(started) => (started.pid, None),
-                        Err(refused) => (0, Some(refused)),
-                    };
-                    self.say(&Report::Born { task, pid, refused });
-                }
+                tasks.bear(birth);
             }
             _ => {}
         }
@@ -420,11 +414,19 @@ impl Agent {
         let result = tasks.start_some(Some(&mut self.streams), self.signals.before(), |task| {
             started.push(task)
         });
+        let born = tasks.bear_some(Some(&mut self.streams), self.signals.before());
         for task in started {
             self.say(&Report::Started {
                 rank: task.rank,
                 pid: task.pid,
             });
+        }
+        for (task, started) in born {
+            let (pid, refused) = match started {
+                Ok(started) => (started.pid, None),
+                Err(refused) => (0, Some(refused)),
+            };
+            self.say(&Report::Born { task, pid, refused });
         }
         if let Err(refusal) = result {
             self.refuse(refusal);

@@ -3,7 +3,7 @@
 //! In three steps, because a job may have several hosts: everything is made ready (*expected*), all hosts enter the new
 //! tasks into their tables, and then they are started (*born*). So nobody hears of a task that it cannot find.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,6 +21,8 @@ use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
 
+/// So many tasks are started before the loop looks at what else happened.
+const BATCH: u32 = 16;
 /// Files of ours for each task: its socket, and the pipes of its output.
 const FILES: u32 = 3;
 
@@ -28,14 +30,17 @@ const FILES: u32 = 3;
 struct Expected {
     image: Image,
     program: PathBuf,
-    listeners: Vec<TcpListener>,
+    listeners: VecDeque<TcpListener>,
 }
 
 /// All that is expected, and the worlds of which something lives here.
 #[derive(Default)]
 pub(crate) struct Births {
     expected: HashMap<u32, Expected>,
-    /// The first task of the world of each task that was started here later, and how many of the world there are still.
+    /// What is being started; without what was expected, that will not be.
+    bearing: VecDeque<(Birth, Option<Expected>)>,
+    /// The first task of the world of each task that was started here later, and how many of the world there are still,
+    /// or will be.
     world_of: HashMap<u32, u32>,
     left: HashMap<u32, u32>,
 }
@@ -115,7 +120,7 @@ impl Tasks {
             Expected {
                 image,
                 program,
-                listeners,
+                listeners: listeners.into(),
             },
         );
         Ok(match addresses.is_empty() {
@@ -147,45 +152,66 @@ impl Tasks {
         self.job().add_world(world)
     }
 
-    /// Starts the tasks that are expected. All of the world that are on this host are started at once.
-    pub(crate) fn bear(
+    /// Has the tasks started that are expected, by [`Tasks::bear_some`].
+    pub(crate) fn bear(&mut self, birth: Birth) {
+        let expected = self.births.expected.remove(&birth.number);
+        if let (Some(_), Ok(world)) = (&expected, self.job().membership(birth.first)) {
+            *self.births.left.entry(world.first).or_default() += birth.count;
+        }
+        self.births.bearing.push_back((birth, expected));
+    }
+
+    /// Are there tasks to be born?
+    pub(crate) fn are_to_be_born(&self) -> bool {
+        !self.births.bearing.is_empty()
+    }
+
+    /// Starts the next few tasks that are to be born, so that the loop can look at what else happens.
+    pub(crate) fn bear_some(
         &mut self,
-        birth: Birth,
         mut streams: Option<&mut Streams>,
         mask: &Mask,
     ) -> Vec<Born> {
-        let ranks = birth.first..birth.first + birth.count;
-        let Some(mut expected) = self.births.expected.remove(&birth.number) else {
+        let Some((mut birth, expected)) = self.births.bearing.pop_front() else {
+            return Vec::new();
+        };
+        let some = birth.first..birth.first + birth.count.min(BATCH);
+        let Some(mut expected) = expected else {
             let refused = (Why::State, "the job is being ended".to_owned());
-            return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
+            let all = birth.first..birth.first + birth.count;
+            return all.map(|rank| (rank, Err(refused.clone()))).collect();
         };
         let world = self.job().membership(birth.first);
-        let mut listeners = expected.listeners.into_iter();
-        let mut born = Vec::with_capacity(birth.count as usize);
-        for rank in ranks {
+        let mut born = Vec::with_capacity(BATCH as usize);
+        for rank in some.clone() {
             self.later.insert(rank);
             let start = Start {
                 rank,
-                listener: listeners.next(),
+                listener: expected.listeners.pop_front(),
                 input: None,
                 cores: None,
                 streams: streams.as_deref_mut(),
                 mask,
             };
             let started = self.start_from(&mut expected.image, start);
-            if let (Ok(_), Ok(world)) = (&started, &world) {
+            if let Ok(world) = &world {
                 self.births.world_of.insert(rank, world.first);
-                *self.births.left.entry(world.first).or_default() += 1;
             }
-            if started.is_ok() {
-                self.job().count_living(1);
+            match &started {
+                Ok(_) => self.job().count_living(1),
+                Err(_) => self.later_ended(rank),
             }
             born.push((
                 rank,
                 started.map_err(|why| self.explain(&expected.program, why)),
             ));
         }
-        self.crowding();
+        birth.count -= some.len() as u32;
+        birth.first = some.end;
+        match birth.count {
+            0 => self.crowding(),
+            _ => self.births.bearing.push_front((birth, Some(expected))),
+        }
         born
     }
 
@@ -212,7 +238,7 @@ impl Tasks {
         }
     }
 
-    /// A task that was started later has ended. What its world shared is used again when all of it have.
+    /// A task that was started later has ended, or was not started after all. What its world shared is used again when all of it have.
     pub(crate) fn later_ended(&mut self, rank: u32) {
         let Some(world) = self.births.world_of.remove(&rank) else {
             return;

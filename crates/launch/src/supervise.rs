@@ -158,6 +158,7 @@ impl<'p> Supervisor<'p> {
         }
         loop {
             self.start_some();
+            self.speak();
             self.wait();
             self.heed_signals();
             self.heed_hosts();
@@ -196,7 +197,9 @@ impl<'p> Supervisor<'p> {
         let result = tasks.start_some(self.streams.as_mut(), self.signals.before(), |task| {
             started.push(task);
         });
+        let born = tasks.bear_some(self.streams.as_mut(), self.signals.before());
         started.into_iter().for_each(|task| self.task_started(task));
+        born.into_iter().for_each(|born| self.born(born));
         if let Err(refusal) = result {
             self.cannot_start(&refusal);
         }
@@ -222,7 +225,8 @@ impl<'p> Supervisor<'p> {
 
     /// Waits until something happens, or not at all while tasks are being started.
     fn wait(&self) {
-        let starting = self.tasks.as_ref().is_some_and(Tasks::are_to_start);
+        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_to_be_born();
+        let starting = self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = if starting {
             Some(Duration::ZERO)
         } else {

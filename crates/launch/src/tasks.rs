@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsString};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -132,8 +132,7 @@ impl Tasks {
             let _ = rustix::thread::sched_setaffinity(None, &cores);
         }
         let job = job().map_err(|error| Refusal::of_regatta(error.to_string()))?;
-        let segment = rustix::io::fcntl_dupfd_cloexec(job.fd(), SEGMENT_FD)
-            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(job.fd(), 3))
+        let segment = under(SEGMENT_FD, job.fd())
             .map_err(|errno| failed("hand on the job's segment", errno))?;
         let nothing =
             rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -224,7 +223,7 @@ impl Tasks {
 
     /// Whether tasks run, or are still to be started.
     pub(crate) fn are_left(&self) -> bool {
-        self.are_to_start() || !self.running.is_empty()
+        self.are_to_start() || self.are_to_be_born() || !self.running.is_empty()
     }
 
     pub(crate) fn stop_starting(&mut self) {
@@ -306,7 +305,7 @@ impl Tasks {
             })?;
         let listener = start
             .listener
-            .map(|listener| rustix::io::fcntl_dupfd_cloexec(&listener, LISTENER_FD))
+            .map(|listener| under(LISTENER_FD, listener.as_fd()))
             .transpose()
             .map_err(set_up)?;
         let control = match self.controls.open(rank) {
@@ -315,7 +314,7 @@ impl Tasks {
             opened => Some(opened.map_err(set_up)?),
         };
         let control = control
-            .map(|control| rustix::io::fcntl_dupfd_cloexec(&control, CONTROL_FD))
+            .map(|control| under(CONTROL_FD, control.as_fd()))
             .transpose()
             .map_err(set_up)?;
         let invitation = Invitation {
@@ -411,6 +410,11 @@ impl Tasks {
         ranks.sort_unstable();
         ranks
     }
+}
+
+/// A duplicate of a descriptor under this number or one after it; if the limit of open files is below, under any.
+fn under(number: i32, fd: BorrowedFd) -> rustix::io::Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(fd, number).or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
 }
 
 fn cannot_set_up(rank: u32, errno: rustix::io::Errno) -> Refusal {

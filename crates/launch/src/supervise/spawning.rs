@@ -1,11 +1,12 @@
 //! Starting the tasks that a task asks for, on whatever hosts.
 //!
 //! A birth goes through the steps of [`crate::newborn`] on all hosts it concerns, each step when the last host has done
-//! the one before; on this host at once. The asker is answered at the end, when whoever was started can be spoken to.
+//! the one before. The asker is answered at the end, when whoever was started can be spoken to.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::control::{Spawn, Tell, Why};
 
@@ -158,14 +159,7 @@ impl Supervisor<'_> {
 
     /// A task that was to be born has been started, or not.
     pub(super) fn born(&mut self, (rank, started): Born) {
-        match &started {
-            Ok(started) => self.task_started(*started),
-            Err(_) => {
-                self.course.unborn();
-                self.tell_gone(rank, Some(regatta_transport::job::Cause::Lost));
-                self.desk.ended(rank, End::Lost);
-            }
-        }
+        self.note_born(rank, started.as_ref().ok());
         for spawning in &mut self.spawning {
             let has = |share: &Share| (share.first..share.first + share.count).contains(&rank);
             if let Step::Bearing(born) = &mut spawning.step
@@ -306,7 +300,7 @@ impl Supervisor<'_> {
         Some(spawning)
     }
 
-    /// Has the hosts start their tasks; those of this host are started when this returns.
+    /// Has the hosts start their tasks.
     fn bear(&mut self, mut spawning: Spawning) -> Spawning {
         let number = spawning.number;
         let mut outcomes = Vec::new();
@@ -323,24 +317,28 @@ impl Supervisor<'_> {
             if self.remote(host).is_some() {
                 self.bear_at(host, birth, &mut outcomes);
             } else if let Some(tasks) = &mut self.tasks {
-                let born = tasks.bear(birth, self.streams.as_mut(), self.signals.before());
-                outcomes.extend(born);
+                tasks.bear(birth);
             }
         }
         for (rank, started) in outcomes {
-            match &started {
-                Ok(started) => self.task_started(*started),
-                Err(_) => {
-                    self.course.unborn();
-                    self.tell_gone(rank, Some(regatta_transport::job::Cause::Lost));
-                    self.desk.ended(rank, End::Lost);
-                }
-            }
+            self.note_born(rank, started.as_ref().ok());
             if let Step::Bearing(born) = &mut spawning.step {
                 born.push((rank, started.map(|Started { rank, .. }| rank)));
             }
         }
         spawning
+    }
+
+    /// A task runs, or its number is nobody's.
+    fn note_born(&mut self, rank: u32, started: Option<&Started>) {
+        match started {
+            Some(started) => self.task_started(*started),
+            None => {
+                self.course.unborn();
+                self.tell_gone(rank, Some(Cause::Lost));
+                self.desk.ended(rank, End::Lost);
+            }
+        }
     }
 
     fn bear_at(&mut self, host: u32, birth: Birth, outcomes: &mut Vec<Born>) {
