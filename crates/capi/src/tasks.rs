@@ -101,8 +101,8 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        // SAFETY: as above.
         let (directory, environment) = match options {
+            // SAFETY: as above.
             Some(options) => unsafe { (optional(options.directory), list(options.environment)) },
             None => (None, Vec::new()),
         };
