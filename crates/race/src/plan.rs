@@ -265,9 +265,14 @@ impl OnePlan<'_> {
             "one-to-one" | "exchange" | "ring" => 0,
             _ => 8,
         };
+        // Sums and maxima are of whole numbers of 8 bytes.
+        let unit = match operation {
+            "global-sum" | "global-max" => 8,
+            _ => 1,
+        };
         sizes
             .iter()
-            .copied()
+            .map(|bytes| bytes / unit * unit)
             .filter(|&bytes| bytes >= smallest && bytes * blocks <= most)
             .collect()
     }
