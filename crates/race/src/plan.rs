@@ -258,7 +258,8 @@ impl OnePlan<'_> {
             "message-rate" => 64,
             _ => blocks,
         };
-        let most = LARGEST_BUFFER.min(self.ground.network.largest() * blocks / blocks_in_flight);
+        let most = LARGEST_BUFFER
+            .min(self.ground.network.largest().saturating_mul(blocks) / blocks_in_flight);
         let smallest = match operation {
             "barrier" => return vec![0],
             // An empty message still has to arrive; an empty collective is nothing at all.

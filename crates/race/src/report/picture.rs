@@ -67,7 +67,7 @@ fn draw(results: &Results, rows: &[&Row], svg: &mut String) -> Result<(), Box<dy
         .into_iter()
         .filter(|t| !t.is_empty())
         .collect();
-    area.draw_text(&title(&rows), &font(26, TEXT), (EDGE, 22))?;
+    area.draw_text(&title(rows), &font(26, TEXT), (EDGE, 22))?;
     area.draw_text(&place.join(", "), &font(17, SOFT), (EDGE, 54))?;
     if rows.is_empty() {
         area.draw_text(
