@@ -258,16 +258,22 @@ impl OnePlan<'_> {
             "message-rate" => 64,
             _ => blocks,
         };
-        let most = LARGEST_BUFFER.min(self.ground.network.largest() * blocks / blocks_in_flight);
+        let most = LARGEST_BUFFER
+            .min(self.ground.network.largest().saturating_mul(blocks) / blocks_in_flight);
         let smallest = match operation {
             "barrier" => return vec![0],
             // An empty message still has to arrive; an empty collective is nothing at all.
             "one-to-one" | "exchange" | "ring" => 0,
             _ => 8,
         };
+        // Sums and maxima are of whole numbers of 8 bytes.
+        let unit = match operation {
+            "global-sum" | "global-max" => 8,
+            _ => 1,
+        };
         sizes
             .iter()
-            .copied()
+            .map(|bytes| bytes / unit * unit)
             .filter(|&bytes| bytes >= smallest && bytes * blocks <= most)
             .collect()
     }

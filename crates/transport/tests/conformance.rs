@@ -88,6 +88,7 @@ macro_rules! conforms {
             },
             streams::{
                 either_side_opens_a_stream,
+                a_sender_may_attach_late,
                 a_stream_ends_however_the_turns_fall,
                 streams_do_not_hold_each_other_up,
                 bytes_beyond_the_buffer_are_dropped,

@@ -106,6 +106,26 @@ fn who_breaks_the_protocol_is_told() {
     );
 }
 
+/// Credit is dealt with when it comes, the frame that names a stream when the engine takes it: so what its receiver grants
+/// at the beginning must need no word.
+#[test]
+fn a_stream_its_receiver_has_opened_flows_without_a_word() {
+    let (mut receiver, _theirs) = open();
+    let id = receiver.open_in();
+    let (mut sender, _theirs) = open();
+    sender.attach(id).unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    // SAFETY: the bytes outlive the stream, and nobody else uses them.
+    let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+    sender.outs[0].message = Some(message);
+    let granted = receiver.in_stream(id).unwrap().limit;
+    assert_eq!(
+        sender.outs[0].sendable().map(|(_, left)| left),
+        Some(1 << 20)
+    );
+    assert!(granted >= 1 << 20 && !receiver.in_stream(id).unwrap().announce);
+}
+
 #[test]
 fn a_frame_cut_short_is_waited_for() {
     let whole = [&frame(100, 0).encode()[..], &[7; 100]].concat();

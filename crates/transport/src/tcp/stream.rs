@@ -10,6 +10,15 @@ use regatta_memory::views::Views;
 pub(crate) const FIRST_WINDOW: u64 = 64 << 10;
 /// And so far ahead of a receiver that drains.
 pub(crate) const WINDOW: u64 = 4 << 20;
+/// How far the sender of a stream may go at its beginning. Whoever opens one to receive is attached to it, and a word of
+/// credit could overtake the frame that tells the sender of the stream.
+fn first_window(id: u32) -> u64 {
+    match id.is_multiple_of(2) {
+        true => FIRST_WINDOW,
+        false => WINDOW,
+    }
+}
+
 /// Streams a sender may open to one peer.
 pub(crate) const MOST: usize = 16;
 
@@ -37,7 +46,7 @@ impl OutStream {
             sent: 0,
             furthest: 0,
             taken: 0,
-            limit: FIRST_WINDOW,
+            limit: first_window(id),
             complete: false,
         }
     }
@@ -104,7 +113,7 @@ impl InStream {
             discarded: false,
             received: 0,
             drained: 0,
-            limit: FIRST_WINDOW,
+            limit: first_window(id),
             total: None,
             held: Vec::new(),
             read: 0,

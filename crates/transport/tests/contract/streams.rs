@@ -58,6 +58,26 @@ pub fn either_side_opens_a_stream<T: Transport>(make: impl Fn() -> World<T>) {
     }
 }
 
+/// The engine takes the frame that names a stream when its turn comes: what the receiver says meanwhile must not be lost.
+pub fn a_sender_may_attach_late<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    for n in 0..2 {
+        let (mut from, mut to) = (pattern(LONG, n), vec![0; LONG]);
+        let (message, into) = (block(&mut from), block(&mut to));
+        let (mut stream, route) = tasks[1].open_for(0).unwrap();
+        for _ in 0..2000 {
+            tasks[1].drain(0, &mut stream, &into, LONG as u64).unwrap();
+            for task in &mut tasks {
+                let mut cursor = 0;
+                while task.next_ready(&mut cursor).is_some() {}
+            }
+        }
+        let mut streams = [tasks[0].attach(1, &route).unwrap(), stream];
+        flow(&mut tasks, &mut streams, &message, &into);
+        assert_eq!(to, from);
+    }
+}
+
 pub fn a_stream_ends_however_the_turns_fall<T: Transport>(make: impl Fn() -> World<T>) {
     // Runs of turns of one side: long enough for a receiver to lose patience with its sender.
     let runs = prop::collection::vec((any::<bool>(), prop_oneof![1..9usize, Just(5000)]), 1..8);
