@@ -64,8 +64,8 @@ fn a_job_has_one_world_and_one_output() {
 
 #[test]
 fn every_task_listens_and_knows_where_the_others_do() {
-    // The fifth part of the invitation is the number of a listening socket (state 0A).
-    let body = "fd=$(echo $REGATTA_JOB | cut -d: -f5); \
+    // The sixth part of the invitation is the number of a listening socket (state 0A).
+    let body = "fd=$(echo $REGATTA_JOB | cut -d: -f6); \
                 socket=$(readlink /proc/self/fd/$fd | tr -dc 0-9); \
                 grep -hw $socket /proc/net/tcp /proc/net/tcp6 | awk '{print $4}'";
     let (status, output, said) = on_two(&[], body);
@@ -529,6 +529,8 @@ fn a_full_disk_is_told_before_and_while_the_program_is_sent() {
         "alpha:1",
         "--rsh",
         &hosts.rsh,
+        "--connect-timeout",
+        "60",
         "--send-agent",
         "true",
     ];

@@ -251,8 +251,12 @@ impl Segment {
             ));
         }
         if end > size {
-            let target = end.next_multiple_of(STEP as u64);
-            reserve(&self.fd, size, target as usize)?;
+            // A whole step; of the last there is, just what is needed.
+            let mut target = end.next_multiple_of(STEP as u64);
+            if reserve(&self.fd, size, target as usize).is_err() {
+                target = end.next_multiple_of(PAGE as u64);
+                reserve(&self.fd, size, target as usize)?;
+            }
             front.reserved.fetch_max(target, Ordering::AcqRel);
         } else {
             front.reserved.fetch_max(size, Ordering::AcqRel);

@@ -206,15 +206,25 @@ fn say_no(task: &Task, refusal: &Refusal) {
     task.line.iter().for_each(|line| answer(line, refusal));
 }
 
+/// A task that is refused says hello at once.
+const HELLO: Duration = Duration::from_secs(1);
+
 /// Tells all tasks of this node, those too that are still to come, that there will be no job.
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
     tasks.iter().for_each(|task| say_no(task, refusal));
     let mut told = tasks.len();
     while told < step.here.len() && door::readable(listener.as_fd(), until) {
-        if let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) {
+        let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
+            continue;
+        };
+        // Its hello is read first: a socket that is closed with something unread resets what was said to it.
+        let soon = until.min(Instant::now() + HELLO);
+        if door::readable(line.as_fd(), soon)
+            && rustix::net::recv(&line, &mut [0_u8; 64][..], RecvFlags::DONTWAIT).is_ok()
+        {
             answer(&line, refusal);
+            told += 1;
         }
-        told += 1;
     }
 }
 
