@@ -57,7 +57,7 @@ pub struct Hosts {
     oversubscribe: bool,
 
     /// A host that is silent for so long is lost
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "5")]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
     host_timeout: Duration,
 
     /// Say which host got what, and which address was chosen for it
