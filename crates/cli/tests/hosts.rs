@@ -200,11 +200,12 @@ fn a_chatty_task_does_not_hold_up_the_end() {
     let processes = job.processes();
     // Nobody reads any more, and everything is full: the signal goes through, and the tasks die of it.
     job.signal(Signal::TERM);
+    let found = format!("{processes:?}");
     let tasks: Vec<_> = processes
         .into_iter()
         .filter(|process| process.name == "yes")
         .collect();
-    assert_eq!(tasks.len(), 4);
+    assert_eq!(tasks.len(), 4, "{found}");
     await_ends(&tasks);
     // The job ends when the rest has been read.
     job.stop_reading();
