@@ -17,6 +17,12 @@ impl<T: Transport> Engine<T> {
         self.transport.presence(peer)
     }
 
+    /// Is that task known to be gone? Mostly nobody is.
+    #[inline(always)]
+    pub(crate) fn is_gone(&self, peer: Peer) -> bool {
+        !self.gone.is_empty() && self.gone.contains(&peer)
+    }
+
     /// Somebody has died or left since the last look: find out who.
     #[cold]
     pub(crate) fn note_losses(&mut self) {

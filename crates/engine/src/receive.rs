@@ -91,7 +91,7 @@ impl<T: Transport> Engine<T> {
         };
         if source == self.me
             || !self.unexpected.is_empty()
-            || !self.gone.is_empty()
+            || self.is_gone(source)
             || self.losses_seen != self.transport.losses()
         {
             return None;

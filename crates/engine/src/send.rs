@@ -30,7 +30,7 @@ impl<T: Transport> Engine<T> {
         if message.len() > self.eager_limit
             || to == self.me
             || !self.queued.is_empty()
-            || !self.gone.is_empty()
+            || self.is_gone(to)
             || self.losses_seen != self.transport.losses()
         {
             return false;
