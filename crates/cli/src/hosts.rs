@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use regatta_daemon::{self as listed, DEFAULT, Place, commands};
 use regatta_launch::hosts::{self, Host, Map};
-use regatta_launch::{Across, Choice, Refusal, slurm};
+use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
 
 /// How long a host may take to answer, unless the user says otherwise.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -140,7 +140,8 @@ impl Hosts {
             .hosts
             .iter()
             .filter(|host| ["here", "up"].contains(&host.state.as_str()));
-        let hosts = living.map(|host| Host {
+        let living: Vec<&listed::Host> = living.collect();
+        let hosts = living.iter().map(|host| Host {
             name: name_of(host, &report.hosts),
             slots: host.cores.map(u32::from),
             processors: None,
@@ -148,8 +149,9 @@ impl Hosts {
         let job = format!("{}:{}", report.here, std::process::id());
         let own = std::env::current_exe().ok().filter(|path| path.exists());
         let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+        let own = own.to_string_lossy();
         let words = [
-            &own.to_string_lossy(),
+            &*own,
             "reach",
             "--vm",
             place.machine(),
@@ -158,7 +160,14 @@ impl Hosts {
             "{host}",
         ];
         let words = words.map(str::to_owned).to_vec();
-        Ok(Some(self.reached(hosts.collect(), Some(words))))
+        let tell = [&*own, "hosts", "--watch", "--json", "--vm", place.machine()];
+        Ok(Some(Across {
+            growth: Some(Growth {
+                command: tell.map(str::to_owned).to_vec(),
+                known: living.iter().map(|host| host.run.clone()).collect(),
+            }),
+            ..self.reached(hosts.collect(), Some(words))
+        }))
     }
 
     fn reached_by_shell(&self, hosts: Vec<Host>) -> Across {
@@ -191,7 +200,10 @@ pub fn words(command: &str) -> Vec<String> {
 
 /// What means this host and no other: its name, or its address when several are called so.
 fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
-    match all.iter().filter(|other| other.name == host.name).count() {
+    // Those of that name that are gone are meant by nobody.
+    let gone = |other: &&listed::Host| ["dead", "left"].contains(&other.state.as_str());
+    let living = all.iter().filter(|other| !gone(other));
+    match living.filter(|other| other.name == host.name).count() {
         1 => host.name.clone(),
         _ => host.address.to_string(),
     }

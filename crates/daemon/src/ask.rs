@@ -197,6 +197,8 @@ pub struct Host {
     pub name: String,
     /// Where its daemon is.
     pub address: SocketAddr,
+    /// Which run of a daemon it is: another one after the host has been gone.
+    pub run: String,
     /// How many tasks can run at once, if known.
     pub cores: Option<u16>,
     /// Its architecture, if known.

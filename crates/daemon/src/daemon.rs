@@ -218,6 +218,7 @@ impl Daemon {
         let mut hosts = vec![Host {
             name: own.name,
             address: state.membership.own().address(),
+            run: journal::run(&state.membership.own()),
             cores: Some(own.cores),
             architecture: Some(own.architecture),
             state: "here".to_owned(),
@@ -313,6 +314,7 @@ impl State {
         Host {
             name: self.journal.name(&host),
             address: host.address(),
+            run: journal::run(&host),
             cores: facts.map(|facts| facts.cores),
             architecture: facts.map(|facts| facts.architecture.clone()),
             state: state.to_owned(),

@@ -136,6 +136,7 @@ impl Journal {
         self.gone.iter().map(move |gone| Host {
             name: gone.name.clone(),
             address: gone.host.address(),
+            run: run(&gone.host),
             cores: None,
             architecture: None,
             state: if gone.left { "left" } else { "dead" }.to_owned(),
@@ -171,6 +172,11 @@ impl Journal {
         };
         numbered.map(happening).collect()
     }
+}
+
+/// What tells a run of a daemon from all others.
+pub(crate) fn run(host: &HostId) -> String {
+    format!("{}/{}.{}", host.address(), host.session(), host.nonce())
 }
 
 pub(crate) fn milliseconds(time: Duration) -> u64 {

@@ -88,6 +88,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
         names: Vec::new(),
         host_of: Vec::new(),
         guest: Some(guest),
+        ground: None,
     };
     let owner = Owner { leash: None, group };
     let output = Output::new(plan.form)?;

@@ -181,6 +181,15 @@ impl Course {
         self
     }
 
+    /// The job has one more host, of this number and name.
+    pub(crate) fn add_host(&mut self, number: u32, name: &str) {
+        let number = number as usize;
+        if self.hosts.len() <= number {
+            self.hosts.resize(number + 1, String::new());
+        }
+        name.clone_into(&mut self.hosts[number]);
+    }
+
     /// The name of a task's host, when there are several.
     pub(crate) fn host(&self, rank: u32) -> Option<&str> {
         let host = *self.host_of.get(rank as usize)?;

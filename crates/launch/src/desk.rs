@@ -329,6 +329,19 @@ impl Desk {
         self.groups.gone(number);
     }
 
+    /// A host has come.
+    pub(crate) fn host_added(&mut self, host: Host) {
+        let event = Event::HostAdded {
+            host: host.number,
+            name: host.name.clone(),
+        };
+        self.hosts.push(host);
+        for (watcher, watch) in self.watches.host_added().to_vec() {
+            let event = event.clone();
+            self.say(watcher, Tell::Event { watch, event });
+        }
+    }
+
     /// A host is gone. (Its tasks have been said to have ended.)
     pub(crate) fn host_lost(&mut self, number: u32) {
         let Some(host) = self.hosts.iter_mut().find(|host| host.number == number) else {

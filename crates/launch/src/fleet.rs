@@ -24,7 +24,7 @@ use regatta_transport::job::{Job, MOST_TASKS};
 use regatta_transport::place::{Key, Places};
 
 /// Descriptors for each channel: both its directions, what its command says, and one to await its end.
-const PER_CHANNEL: u32 = 4;
+pub(crate) const PER_CHANNEL: u32 = 4;
 
 /// Everything that a job needs to be started.
 pub(crate) struct Fleet {
@@ -41,6 +41,15 @@ pub(crate) struct Fleet {
     pub host_of: Vec<u32>,
     /// Task 0, when it is not a child of ours.
     pub guest: Option<Guest>,
+    /// What a host is told that comes later, if one may.
+    pub ground: Option<Ground>,
+}
+
+/// What every host of a job was told before its tasks started.
+pub(crate) struct Ground {
+    pub template: Preparation,
+    /// Where each of the first tasks listens.
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// How many tasks a job of this host has.
@@ -89,6 +98,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         names: Vec::new(),
         host_of: Vec::new(),
         guest: None,
+        ground: None,
     })
 }
 
@@ -296,6 +306,11 @@ fn prepare(
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
+        // A job that may have no more tasks has no use for more hosts.
+        ground: (plan.most_tasks > size).then_some(Ground {
+            template,
+            addresses,
+        }),
     })
 }
 

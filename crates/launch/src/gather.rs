@@ -59,7 +59,7 @@ impl<'a> Gathering<'a> {
         signals: &'a Signals,
         owner: &'a mut Owner,
     ) -> Result<Self, Refusal> {
-        let own = Program::own()?;
+        let script = script(across, role)?;
         let mut gathering = Self {
             across,
             remotes: Vec::new(),
@@ -69,7 +69,6 @@ impl<'a> Gathering<'a> {
             owner,
             notes: Vec::new(),
         };
-        let script = rsh::script(&own.path, own.size, across.send, role);
         for (number, host) in (0..).zip(&across.hosts) {
             if here == Some(number) || across.rsh.is_none() && is_here(&host.name) {
                 let beacon = light()?;
@@ -92,21 +91,8 @@ impl<'a> Gathering<'a> {
         let mut ready = vec![false; across.hosts.len()];
         let answers = self.round(patient, |remote| {
             let ready = &mut ready[remote.number as usize];
-            while !*ready {
-                match remote.link.line(rsh::MARK) {
-                    Ok(None) => return Ok(None),
-                    Ok(Some(line)) => *ready = heed(remote, &line, &mut notes)?,
-                    Err(_) => return Err(strange(remote)),
-                }
-            }
-            match remote.link.next() {
-                Ok(Some(Report::Hello { hello })) => {
-                    remote.greeted(hello);
-                    Ok(Some(()))
-                }
-                Ok(None) => Ok(None),
-                _ => Err(strange(remote)),
-            }
+            let hello = greeting(remote, ready, &mut notes)?;
+            Ok(hello.map(|hello| remote.greeted(hello)))
         });
         self.notes.append(&mut notes);
         if let Some((_, local)) = &mut self.local {
@@ -300,21 +286,9 @@ impl<'a> Gathering<'a> {
     ) -> Result<Vec<(u32, T)>, Refusal> {
         let numbers: Vec<u32> = self.remotes.iter().map(|remote| remote.number).collect();
         let answers = self.round(false, |remote| {
-            loop {
-                match remote.link.next() {
-                    Ok(Some(Report::Beat {})) => {}
-                    Ok(Some(Report::Refused { status, sentence })) => {
-                        return Err(Refusal::new(
-                            status as u8,
-                            format!("on the host {}: {sentence}", remote.name),
-                        ));
-                    }
-                    Ok(Some(report)) => {
-                        return answer(report).map(Some).ok_or_else(|| strange(remote));
-                    }
-                    Ok(None) => return Ok(None),
-                    Err(_) => return Err(strange(remote)),
-                }
+            match self::answer(remote)? {
+                Some(report) => answer(report).map(Some).ok_or_else(|| strange(remote)),
+                None => Ok(None),
             }
         });
         let answers: Vec<T> = answers.into_iter().collect::<Result<_, _>>()?;
@@ -343,7 +317,10 @@ impl<'a> Gathering<'a> {
                 remote.errors();
                 remote.beat_if_greeted();
                 if answer.is_none() {
-                    *answer = attend(self.across, remote, &mut take).transpose();
+                    let taken = take(remote);
+                    *answer = taken
+                        .and_then(|taken| or_failed(self.across, remote, taken))
+                        .transpose();
                 }
             }
             let failed = answers.iter().any(|answer| matches!(answer, Some(Err(_))));
@@ -408,14 +385,49 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Takes a host's answer if it is there.
-fn attend<T>(
+/// What the agent of a host says of itself, as soon as there is one. `ready` says whether there is.
+pub(crate) fn greeting(
+    remote: &mut Remote,
+    ready: &mut bool,
+    notes: &mut Vec<String>,
+) -> Result<Option<Hello>, Refusal> {
+    while !*ready {
+        match remote.link.line(rsh::MARK) {
+            Ok(None) => return Ok(None),
+            Ok(Some(line)) => *ready = heed(remote, &line, notes)?,
+            Err(_) => return Err(strange(remote)),
+        }
+    }
+    match remote.link.next() {
+        Ok(Some(Report::Hello { hello })) => Ok(Some(hello)),
+        Ok(None) => Ok(None),
+        _ => Err(strange(remote)),
+    }
+}
+
+/// What an agent answers to what it was told, if it has answered.
+pub(crate) fn answer(remote: &mut Remote) -> Result<Option<Report>, Refusal> {
+    loop {
+        return match remote.link.next() {
+            Ok(Some(Report::Beat {})) => continue,
+            Ok(Some(Report::Refused { status, sentence })) => Err(Refusal::new(
+                status as u8,
+                format!("on the host {}: {sentence}", remote.name),
+            )),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(strange(remote)),
+        };
+    }
+}
+
+/// An answer, or none yet, or why there will be none.
+pub(crate) fn or_failed<T>(
     across: &Across,
     remote: &mut Remote,
-    take: &mut impl FnMut(&mut Remote) -> Result<Option<T>, Refusal>,
+    answer: Option<T>,
 ) -> Result<Option<T>, Refusal> {
-    if let Some(answer) = take(remote)? {
-        return Ok(Some(answer));
+    if answer.is_some() {
+        return Ok(answer);
     }
     if remote.link.is_ended() {
         let status = remote.status();
@@ -479,6 +491,12 @@ pub(crate) fn strange(remote: &Remote) -> Refusal {
         "what comes from the host {} is not what an agent says: does something there write to the standard output of every login?",
         remote.name
     ))
+}
+
+/// What makes an agent of a shell.
+pub(crate) fn script(across: &Across, role: Role) -> Result<String, Refusal> {
+    let own = Program::own()?;
+    Ok(rsh::script(&own.path, own.size, across.send, role))
 }
 
 /// The file of this program.

@@ -67,6 +67,17 @@ pub struct Across {
     pub silence: Duration,
     /// Say what was chosen and why.
     pub verbose: bool,
+    /// How a running job hears of hosts that it can take in; None: it keeps those it has.
+    pub growth: Option<Growth>,
+}
+
+/// Where a running job hears of hosts.
+#[derive(Debug, Clone)]
+pub struct Growth {
+    /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it.
+    pub command: Vec<String>,
+    /// What it calls the runs of those that the job begins with.
+    pub known: Vec<String>,
 }
 
 impl Across {
@@ -83,6 +94,7 @@ impl Across {
             connect: Duration::from_secs(10),
             silence: Duration::from_secs(5),
             verbose: false,
+            growth: None,
         }
     }
 }

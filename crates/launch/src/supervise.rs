@@ -31,10 +31,12 @@ use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use regatta_transport::job::{Cause, TaskState};
+use growing::Growing;
 use spawning::Spawning;
 
 mod desk;
 mod elsewhere;
+mod growing;
 mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
@@ -92,6 +94,10 @@ struct Supervisor<'p> {
     /// The tasks of this host, if it has any.
     tasks: Option<Tasks>,
     remotes: Vec<Remote>,
+    /// What this host is called, if it has tasks and is one of several.
+    here: Option<String>,
+    /// Hosts that arrive, if some may.
+    growing: Option<Growing<'p>>,
     wakes: Wakes,
     /// Task 0, when it is not a child of ours.
     guest: Option<Guest>,
@@ -116,7 +122,7 @@ impl<'p> Supervisor<'p> {
         plan: &'p Plan,
         signals: Signals,
         owner: Owner,
-        output: Output,
+        mut output: Output,
         fleet: Fleet,
     ) -> Result<Self, Refusal> {
         let streams = match plan.form {
@@ -129,12 +135,21 @@ impl<'p> Supervisor<'p> {
             false => None,
         };
         let hosts = desk::hosts(&fleet);
+        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, &signals);
+        let growing = growing.unwrap_or_else(|refusal| {
+            output.say(&refusal.sentence);
+            None
+        });
+        let name = |number: u32| fleet.names.get(number as usize).cloned();
+        let here = fleet.here.and_then(name);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
         Ok(Self {
             desk: Desk::new(hosts, &host_of, plan.program.as_bytes()),
             spawning: Vec::new(),
             births: 0,
+            here,
+            growing,
             input,
             size: fleet.size,
             tasks: fleet.tasks,
@@ -177,6 +192,7 @@ impl<'p> Supervisor<'p> {
         self.conclude();
         self.flush();
         self.input.iter_mut().for_each(Input::close);
+        self.growing.iter_mut().for_each(Growing::close);
         remote::part(&mut self.remotes);
         self.course.status()
     }
@@ -234,7 +250,12 @@ impl<'p> Supervisor<'p> {
                 .course
                 .deadline()
                 .map(|at| at.saturating_sub(self.started.elapsed()));
-            deadline.into_iter().chain(self.until_beat()).min()
+            let step = self.growing.as_ref().and_then(Growing::until_step);
+            deadline
+                .into_iter()
+                .chain(self.until_beat())
+                .chain(step)
+                .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
         if let Some(streams) = self.streams.as_ref().filter(|_| !self.output.is_full()) {
@@ -250,6 +271,7 @@ impl<'p> Supervisor<'p> {
         );
         fds.extend(self.guest.iter().map(Guest::poll));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
+        fds.extend(self.growing.iter().flat_map(Growing::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
@@ -309,13 +331,14 @@ impl<'p> Supervisor<'p> {
         !helpers.is_empty() && tree::descendants(&helpers).is_empty()
     }
 
-    /// The processes that carry channels, and the one that reads our input: no signal of the job is theirs.
+    /// The processes that carry channels, that read our input and that tell of hosts: no signal of the job is theirs.
     fn helpers(&self) -> Vec<Pid> {
         let reader = self.input.as_ref().and_then(Input::reader);
         self.remotes
             .iter()
             .filter_map(Remote::command)
             .chain(reader)
+            .chain(self.growing.iter().flat_map(Growing::helpers))
             .collect()
     }
 
@@ -328,6 +351,9 @@ impl<'p> Supervisor<'p> {
             Some(ended) => self.task_ended(ended),
             None => {
                 self.input.iter_mut().for_each(|input| input.reaped(pid));
+                self.growing
+                    .iter_mut()
+                    .for_each(|growing| growing.reaped(pid, status));
                 self.remotes
                     .iter_mut()
                     .for_each(|remote| remote.reaped(pid, status));
@@ -378,6 +404,9 @@ impl<'p> Supervisor<'p> {
 
     /// Writes into every host's table that a task is no more. Its own host knows.
     fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+        self.growing
+            .iter_mut()
+            .for_each(|growing| growing.note_gone(rank, cause));
         if let Some(tasks) = &self.tasks {
             match cause {
                 Some(cause) => tasks.job().mark_dead(rank, cause),

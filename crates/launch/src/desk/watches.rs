@@ -74,6 +74,11 @@ impl Watches {
         self.happened(watchers)
     }
 
+    /// Those who want to hear of every host.
+    pub(super) fn host_added(&self) -> &[Watcher] {
+        &self.for_hosts
+    }
+
     fn happened(&mut self, watchers: Vec<Watcher>) -> Vec<Watcher> {
         for (task, _) in &watchers {
             if let Some(count) = self.counts.get_mut(task) {

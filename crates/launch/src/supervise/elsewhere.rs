@@ -46,6 +46,7 @@ impl Supervisor<'_> {
     /// Heeds what the hosts report.
     pub(super) fn heed_hosts(&mut self) {
         let away = self.wakes.away();
+        self.grow(away);
         for index in 0..self.remotes.len() {
             if self.remotes[index].lost {
                 continue;

@@ -290,6 +290,9 @@ impl Supervisor<'_> {
             self.desk
                 .add_tasks(Some(spawning.by), &hosts, &spawning.order.program);
             self.course.more(&hosts);
+            self.growing
+                .iter_mut()
+                .for_each(|growing| growing.note_world(&world));
             for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
                 let world = world.clone();
                 let _ = remote.send(&Order::Enter { world });

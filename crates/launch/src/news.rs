@@ -1,0 +1,208 @@
+//! What a command tells of the hosts of a virtual machine, while a job runs in it.
+//!
+//! The command is `regatta hosts --watch --json`, or whatever the plan says. Each line that it writes lists all hosts; the
+//! last one counts. It runs beside the tasks: no signal of the job is its, and it ends with the job.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+
+use crate::program;
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::sys::{self, Image, Place};
+
+/// Read at once.
+const PIECE: usize = 64 << 10;
+/// Longer lines are nonsense: a host takes some 200 bytes.
+const LONGEST: usize = 16 << 20;
+
+/// A host that is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// What means this host and no other.
+    pub name: String,
+    /// Another one after the host has been gone.
+    pub run: String,
+    /// Where its daemon is.
+    pub address: SocketAddr,
+}
+
+/// The command, and what it has said.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// None: it says no more.
+    pipe: Option<OwnedFd>,
+    teller: Option<Pid>,
+    arrived: Vec<u8>,
+}
+
+impl News {
+    /// Runs the command.
+    pub(crate) fn open(words: &[String], signals: &Signals) -> Result<Self, Refusal> {
+        let failed = |what: String| {
+            Refusal::of_regatta(format!(
+                "nothing can be heard of hosts that are added later: {what}"
+            ))
+        };
+        let name = words.first().map_or("", String::as_str);
+        let path = program::find(name.as_ref(), std::env::var_os("PATH").as_deref())?;
+        let nothing =
+            File::open("/dev/null").map_err(|error| failed(format!("/dev/null: {error}")))?;
+        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.0, true).map(|()| pipe))
+            .map_err(|errno| failed(errno.to_string()))?;
+        let place = Place {
+            stdio: [
+                Some(nothing.as_fd()),
+                Some(theirs.as_fd()),
+                Some(nothing.as_fd()),
+            ],
+            kept: [None, None, None],
+            cores: None,
+            // Not the tasks': the keys of a terminal are not for it.
+            group: sys::process_group(),
+            files: None,
+            mask: signals.before(),
+        };
+        let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            sys::c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat())
+        };
+        let teller = Image::new(
+            sys::c_string(path.as_os_str().as_bytes()),
+            words
+                .iter()
+                .map(|word| sys::c_string(word.as_bytes()))
+                .collect(),
+            std::env::vars_os().map(entry).collect(),
+        )
+        .start(c"LC_ALL=C".to_owned(), &place)
+        .map_err(|error| failed(format!("{error:?}")))?;
+        Ok(Self {
+            pipe: Some(ours),
+            teller: Some(teller),
+            arrived: Vec::new(),
+        })
+    }
+
+    /// The hosts that are up, if there is something new.
+    pub(crate) fn next(&mut self) -> Option<Vec<Listed>> {
+        let mut piece = vec![0; PIECE];
+        while let Some(pipe) = &self.pipe {
+            match rustix::io::read(pipe, &mut piece[..]) {
+                Ok(count) if count > 0 && self.arrived.len() < LONGEST => {
+                    self.arrived.extend_from_slice(&piece[..count]);
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                _ => self.close(),
+            }
+        }
+        let end = self.arrived.iter().rposition(|&byte| byte == b'\n')?;
+        let lines: Vec<u8> = self.arrived.drain(..=end).collect();
+        let last = lines[..end].rsplit(|&byte| byte == b'\n').next()?;
+        listed(last)
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+        if let Some(teller) = self.teller {
+            let _ = rustix::process::kill_process(teller, Signal::KILL);
+        }
+    }
+
+    /// The process that tells, while it runs: no signal of the job is its.
+    pub(crate) fn teller(&self) -> Option<Pid> {
+        self.teller
+    }
+
+    /// Takes note of a child's end, if it is that process.
+    pub(crate) fn reaped(&mut self, pid: Pid) {
+        self.teller.take_if(|teller| *teller == pid);
+    }
+
+    /// What to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let pipe = self.pipe.iter();
+        pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN))
+    }
+}
+
+/// The hosts that are up, as a line lists them; nothing where no host may take on work, or of a line that makes no sense.
+fn listed(line: &[u8]) -> Option<Vec<Listed>> {
+    let report: Value = serde_json::from_slice(line).ok()?;
+    if !report["reason"].is_null() {
+        return None;
+    }
+    let living = |host: &&Value| {
+        let state = host["state"].as_str();
+        state.is_some_and(|state| ["here", "up", "suspected"].contains(&state))
+    };
+    let living: Vec<&Value> = report["hosts"].as_array()?.iter().filter(living).collect();
+    let mut names: HashMap<&str, u32> = HashMap::new();
+    for name in living.iter().filter_map(|host| host["name"].as_str()) {
+        *names.entry(name).or_default() += 1;
+    }
+    let host = |host: &&Value| {
+        let name = host["name"].as_str().filter(|name| !name.is_empty())?;
+        let address: SocketAddr = host["address"].as_str()?.parse().ok()?;
+        let up = host["state"] != "suspected";
+        up.then_some(Listed {
+            name: match names.get(name) {
+                Some(1) => name.to_owned(),
+                _ => address.to_string(),
+            },
+            run: host["run"].as_str()?.to_owned(),
+            address,
+        })
+    };
+    Some(living.iter().filter_map(host).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn host(name: &str, number: u8, state: &str) -> Value {
+        json!({"name": name, "run": format!("r{number}"), "address": format!("10.0.0.{number}:77"), "state": state})
+    }
+
+    fn names(report: &Value) -> Option<Vec<String>> {
+        let hosts = listed(report.to_string().as_bytes())?;
+        Some(hosts.into_iter().map(|host| host.name).collect())
+    }
+
+    #[test]
+    fn hosts_that_are_up_are_listed_under_names_that_mean_one() {
+        let mut report = json!({"reason": null, "hosts": [
+            host("alpha", 1, "here"), host("beta", 2, "up"), host("gamma", 3, "suspected"),
+            host("twin", 4, "up"), host("twin", 5, "up"), host("beta", 2, "dead"), host("old", 6, "left"),
+        ]});
+        let all = ["alpha", "beta", "10.0.0.4:77", "10.0.0.5:77"].map(str::to_owned);
+        assert_eq!(names(&report), Some(all.to_vec()));
+        report["reason"] = json!("only 1 of 3 hosts answer");
+        assert_eq!(names(&report), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_lists_nobody(line in ".{0,80}", name in ".*", address in ".*", state in ".*") {
+            let _ = listed(line.as_bytes());
+            let host = json!({"name": name, "run": 3, "address": address, "state": state});
+            let report = json!({"hosts": [host, 7, null]});
+            prop_assert_eq!(listed(report.to_string().as_bytes()), Some(Vec::new()));
+        }
+    }
+}
