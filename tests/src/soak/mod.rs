@@ -1,16 +1,16 @@
-//! The soak: a fleet of workers on hosts of its own (`programs/soak.c`) sends and receives, while workers and hosts are
-//! killed, links cut and connections reset. Whoever lives must get everything, once, in order and whole; and when it is
+//! The soak: a fleet of workers in a virtual machine of its own (`programs/soak.c`) sends and receives, while workers and hosts are
+//! killed, hosts added again, links cut and connections reset. Whoever lives must get everything, once, in order and whole; and when it is
 //! over nothing may be left.
 //!
 //! `make soak` runs it for ten minutes on eight hosts; the tests run a short form of the same.
 
 mod network;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::{command, programs};
-use network::Network;
+use network::{Network, ON_FIRST};
 
 /// What is to be run.
 pub struct Soak {
@@ -31,6 +31,8 @@ pub struct Blows {
     pub workers: u32,
     /// Hosts on which everything was killed.
     pub hosts: u32,
+    /// Hosts that were added again.
+    pub added: u32,
     /// Links that were down for a moment.
     pub cuts: u32,
     /// Times that all connections of a host were reset.
@@ -54,14 +56,16 @@ impl Soak {
     /// Runs it to its end; says what was done, and the fleet's own words. Panics if anything got lost or was left.
     pub fn run(&self, mut tell: impl FnMut(&str)) -> (Blows, String) {
         let mut network = Network::new(self.hosts);
+        let names: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}")).collect();
+        network.regatta(&format!("up --as h0 {}", names.join(" ")));
         network.start(&self.command());
         let mut blows = Blows::default();
         let mut dice = Dice(self.seed);
-        let mut dead_hosts = HashSet::new();
+        let mut dead = BTreeSet::new();
         let mut next = Instant::now() + Duration::from_secs(2);
         let end = Instant::now() + Duration::from_secs(self.seconds);
         while !network.is_over(next.min(end)) && Instant::now() < end {
-            self.strike(&mut network, &mut dice, &mut dead_hosts, &mut blows);
+            self.strike(&mut network, &mut dice, &mut dead, &mut blows);
             tell(&format!("{blows:?}"));
             next = Instant::now() + Duration::from_millis(300 + dice.roll(2500));
         }
@@ -71,21 +75,19 @@ impl Soak {
             !said.contains("FAIL") && said.contains("lost 0, doubled 0, out of order 0, damaged 0"),
             "{said}"
         );
+        network.regatta("down");
         let left = network.left();
         assert!(left.is_empty(), "left behind: {left}\n{said}");
         (blows, said)
     }
 
+    /// On the first host, which nobody strikes, is the captain alone: the end of its launcher would be the job's.
     fn command(&self) -> String {
-        let program = programs::program("soak");
-        // The captain is alone on the first, which nobody strikes: the launcher's end would be the job's.
-        let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}:1")).collect();
         format!(
-            "LD_LIBRARY_PATH={library} {regatta} run -n 1 --on-failure continue --host h0:1,{hosts} --rsh 'ip netns exec {{host}}' {program} captain {seconds} {workers}",
+            "{ON_FIRST} LD_LIBRARY_PATH={library} {regatta} run -n 1 --on-failure continue {program} captain {seconds} {workers}",
             library = programs::library().display(),
             regatta = command().display(),
-            hosts = hosts.join(","),
-            program = program.display(),
+            program = programs::program("soak").display(),
             seconds = self.seconds,
             workers = self.workers,
         )
@@ -95,26 +97,32 @@ impl Soak {
         &self,
         network: &mut Network,
         dice: &mut Dice,
-        dead: &mut HashSet<u64>,
+        dead: &mut BTreeSet<u64>,
         blows: &mut Blows,
     ) {
         let host = 1 + dice.roll(self.hosts.into());
         match dice.roll(20) {
-            0..10 => blows.workers += u32::from(network.kill_worker(|n| dice.roll(n))),
-            10..15 => {
+            0..9 => blows.workers += u32::from(network.kill_worker(|n| dice.roll(n))),
+            9..13 => {
                 network.cut(host, Duration::from_millis(100 + dice.roll(400)));
                 blows.cuts += 1;
             }
-            15..19 => {
+            13..16 => {
                 network.reset(host);
                 blows.resets += 1;
             }
-            // Half of the hosts live on.
-            _ if dead.len() < self.hosts as usize / 2 && dead.insert(host) => {
-                network.kill_host(host);
-                blows.hosts += 1;
-            }
-            _ => {}
+            // One at a time, so that it is known who may go on.
+            _ => match dead.pop_first() {
+                Some(host) => {
+                    network.regatta(&format!("add h{host}"));
+                    blows.added += 1;
+                }
+                None => {
+                    dead.insert(host);
+                    network.kill_host(host);
+                    blows.hosts += 1;
+                }
+            },
         }
     }
 }

@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use crate::command;
+
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
+/// What begins a command on the first host. Each has a folder for the socket of its daemon, since all have the same files.
+pub(super) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -27,7 +31,8 @@ ip link add v$n type veth peer name eth0 netns h$n
 ip link set v$n master bridge up
 ip -n h$n link set lo up
 ip -n h$n address add 10.78.0.$((n + 1))/24 dev eth0
-ip -n h$n link set eth0 up";
+ip -n h$n link set eth0 up
+mkdir -m 700 /run/user.h$n";
 
 pub(super) struct Network {
     shell: Child,
@@ -109,6 +114,15 @@ impl Network {
         self.over.read_exact(&mut [0]).expect("a byte");
         let status = self.order("cat /run/status");
         (status.trim().parse().expect("a status"), said)
+    }
+
+    /// A command about the virtual machine, given on the first host; it must succeed.
+    pub(super) fn regatta(&mut self, words: &str) {
+        let said = self.order(&format!(
+            "{ON_FIRST} {} {words} >/run/answer 2>&1 || cat /run/answer",
+            command().display()
+        ));
+        assert!(said.is_empty(), "regatta {words}: {said}");
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
