@@ -136,8 +136,9 @@ static void grow(void)
     end(known[2]);
     next_event(RG_TASK_EXIT);
 
-    /* One on which nothing can run is no host of the job; the next one is. */
+    /* Those on which nothing can run are no hosts of the job; the next one is. */
     shell("%s add %s:1", "h3");
+    shell("%s add %s:1", "h4");
     shell("%s add %s:1", "h2");
     int first = arrive("h2");
     try_out("h2", first, known, tids);

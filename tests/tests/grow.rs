@@ -4,8 +4,8 @@
 
 use regatta_tests::{Job, command};
 
-/// Makes the hosts h0 to h3 and a machine of some of them, and runs the job on h0. In the directory `/run/work`, in which
-/// the job runs, h3 has none of its own.
+/// Makes the hosts h0 to h4 and a machine of some of them, and runs the job on h0. On h3 there is no directory like that in
+/// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
 const WORLD: &str = r#"
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns /run/work/here
@@ -13,7 +13,7 @@ ip link set lo up
 ip link add bridge type bridge
 ip address add 10.79.0.254/24 dev bridge
 ip link set bridge up
-for n in 0 1 2 3; do
+for n in 0 1 2 3 4; do
     ip netns add h$n
     ip link add v$n type veth peer name eth0 netns h$n
     ip link set v$n master bridge up
@@ -24,9 +24,18 @@ for n in 0 1 2 3; do
 done
 cat >/run/enter <<'END'
 if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/work; fi
+if [ "$1" = h4 ]; then PATH=/run/other:$PATH; fi
 shift
 exec "$@"
 END
+mkdir /run/other
+cat >/run/other/sh <<'END'
+#!/bin/sh
+if mkdir /run/other/first 2>/dev/null; then exec /bin/sh "$@"; fi
+printf '\nregatta-agent 9.9.9 (channel 9)\n'
+exec cat >/dev/null
+END
+chmod +x /run/other/sh
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host} sh /run/enter {host}'
 unset REGATTA_VM
 on_first="env XDG_RUNTIME_DIR=/run/of/h0 ip netns exec h0"
@@ -71,7 +80,8 @@ fn a_job_takes_in_hosts_that_are_added_lost_and_added_again() {
         .run()
         .passed()
         .said("on the host h3: there is no directory /run/work/here to run in")
-        .said("the job goes on without that host")
+        .said("the host h4 runs regatta 9.9.9 (channel 9)")
+        .said("install the same release on both; the job goes on without that host")
         .said("the host h2 is lost");
 }
 
