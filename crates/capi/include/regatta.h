@@ -379,8 +379,8 @@ int rg_hosts(rg_host *hosts, int capacity, int *count);
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
 #define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
-#define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled (a job of `regatta run` keeps
-                         * the hosts it began with) */
+#define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled: those that are added to the
+                         * virtual machine that the job runs in */
 
 /* How a task ended. */
 #define RG_BY_EXIT 1   /* `value` is its exit status */

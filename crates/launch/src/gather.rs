@@ -285,11 +285,9 @@ impl<'a> Gathering<'a> {
         answer: impl Fn(Report) -> Option<T>,
     ) -> Result<Vec<(u32, T)>, Refusal> {
         let numbers: Vec<u32> = self.remotes.iter().map(|remote| remote.number).collect();
-        let answers = self.round(false, |remote| {
-            match self::answer(remote)? {
-                Some(report) => answer(report).map(Some).ok_or_else(|| strange(remote)),
-                None => Ok(None),
-            }
+        let answers = self.round(false, |remote| match self::answer(remote)? {
+            Some(report) => answer(report).map(Some).ok_or_else(|| strange(remote)),
+            None => Ok(None),
         });
         let answers: Vec<T> = answers.into_iter().collect::<Result<_, _>>()?;
         Ok(numbers.into_iter().zip(answers).collect())

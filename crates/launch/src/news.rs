@@ -155,7 +155,8 @@ fn listed(line: &[u8]) -> Option<Vec<Listed>> {
     let host = |host: &&Value| {
         let name = host["name"].as_str().filter(|name| !name.is_empty())?;
         let address: SocketAddr = host["address"].as_str()?.parse().ok()?;
-        let up = host["state"] != "suspected";
+        // One that has not said what it is has no name yet.
+        let up = host["state"] != "suspected" && host["cores"].is_u64();
         up.then_some(Listed {
             name: match names.get(name) {
                 Some(1) => name.to_owned(),
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     fn host(name: &str, number: u8, state: &str) -> Value {
-        json!({"name": name, "run": format!("r{number}"), "address": format!("10.0.0.{number}:77"), "state": state})
+        json!({"name": name, "run": format!("r{number}"), "address": format!("10.0.0.{number}:77"), "state": state, "cores": 2})
     }
 
     fn names(report: &Value) -> Option<Vec<String>> {
@@ -189,6 +190,7 @@ mod tests {
         let mut report = json!({"reason": null, "hosts": [
             host("alpha", 1, "here"), host("beta", 2, "up"), host("gamma", 3, "suspected"),
             host("twin", 4, "up"), host("twin", 5, "up"), host("beta", 2, "dead"), host("old", 6, "left"),
+            {"name": "10.0.0.7:77", "run": "r7", "address": "10.0.0.7:77", "state": "up", "cores": null},
         ]});
         let all = ["alpha", "beta", "10.0.0.4:77", "10.0.0.5:77"].map(str::to_owned);
         assert_eq!(names(&report), Some(all.to_vec()));
@@ -200,7 +202,7 @@ mod tests {
         #[test]
         fn nonsense_lists_nobody(line in ".{0,80}", name in ".*", address in ".*", state in ".*") {
             let _ = listed(line.as_bytes());
-            let host = json!({"name": name, "run": 3, "address": address, "state": state});
+            let host = json!({"name": name, "run": 3, "cores": 1, "address": address, "state": state});
             let report = json!({"hosts": [host, 7, null]});
             prop_assert_eq!(listed(report.to_string().as_bytes()), Some(Vec::new()));
         }

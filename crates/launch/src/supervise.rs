@@ -30,8 +30,8 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
-use regatta_transport::job::{Cause, TaskState};
 use growing::Growing;
+use regatta_transport::job::{Cause, TaskState};
 use spawning::Spawning;
 
 mod desk;

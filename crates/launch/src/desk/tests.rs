@@ -321,3 +321,33 @@ fn tasks_go_where_there_is_room() {
     let refused = place(&desk, beta(), 1).unwrap_err();
     assert!(refused.0 == Why::Host && refused.1.contains("alpha, gamma"));
 }
+
+#[test]
+fn a_host_that_comes_is_told_of_again_and_again_and_used() {
+    let mut desk = desk();
+    watch(&mut desk, 1, 7, What::HostAdded, 0);
+    let added = |number: u32, name: &str| {
+        let (host, name) = (number, name.to_owned());
+        let event = Event::HostAdded { host, name };
+        vec![(1, Tell::Event { watch: 7, event })]
+    };
+    desk.host_added(host(3, "delta", 2));
+    assert_eq!(desk.take_said(), added(3, "delta"));
+    assert_eq!(
+        desk.place(0, &Place::Host("delta".to_owned()), 2),
+        Ok(vec![(3, 2)])
+    );
+    // It comes again under its name: the old one is not meant any more.
+    desk.host_lost(3);
+    desk.host_added(host(4, "delta", 2));
+    assert_eq!(desk.take_said(), added(4, "delta"));
+    assert_eq!(
+        desk.place(0, &Place::Host("delta".to_owned()), 1),
+        Ok(vec![(4, 1)])
+    );
+    assert_eq!(desk.host_infos().len(), 5);
+    desk.asked(1, Ask::Unwatch { id: 8, watch: 7 });
+    desk.take_said();
+    desk.host_added(host(5, "epsilon", 2));
+    assert_eq!(desk.take_said(), []);
+}

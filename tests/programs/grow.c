@@ -1,0 +1,202 @@
+/*
+ * Jobs that grow: task 0 has hosts added to the virtual machine, hears that they have come, and starts
+ * tasks there. `regatta` is the command in the first argument.
+ */
+#include "check.h"
+#include <sys/wait.h>
+
+enum { EVENT = 6, END = 7, QUESTION = 8, ANSWER = 9, TIDS = 10 };
+
+static char self[4096];
+
+/* Runs a command of the shell, which has to succeed. */
+static void shell(const char *format, const char *word)
+{
+    char line[8192];
+    CHECK(snprintf(line, sizeof line, format, args[0], word) < (int)sizeof line);
+    int status = system(line);
+    if (status != 0)
+        FAILED("%s: status %d", line, status);
+}
+
+static rg_event next_event(int kind)
+{
+    rg_event event;
+    OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, NULL));
+    if (event.mark != RG_EVENT_MARK || event.kind != kind)
+        FAILED("event %d of task %d and host %d (%s), not %d", event.kind, event.tid, event.host, event.name, kind);
+    return event;
+}
+
+static rg_host host_of_number(int number)
+{
+    rg_host hosts[8];
+    int count = -1;
+    OK(rg_hosts(hosts, 8, &count));
+    for (int i = 0; i < count; i++)
+        if (hosts[i].host == number)
+            return hosts[i];
+    FAILED("host %d is not listed", number);
+}
+
+/* Start tasks of this program on a host. */
+static void start(const char *role, const char *host, int count, int *tids)
+{
+    char *argv[] = {(char *)role, NULL};
+    rg_spawn_options options = {.host = host};
+    int started = -1;
+    OK(rg_spawn(self, argv, &options, count, tids, &started));
+    CHECK(started == count);
+}
+
+/* Asks a task for what it makes of a number. */
+static void ask(int tid)
+{
+    int question = 100 + rg_tid(), answer = -1;
+    OK(rg_send(&question, sizeof question, tid, QUESTION, RG_ALL));
+    OK(rg_recv(&answer, sizeof answer, tid, ANSWER, RG_ALL, NULL));
+    CHECK(answer == question + tid);
+}
+
+/* Answers until the word to end comes. */
+static void serve(void)
+{
+    for (;;) {
+        int question = -1;
+        rg_status status;
+        OK(rg_probe(RG_ANY, RG_ANY, RG_ALL, &status));
+        if (status.tag == END)
+            break;
+        OK(rg_recv(&question, sizeof question, status.source, QUESTION, RG_ALL, NULL));
+        question += rg_tid();
+        OK(rg_send(&question, sizeof question, status.source, ANSWER, RG_ALL));
+    }
+    OK(rg_recv(NULL, 0, 0, END, RG_ALL, NULL));
+}
+
+static void as_server(void)
+{
+    serve();
+}
+
+/* Talks to tasks of all ages, and to those that were gone before its host came. */
+static void as_newcomer(void)
+{
+    int tids[3]; /* an old one, one that was started before this host came, one that had ended by then */
+    OK(rg_barrier(RG_WORLD));
+    OK(rg_recv(tids, sizeof tids, 0, TIDS, RG_ALL, NULL));
+    ask(tids[0]);
+    ask(tids[1]);
+    int nothing = 0;
+    CHECK(rg_send(&nothing, sizeof nothing, tids[2], QUESTION, RG_ALL) == RG_ERR_LEFT);
+    int sum = 0, one = 1;
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, RG_WORLD));
+    CHECK(sum == size);
+    serve();
+}
+
+static void end(int tid)
+{
+    OK(rg_send(NULL, 0, tid, END, RG_ALL));
+}
+
+/* The host of this name comes; its number. */
+static int arrive(const char *name)
+{
+    rg_event event = next_event(RG_HOST_ADDED);
+    CHECK(strcmp(event.name, name) == 0);
+    rg_host host = host_of_number(event.host);
+    CHECK(host.alive && host.cores > 0 && host.tasks == 0 && strcmp(host.name, name) == 0);
+    return event.host;
+}
+
+/* Two tasks on a host that has come talk with everybody. */
+static void try_out(const char *name, int number, const int *known, int *tids)
+{
+    start("as-newcomer", name, 2, tids);
+    for (int i = 0; i < 2; i++)
+        OK(rg_send(known, 3 * sizeof *known, tids[i], TIDS, RG_ALL));
+    for (int i = 0; i < 2; i++)
+        ask(tids[i]);
+    CHECK(host_of_number(number).tasks == 2);
+}
+
+/* With two hosts, h0 and h1: others come, go, and come again. */
+static void grow(void)
+{
+    if (me != 0) {
+        serve();
+        return;
+    }
+    int watch, tids[2], known[3] = {1};
+    OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, &watch));
+    start("as-server", "h1", 1, &known[1]);
+    start("as-server", "h1", 1, &known[2]);
+    OK(rg_notify(RG_TASK_EXIT, known[2], EVENT, RG_ALL, NULL));
+    end(known[2]);
+    next_event(RG_TASK_EXIT);
+
+    /* Those on which nothing can run are no hosts of the job; the next one is. */
+    shell("%s add %s:1", "h3");
+    shell("%s add %s:1", "h4");
+    shell("%s add %s:1", "h2");
+    int first = arrive("h2");
+    try_out("h2", first, known, tids);
+
+    /* It is lost, with what runs there. */
+    OK(rg_notify(RG_HOST_LOST, first, EVENT, RG_ALL, NULL));
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, NULL));
+    OK(rg_notify(RG_TASK_EXIT, tids[1], EVENT, RG_ALL, NULL));
+    shell("ip netns pids %2$s | xargs kill -9", "h2");
+    CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
+    CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
+    CHECK(next_event(RG_HOST_LOST).host == first);
+    CHECK(!host_of_number(first).alive);
+
+    /* It comes again, as another: the machine takes it when it has noticed. */
+    shell("until %s add %s:1 2>/dev/null; do :; done", "h2");
+    int again = arrive("h2");
+    CHECK(again != first && !host_of_number(first).alive);
+    FAILS(rg_send(NULL, 0, tids[0], END, RG_ALL), RG_ERR_DEAD, "task");
+    try_out("h2", again, known, tids);
+    CHECK(tids[0] > known[2] + 2);
+    end(tids[0]);
+    end(tids[1]);
+    end(known[1]);
+    end(1);
+}
+
+/* Alone on the only host there is. */
+static void alone(void)
+{
+    int watch, tids[2], known[3];
+    OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, &watch));
+    start("as-server", "h0", 3, known);
+    OK(rg_notify(RG_TASK_EXIT, known[2], EVENT, RG_ALL, NULL));
+    end(known[2]);
+    next_event(RG_TASK_EXIT);
+    shell("%s add %s:1", "h1");
+    try_out("h1", arrive("h1"), known, tids);
+    int pending;
+    OK(rg_notify_cancel(watch, &pending));
+    CHECK(pending);
+    end(tids[0]);
+    end(tids[1]);
+    end(known[0]);
+    end(known[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"grow", grow, false},
+        {"alone", alone, false},
+        {"as-server", as_server, false},
+        {"as-newcomer", as_newcomer, false},
+        {NULL, NULL, false},
+    };
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return 2;
+    return check_main(argc, argv, scenarios);
+}

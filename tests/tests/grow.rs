@@ -1,0 +1,96 @@
+//! Jobs that grow: hosts that come into the virtual machine become hosts of the job that runs in it.
+//!
+//! The hosts are network namespaces at a bridge, inside namespaces of the job's own, in which it may add and kill them itself.
+
+use regatta_tests::{Job, command};
+
+/// Makes the hosts h0 to h4 and a machine of some of them, and runs the job on h0. On h3 there is no directory like that in
+/// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
+const WORLD: &str = r#"
+mount -t tmpfs tmpfs /run
+mkdir -p /run/netns /run/work/here
+ip link set lo up
+ip link add bridge type bridge
+ip address add 10.79.0.254/24 dev bridge
+ip link set bridge up
+for n in 0 1 2 3 4; do
+    ip netns add h$n
+    ip link add v$n type veth peer name eth0 netns h$n
+    ip link set v$n master bridge up
+    ip -n h$n link set lo up
+    ip -n h$n address add 10.79.0.$((n + 1))/24 dev eth0
+    ip -n h$n link set eth0 up
+    mkdir -p -m 700 /run/of/h$n
+done
+cat >/run/enter <<'END'
+if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/work; fi
+if [ "$1" = h4 ]; then PATH=/run/other:$PATH; fi
+shift
+exec "$@"
+END
+mkdir /run/other
+cat >/run/other/sh <<'END'
+#!/bin/sh
+if mkdir /run/other/first 2>/dev/null; then exec /bin/sh "$@"; fi
+printf '\nregatta-agent 9.9.9 (channel 9)\n'
+exec cat >/dev/null
+END
+chmod +x /run/other/sh
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host} sh /run/enter {host}'
+unset REGATTA_VM
+on_first="env XDG_RUNTIME_DIR=/run/of/h0 ip netns exec h0"
+regatta=$1
+hosts=$2
+shift 2
+cd /run/work/here
+$on_first $regatta up --as h0:1 $hosts
+status=0
+$on_first "$@" || status=$?
+cd /
+$on_first $regatta down
+exit $status
+"#;
+
+fn on_hosts(hosts: &str, job: Job) -> Job {
+    let regatta = command().display().to_string();
+    let around = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-ec",
+        WORLD,
+        "sh",
+        &regatta,
+        hosts,
+    ];
+    job.around(&around).limit(100)
+}
+
+#[test]
+fn a_job_takes_in_hosts_that_are_added_lost_and_added_again() {
+    let regatta = command().display().to_string();
+    on_hosts("h1:1", Job::new(2, "grow", &["grow", &regatta]))
+        .run()
+        .passed()
+        .said("on the host h3: there is no directory /run/work/here to run in")
+        .said("the host h4 runs regatta 9.9.9 (channel 9)")
+        .said("install the same release on both; the job goes on without that host")
+        .said("the host h2 is lost");
+}
+
+#[test]
+fn a_job_on_one_host_takes_in_another() {
+    let regatta = command().display().to_string();
+    let job = Job::new(1, "grow", &["alone", &regatta]).option("--verbose");
+    on_hosts("", job)
+        .run()
+        .passed()
+        .said("the host h1 is a host of the job from now on");
+}
