@@ -42,6 +42,15 @@ ENV_UNUSED static int env_tasks_wanted(void)
     return tasks > 0 ? tasks : 1;
 }
 
+/* The file of this program, for environments that start further tasks of it. */
+ENV_UNUSED static void env_program(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    if (length < 0)
+        env_fail("readlink", "cannot tell the program's own path");
+    path[length] = 0;
+}
+
 #ifndef ADAPTER
 #error "compile with -DADAPTER='\"adapters/NAME.c\"'"
 #endif
@@ -72,5 +81,24 @@ static inline void env_max(const double *in, double *out, size_t count);
 static inline void env_concatenation(const void *in, size_t bytes, void *out);
 /* Block r of in goes to task r; block r of out comes from task r; `bytes` bytes each. */
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out);
+
+/* Tasks that come and go. An adapter defines ENV_SPAWNS if its library starts tasks, and ENV_WATCHES if
+ * it also tells of their ends; what it does not define is not called. */
+#ifdef ENV_SPAWNS
+/* Join in place of env_init: as a job of one task, or in a task that env_spawn has started. */
+static inline void env_join(int *argc, char ***argv);
+/* Start `count` tasks of this program with one argument. They are children first .. first + count - 1,
+ * where `first` is how many this task has started before. */
+static inline void env_spawn(int count, char *argument);
+/* Receive from a child; in a child, send to or receive from the task that started it. */
+static inline void env_hear(void *buf, size_t bytes, int child);
+static inline void env_answer(const void *buf, size_t bytes);
+static inline void env_obey(void *buf, size_t bytes);
+#endif
+#ifdef ENV_WATCHES
+/* Ask to be told of the end of a child; wait for the next such event, and tell whose it was. */
+static inline void env_watch(int child);
+static inline int env_await_end(void);
+#endif
 
 #endif

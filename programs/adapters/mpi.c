@@ -4,6 +4,8 @@
 typedef MPI_Request env_request;
 
 static int env_my_rank, env_my_size;
+/* What MPI_Comm_spawn joins: the parent at one end, its children at the other. */
+static MPI_Comm env_family = MPI_COMM_NULL;
 
 /* MPI's default error handler ends the job with a sentence, so return codes need no check. */
 static inline void env_init(int *argc, char ***argv)
@@ -15,6 +17,8 @@ static inline void env_init(int *argc, char ***argv)
 
 static inline void env_finalize(void)
 {
+    if (env_family != MPI_COMM_NULL)
+        MPI_Comm_disconnect(&env_family);
     MPI_Finalize();
 }
 
@@ -100,4 +104,38 @@ static inline void env_concatenation(const void *in, size_t bytes, void *out)
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out)
 {
     MPI_Alltoall(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+/* MPI has no call that tells of the end of a task, so there is no ENV_WATCHES. */
+#define ENV_SPAWNS
+enum { TAG_ANSWER = 1, TAG_ORDER = 2 };
+
+static inline void env_join(int *argc, char ***argv)
+{
+    env_init(argc, argv);
+    MPI_Comm_get_parent(&env_family);
+}
+
+static inline void env_spawn(int count, char *argument)
+{
+    char path[4096], *arguments[] = {argument, NULL};
+    env_program(path, sizeof path);
+    if (env_family != MPI_COMM_NULL)
+        env_fail("MPI_Comm_spawn", "this program starts tasks only once");
+    MPI_Comm_spawn(path, arguments, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, &env_family, MPI_ERRCODES_IGNORE);
+}
+
+static inline void env_hear(void *buf, size_t bytes, int child)
+{
+    MPI_Recv(buf, (int)bytes, MPI_BYTE, child, TAG_ANSWER, env_family, MPI_STATUS_IGNORE);
+}
+
+static inline void env_answer(const void *buf, size_t bytes)
+{
+    MPI_Send(buf, (int)bytes, MPI_BYTE, 0, TAG_ANSWER, env_family);
+}
+
+static inline void env_obey(void *buf, size_t bytes)
+{
+    MPI_Recv(buf, (int)bytes, MPI_BYTE, 0, TAG_ORDER, env_family, MPI_STATUS_IGNORE);
 }

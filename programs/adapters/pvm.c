@@ -86,10 +86,7 @@ static void env_spawn_on_hosts(char *path, char **argv, int hosts)
 static void env_start_others(char **argv)
 {
     char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length < 0)
-        env_fail("readlink", "cannot tell the program's own path");
-    path[length] = 0;
+    env_program(path, sizeof path);
     env_my_size = env_tasks_wanted();
     if (env_my_size > MOST_TASKS)
         env_fail("pvm", "at most 256 tasks");
@@ -285,4 +282,61 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
         env_send((const char *)in + (size_t)to * bytes, bytes, to, TAG_GROUP);
         env_recv((char *)out + (size_t)from * bytes, bytes, from, TAG_GROUP);
     }
+}
+
+#define ENV_SPAWNS
+#define ENV_WATCHES
+enum { TAG_ANSWER = 102, TAG_ORDER = 103, TAG_END = 104, MOST_CHILDREN = 4096 };
+
+static int env_children[MOST_CHILDREN], env_started;
+
+static inline void env_join(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    env_check(pvm_mytid(), "pvm_mytid (is a PVM daemon running?)");
+    pvm_setopt(PvmRoute, PvmRouteDirect);
+    env_my_size = 1;
+}
+
+static inline void env_spawn(int count, char *argument)
+{
+    char path[4096], *arguments[] = {argument, NULL};
+    env_program(path, sizeof path);
+    if (count > MOST_CHILDREN - env_started)
+        env_fail("pvm_spawn", "this program keeps at most 4096 ids");
+    if (pvm_spawn(path, arguments, PvmTaskDefault, "", count, env_children + env_started) != count)
+        env_fail("pvm_spawn", "not all tasks could be started");
+    env_started += count;
+}
+
+static inline void env_hear(void *buf, size_t bytes, int child)
+{
+    env_check(pvm_precv(env_children[child], TAG_ANSWER, buf, (int)bytes, PVM_BYTE, NULL, NULL, NULL), "pvm_precv");
+}
+
+static inline void env_answer(const void *buf, size_t bytes)
+{
+    env_check(pvm_psend(pvm_parent(), TAG_ANSWER, (char *)(uintptr_t)buf, (int)bytes, PVM_BYTE), "pvm_psend");
+}
+
+static inline void env_obey(void *buf, size_t bytes)
+{
+    env_check(pvm_precv(pvm_parent(), TAG_ORDER, buf, (int)bytes, PVM_BYTE, NULL, NULL, NULL), "pvm_precv");
+}
+
+static inline void env_watch(int child)
+{
+    env_check(pvm_notify(PvmTaskExit, TAG_END, 1, env_children + child), "pvm_notify");
+}
+
+static inline int env_await_end(void)
+{
+    int tid = 0;
+    env_check(pvm_recv(-1, TAG_END), "pvm_recv");
+    env_check(pvm_upkint(&tid, 1, 1), "pvm_upkint");
+    for (int child = 0; child < env_started; child++)
+        if (tid == env_children[child])
+            return child;
+    env_fail("pvm_notify", "an event that is not the end of a child");
 }

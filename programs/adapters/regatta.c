@@ -108,3 +108,54 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
 {
     env_check(rg_alltoall(in, bytes, out, RG_WORLD), "rg_alltoall");
 }
+
+#define ENV_SPAWNS
+#define ENV_WATCHES
+enum { TAG_ANSWER = 1, TAG_ORDER = 2, TAG_END = 3, MOST_CHILDREN = 4096 };
+
+static int env_children[MOST_CHILDREN], env_started;
+
+static inline void env_join(int *argc, char ***argv)
+{
+    env_init(argc, argv);
+}
+
+static inline void env_spawn(int count, char *argument)
+{
+    char path[4096], *arguments[] = {argument, NULL};
+    env_program(path, sizeof path);
+    if (count > MOST_CHILDREN - env_started)
+        env_fail("rg_spawn", "this program keeps at most 4096 ids");
+    env_check(rg_spawn(path, arguments, NULL, count, env_children + env_started, NULL), "rg_spawn");
+    env_started += count;
+}
+
+static inline void env_hear(void *buf, size_t bytes, int child)
+{
+    env_check(rg_recv(buf, bytes, env_children[child], TAG_ANSWER, RG_ALL, NULL), "rg_recv");
+}
+
+static inline void env_answer(const void *buf, size_t bytes)
+{
+    env_check(rg_send(buf, bytes, rg_parent(), TAG_ANSWER, RG_ALL), "rg_send");
+}
+
+static inline void env_obey(void *buf, size_t bytes)
+{
+    env_check(rg_recv(buf, bytes, rg_parent(), TAG_ORDER, RG_ALL, NULL), "rg_recv");
+}
+
+static inline void env_watch(int child)
+{
+    env_check(rg_notify(RG_TASK_EXIT, env_children[child], TAG_END, RG_ALL, NULL), "rg_notify");
+}
+
+static inline int env_await_end(void)
+{
+    rg_event event;
+    env_check(rg_recv(&event, sizeof event, RG_ANY, TAG_END, RG_ALL, NULL), "rg_recv");
+    for (int child = 0; child < env_started; child++)
+        if (event.kind == RG_TASK_EXIT && event.how == RG_BY_SIGNAL && event.tid == env_children[child])
+            return child;
+    env_fail("rg_notify", "an event that is not the end of a child by a signal");
+}

@@ -3,6 +3,7 @@
  *
  *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...
  *     primitives idle | join-leave
+ *     primitives spawn N | notify N
  *
  * Task 0 prints lines of words:
  *     version TEXT             the library's own words
@@ -28,6 +29,7 @@
 #include "message-rate.c"
 #include "one-to-one.c"
 #include "ring.c"
+#include "spawn.c"
 
 static const struct operation operations[] = {
     {.name = "one-to-one", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
@@ -113,22 +115,45 @@ static void print_processors(void)
     free(all);
 }
 
-static void print_header(void)
+static void print_library(void)
 {
     char text[512];
-    if (me == 0) {
-        env_version(text, sizeof text);
-        printf("version %s\n", text);
-        env_path(text, sizeof text);
-        printf("path %s\n", text);
-        printf("tasks %d\nclock %.2f\n", tasks, measure_clock * 1e9);
-    }
+    env_version(text, sizeof text);
+    printf("version %s\n", text);
+    env_path(text, sizeof text);
+    printf("path %s\n", text);
+    printf("tasks %d\nclock %.2f\n", tasks, measure_clock * 1e9);
+}
+
+static void print_header(void)
+{
+    if (me == 0)
+        print_library();
     print_processors();
     fflush(stdout);
 }
 
+/* A family is started by its first task, not by a launcher. */
+static int main_of_family(int argc, char **argv)
+{
+    int first = !strchr(argv[1], '=');
+    family_join(&argc, &argv);
+    tasks = first && argc > 2 ? atoi(argv[2]) : 1;
+    if (first) {
+        measure_clock = measure_clock_cost();
+        print_library();
+    }
+    family(argc, argv);
+    env_finalize();
+    if (first)
+        printf("done\n");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (family_asked(argc, argv))
+        return main_of_family(argc, argv);
     env_init(&argc, &argv);
     me = env_rank();
     tasks = env_size();

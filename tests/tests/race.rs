@@ -1,6 +1,7 @@
-//! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way.
+//! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way; and of tasks that come
+//! and go, on one host.
 //!
-//! These tests need namespaces, like those of hosts: where there are none they fail.
+//! Those between hosts need namespaces, like those of hosts: where there are none they fail.
 
 use std::path::PathBuf;
 
@@ -134,6 +135,44 @@ fn a_slowed_network_takes_the_time_of_its_bytes() {
 #[test]
 fn loopback_is_one_host_without_shared_memory() {
     races_on("loopback", &["limit", "regatta-trusted"]);
+}
+
+#[test]
+fn tasks_that_start_others_are_raced_and_those_that_cannot_are_named() {
+    let out = Out::new("family");
+    let folder = out.0.display().to_string();
+    let words = "race --quick --quiet --seed 1 --launches 1 --operation spawn,notify --environment regatta,limit --tasks 3,12 --out";
+    let words: Vec<&str> = words.split(' ').chain([folder.as_str()]).collect();
+    let raced = Job::command(&words).limit(100).run();
+    raced.passed().said("notify is raced without limit");
+    let rows = rows(&out);
+    for (operation, tasks) in [("spawn", 3), ("spawn", 12), ("notify", 3), ("notify", 12)] {
+        let key = format!("start {operation} regatta local {tasks} 0");
+        let found = rows.iter().find(|row| row.0 == key);
+        let line = &found.unwrap_or_else(|| panic!("no {key:?} in {rows:#?}")).1;
+        assert!(!line.contains("launches:"), "a failure: {line}");
+        let median: f64 = line
+            .split(',')
+            .nth(8)
+            .and_then(|text| text.parse().ok())
+            .expect("a median");
+        assert!(median > 1.0, "{median} us is no time for a process: {line}");
+    }
+    assert_eq!(rows.len(), 4, "limit starts nobody: {rows:#?}");
+}
+
+#[test]
+fn a_number_of_tasks_must_suit_every_operation() {
+    let out = Out::new("number");
+    race(
+        &out,
+        "local",
+        "limit",
+        &["--operation", "barrier,spawn", "--tasks", "100"],
+    )
+    .run()
+    .ended_with(1)
+    .said("name them with --operation");
 }
 
 /// A race that would take long, once one of its programs runs.

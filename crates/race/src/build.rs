@@ -39,6 +39,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/one-to-one.c",
     "primitives/payload.h",
     "primitives/ring.c",
+    "primitives/spawn.c",
 ];
 
 const REGATTA_H: &str = include_str!("../../capi/include/regatta.h");

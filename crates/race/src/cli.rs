@@ -13,7 +13,7 @@ use crate::network::{Network, hosts, inside};
 use crate::plan::{self, Effort, Wishes};
 use crate::results::Results;
 use crate::settings::Family;
-use crate::{compare, prepare, race, reference, report, settings, table};
+use crate::{compare, family, prepare, race, reference, report, settings, table};
 
 /// Race Regatta against the message-passing libraries on this machine.
 ///
@@ -55,8 +55,8 @@ struct Options {
     /// Environments, such as regatta or openmpi [default: all that are here]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     environment: Vec<String>,
-    /// Numbers of tasks [default: 2, 4, 8, 16, 32]
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=64))]
+    /// Numbers of tasks [default: 2, 4, 8, 16, 32; spawn: 1, 10, 100]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     tasks: Vec<u32>,
     /// Sizes of messages in bytes [default: 0 to 16 MiB]
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -152,13 +152,20 @@ fn get_peers(peers: &Path) -> Result<ExitCode> {
 impl Options {
     fn race(self) -> Result<ExitCode> {
         check_names("suite", &self.suite, &plan::SUITES)?;
-        let others = ["join-leave", "idle", "blocked-receive"];
+        let others = [
+            "join-leave",
+            family::SPAWN,
+            family::NOTIFY,
+            "idle",
+            "blocked-receive",
+        ];
         check_names(
             "operation",
             &self.operation,
             &[&plan::OPERATIONS[..], &others].concat(),
         )?;
         self.check_tasks()?;
+        family::check_tasks(&self.operation, &self.tasks)?;
         match (self.network.is_local(), inside::is_inside()) {
             (false, false) => return inside::run(),
             (false, true) => inside::follow(),
@@ -180,6 +187,7 @@ impl Options {
         }
         let mut competitors = self.choose(found)?;
         notes.extend(peer_notes(&competitors));
+        notes.extend(family::notes(&competitors, &self.wishes(), self.network));
         let twin = if self.aa {
             Some(twin(&mut competitors)?)
         } else {

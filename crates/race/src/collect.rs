@@ -119,7 +119,7 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
             };
             points.iter().flat_map(each).collect()
         }
-        Work::JoinLeave => vec![(name, 0, Metric::Time)],
+        Work::JoinLeave | Work::Spawn | Work::Notify => vec![(name, 0, Metric::Time)],
         Work::IdleMemory => vec![
             (name.clone(), 0, Metric::Resident),
             (name, 0, Metric::Share),
@@ -133,7 +133,7 @@ fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
     match work {
-        Work::Points(_) => {
+        Work::Points(_) | Work::Spawn | Work::Notify => {
             let convert = |metric, us: &f64| {
                 if metric == Metric::Rate {
                     1e6 / us

@@ -6,6 +6,7 @@
 //! machine hit all environments alike; within a launch the operations are shuffled too.
 
 use crate::discover::Competitor;
+use crate::family;
 use crate::network::{Network, settings as network_settings};
 use crate::settings::{self, Family, Resolved};
 
@@ -116,6 +117,10 @@ pub enum Work {
     Points(Vec<(String, Vec<u64>)>),
     /// Join and leave; the launcher's time is measured.
     JoinLeave,
+    /// One task starts the others.
+    Spawn,
+    /// One task starts the others, and hears of their deaths.
+    Notify,
     /// Be idle; memory is measured.
     IdleMemory,
     /// Be blocked in a receive; processor time is measured.
@@ -129,7 +134,7 @@ pub struct Group {
     pub competitor: usize,
     /// Suite its rows belong to.
     pub suite: &'static str,
-    /// Number of tasks.
+    /// Number of tasks; for `spawn`, how many are started.
     pub tasks: u32,
     /// What they do.
     pub work: Work,
@@ -137,6 +142,16 @@ pub struct Group {
     pub settings: Resolved,
     /// How many launches.
     pub launches: u32,
+}
+
+impl Group {
+    /// How many tasks the launcher is asked for: of a family, the first.
+    pub fn launched(&self) -> u32 {
+        match self.work {
+            Work::Spawn | Work::Notify => 1,
+            _ => self.tasks,
+        }
+    }
 }
 
 /// One launch to come: a group, and the order of its operations.
@@ -161,8 +176,9 @@ pub fn budget(wishes: &Wishes) -> f64 {
 
 /// Nine launches are the fewest whose interval leaves out one stray launch at either end. Memory and
 /// idleness hardly vary.
-fn launches(wishes: &Wishes, suite: &str) -> u32 {
+fn launches(wishes: &Wishes, suite: &str, work: &Work) -> u32 {
     wishes.launches.unwrap_or(match (wishes.effort, suite) {
+        (Effort::Quick, _) if matches!(work, Work::Spawn | Work::Notify) => 5,
         (Effort::Quick, "memory") => 2,
         (Effort::Normal, "memory") => 3,
         (Effort::Full, "memory") => 5,
@@ -317,7 +333,7 @@ impl OnePlan<'_> {
                 return;
             }
             for tasks in numbers(usual) {
-                let crowded = self.crowded(tasks);
+                let crowded = self.crowded(tasks + u32::from(work == Work::Spawn));
                 let resolved = self.settings(work.operation(), crowded);
                 groups.push(self.group(suite, tasks, work.clone(), resolved));
             }
@@ -325,6 +341,13 @@ impl OnePlan<'_> {
         match self.ground.network {
             Network::Local => {
                 add("start", Work::JoinLeave, &[2, 32]);
+                for work in [Work::Spawn, Work::Notify] {
+                    let (family, operation) = (self.competitor.family, work.operation());
+                    if family::takes_part(family, operation).is_ok() {
+                        let usual = family::usual(family, operation, self.wishes.effort);
+                        add("start", work, usual);
+                    }
+                }
                 add("memory", Work::IdleMemory, &[32]);
                 add("memory", Work::IdleProcessor, &[2]);
             }
@@ -342,7 +365,7 @@ impl OnePlan<'_> {
     }
 
     fn group(&self, suite: &'static str, tasks: u32, work: Work, settings: Resolved) -> Group {
-        let launches = launches(self.wishes, suite);
+        let launches = launches(self.wishes, suite, &work);
         Group {
             competitor: self.index,
             suite,
@@ -360,6 +383,8 @@ impl Work {
         match self {
             Work::Points(_) => "points",
             Work::JoinLeave => "join-leave",
+            Work::Spawn => family::SPAWN,
+            Work::Notify => family::NOTIFY,
             Work::IdleMemory => "idle",
             Work::IdleProcessor => "blocked-receive",
         }
@@ -472,6 +497,33 @@ mod tests {
         assert_eq!(
             groups[0].work,
             Work::Points(vec![("one-to-one".into(), vec![8, 1024])])
+        );
+    }
+
+    #[test]
+    fn a_task_that_starts_others_is_launched_alone_where_the_library_can() {
+        let mut competitors = limit();
+        let regatta = Competitor {
+            name: "regatta".to_owned(),
+            family: Family::Regatta,
+            ..competitors[0].clone()
+        };
+        competitors.push(regatta);
+        let wishes = Wishes {
+            operations: vec!["spawn".into(), "notify".into()],
+            ..wishes()
+        };
+        let groups = groups(&wishes, &competitors, Ground::local(2));
+        let found: Vec<(&str, u32)> = groups
+            .iter()
+            .map(|group| (group.work.operation(), group.tasks))
+            .collect();
+        let expected = [("spawn", 1), ("spawn", 10), ("spawn", 100), ("notify", 2)];
+        assert_eq!(found, expected);
+        assert!(
+            groups
+                .iter()
+                .all(|g| g.competitor == 1 && g.launched() == 1)
         );
     }
 

@@ -123,7 +123,7 @@ impl Runner {
         }
         match group.work {
             Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
-            Work::Points(_) | Work::JoinLeave => {
+            Work::Points(_) | Work::JoinLeave | Work::Spawn | Work::Notify => {
                 let passed = || self.hosts.as_ref().map(Hosts::passed).unwrap_or_default();
                 let before = passed();
                 let finished = Running::start(&mut command)?.finish(self.limit)?;
@@ -173,6 +173,9 @@ impl Runner {
                 .arg(self.budget.to_string())
                 .args(plan::arguments(points, launch.seed)),
             Work::JoinLeave => command.arg("join-leave"),
+            Work::Spawn | Work::Notify => command
+                .arg(group.work.operation())
+                .arg(group.tasks.to_string()),
             Work::IdleMemory | Work::IdleProcessor => command.arg("idle"),
         };
         command
@@ -220,7 +223,7 @@ impl Runner {
 
 /// The launcher of one host, its settings and the program.
 fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
-    let tasks = group.tasks.to_string();
+    let tasks = group.launched().to_string();
     let mut command = match competitor.family {
         Family::Pvm | Family::Limit => Command::new(program),
         _ => Command::new(&competitor.launcher),
@@ -315,7 +318,11 @@ mod tests {
             budget: 5.0,
             limit: Duration::from_secs(1),
         };
-        let settings = settings::resolve(family, true, "one-to-one", tasks > 2);
+        let operation = match work {
+            Work::Points(_) => "one-to-one",
+            _ => work.operation(),
+        };
+        let settings = settings::resolve(family, true, operation, tasks > 2);
         let group = Group {
             competitor: 0,
             suite: "primitives",
@@ -353,6 +360,20 @@ mod tests {
         assert_eq!(
             words(Family::Regatta, 32, Work::JoinLeave),
             ["/launcher", "run", "-n", "32", "/program", "join-leave"]
+        );
+    }
+
+    #[test]
+    fn a_task_that_starts_others_is_told_how_many() {
+        assert_eq!(
+            words(Family::Mpich, 10, Work::Spawn)[1..],
+            ["-n", "1", "/program", "spawn", "10"]
+        );
+        assert_eq!(
+            words(Family::Regatta, 2, Work::Notify)[1..],
+            [
+                "run", "-n", "1", "--bind", "core", "/program", "notify", "2"
+            ]
         );
     }
 

@@ -118,8 +118,9 @@ fn title(point: &Point<'_>) -> String {
         "local" => String::new(),
         network => format!(", network {network}"),
     };
+    let tasks = if point.tasks == 1 { "task" } else { "tasks" };
     format!(
-        "{}, {} tasks{network}, {what}",
+        "{}, {} {tasks}{network}, {what}",
         point.operation, point.tasks
     )
 }

@@ -144,6 +144,8 @@ pub fn count(number: u64, noun: &str) -> String {
 pub fn heading(name: &str) -> String {
     let name = match name {
         "join-leave" => "start and finish of a job",
+        "spawn" => "start of further tasks",
+        "notify" => "news of a task's death",
         "idle" => "idle task",
         "blocked-receive" => "blocked receive",
         "message-rate" => "message rate",
