@@ -6,7 +6,7 @@
 //! no more. What happens from then on it hears as they do, so nothing has to wait for a host that arrives.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
@@ -16,21 +16,17 @@ use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 
 use super::Supervisor;
-use crate::channel::messages::{Hello, Order, Preparation, Report};
+use crate::channel::messages::Order;
 use crate::desk::Host;
-use crate::fleet::{Ground, PER_CHANNEL};
+use crate::fleet::Ground;
 use crate::news::{Listed, News};
 use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
-use crate::rsh::Role;
 use crate::signals::Signals;
-use crate::{gather, limits, reach};
+use arriving::{Arriving, Step};
 
-/// A host that the machine has just taken in may not know us yet, and then gives no shell: for so long it is asked again.
-const ACQUAINTANCE: Duration = Duration::from_secs(3);
-/// And so often.
-const AGAIN: Duration = Duration::from_millis(100);
+mod arriving;
 
 /// What a job needs to take in hosts.
 pub(super) struct Growing<'p> {
@@ -48,22 +44,6 @@ pub(super) struct Growing<'p> {
     gone: Vec<(u32, Option<Cause>)>,
     /// The number of the next host.
     next: u32,
-}
-
-/// A host that is not of the job yet.
-struct Arriving {
-    host: Listed,
-    since: Instant,
-    step: Step,
-}
-
-enum Step {
-    /// Nothing leads there; tried again then.
-    Waiting(Instant),
-    /// A shell is to become an agent; whether it has.
-    Greeting(Remote, bool),
-    /// The agent makes the job's table.
-    Preparing(Remote),
 }
 
 impl<'p> Growing<'p> {
@@ -178,154 +158,6 @@ impl<'p> Growing<'p> {
                 step: Step::Waiting(now),
             });
         }
-    }
-
-    /// Takes a host as far as it goes now. `others` are what the living ones are, with their names.
-    fn advance(
-        &mut self,
-        arriving: &mut Arriving,
-        signals: &Signals,
-        others: &[(String, String)],
-        notes: &mut Vec<String>,
-    ) -> Result<bool, Refusal> {
-        let across = self.across;
-        loop {
-            match std::mem::replace(&mut arriving.step, Step::Waiting(Instant::now() + AGAIN)) {
-                Step::Waiting(at) if at > Instant::now() => {
-                    arriving.step = Step::Waiting(at);
-                    return Ok(false);
-                }
-                Step::Waiting(_) => {
-                    let remote = self.open(&arriving.host, signals)?;
-                    arriving.step = Step::Greeting(remote, false);
-                }
-                Step::Greeting(mut remote, mut ready) => {
-                    attend(&mut remote, notes);
-                    let young = arriving.since.elapsed() < ACQUAINTANCE;
-                    let heard = gather::greeting(&mut remote, &mut ready, notes);
-                    if young && remote.link.is_ended() && matches!(heard, Ok(None)) {
-                        self.part(Step::Greeting(remote, ready));
-                        return Ok(false);
-                    }
-                    let heard = heard
-                        .and_then(|heard| gather::or_failed(across, &mut remote, heard))
-                        .and_then(|heard| match heard {
-                            Some(hello) => self.prepare(&mut remote, hello, &arriving.host, others),
-                            None => Ok(false),
-                        });
-                    match heard {
-                        Ok(true) => arriving.step = Step::Preparing(remote),
-                        Ok(false) => {
-                            arriving.step = Step::Greeting(remote, ready);
-                            return Ok(false);
-                        }
-                        Err(refusal) => {
-                            self.part(Step::Greeting(remote, ready));
-                            return Err(refusal);
-                        }
-                    }
-                }
-                Step::Preparing(mut remote) => {
-                    attend(&mut remote, notes);
-                    remote.beat();
-                    let ready = prepared(&mut remote)
-                        .and_then(|ready| gather::or_failed(across, &mut remote, ready));
-                    arriving.step = Step::Preparing(remote);
-                    return ready.map(|ready| ready.is_some());
-                }
-            }
-        }
-    }
-
-    fn open(&self, host: &Listed, signals: &Signals) -> Result<Remote, Refusal> {
-        let channels = self.next + self.arriving.len() as u32;
-        // Should there be no room the opening says so.
-        let _ = limits::make_room(channels, PER_CHANNEL);
-        let mut remote = Remote::open(self.across, u32::MAX, &host.name, signals)?;
-        let script = gather::script(self.across, Role::Agent)?;
-        remote.link.send_raw(script.as_bytes());
-        Ok(remote)
-    }
-
-    /// Has a host make everything ready for tasks that will be started there.
-    fn prepare(
-        &mut self,
-        remote: &mut Remote,
-        hello: Hello,
-        host: &Listed,
-        others: &[(String, String)],
-    ) -> Result<bool, Refusal> {
-        let name = &remote.name;
-        if let Some((_, other)) = others.iter().find(|(identity, _)| *identity == hello.host) {
-            return Err(Refusal::of_regatta(format!(
-                "the host {name} is {other} under another name"
-            )));
-        }
-        let address = self.address_of(&hello, host)?;
-        remote.number = self.next;
-        self.next += 1;
-        remote.greeted(hello);
-        let job = Preparation {
-            here: remote.number,
-            address,
-            ..self.ground.template.clone()
-        };
-        remote.send(&Order::Prepare { job })?;
-        Ok(true)
-    }
-
-    /// Where tasks of that host will listen: where the machine reaches it, unless the user has chosen another network.
-    fn address_of(&self, hello: &Hello, host: &Listed) -> Result<IpAddr, Refusal> {
-        let choice = self.across.interface.as_ref();
-        let (ip, name) = (host.address.ip(), &host.name);
-        let allowed = reach::chosen(&hello.candidates, choice);
-        match (allowed.contains(&ip), choice) {
-            (true, _) => Ok(ip),
-            (false, None) => Err(Refusal::of_regatta(format!(
-                "the host {name} has no address {ip}, at which the virtual machine reaches it: does something between them translate addresses?"
-            ))),
-            (false, Some(choice)) => allowed.first().copied().ok_or_else(|| {
-                Refusal::of_regatta(format!(
-                    "the host {name} has no address that --interface {choice} allows"
-                ))
-            }),
-        }
-    }
-}
-
-impl Arriving {
-    fn remote(&self) -> Option<&Remote> {
-        match &self.step {
-            Step::Waiting(_) => None,
-            Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
-        }
-    }
-
-    fn remote_mut(&mut self) -> Option<&mut Remote> {
-        match &mut self.step {
-            Step::Waiting(_) => None,
-            Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
-        }
-    }
-}
-
-/// Moves what there is to be moved; what is said on the way to an agent is of interest only when none comes.
-fn attend(remote: &mut Remote, notes: &mut Vec<String>) {
-    if remote.link.flush() > 0 {
-        // A program that is being sent keeps the host busy.
-        remote.heard = Instant::now();
-    }
-    remote.read();
-    let lines = remote.errors();
-    notes.extend(lines.iter().map(|line| format!("{}: {line}", remote.name)));
-}
-
-/// Whether a host has made everything ready.
-fn prepared(remote: &mut Remote) -> Result<Option<()>, Refusal> {
-    match gather::answer(remote)? {
-        Some(Report::Prepared { addresses }) if addresses.is_empty() => Ok(Some(())),
-        Some(_) => Err(gather::strange(remote)),
-        None => Ok(None),
     }
 }
 
