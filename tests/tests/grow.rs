@@ -8,7 +8,7 @@ use regatta_tests::{Job, command};
 /// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
 const WORLD: &str = r#"
 mount -t tmpfs tmpfs /run
-mkdir -p /run/netns /run/work/here
+mkdir -p /run/netns /run/everywhere/job
 ip link set lo up
 ip link add bridge type bridge
 ip address add 10.79.0.254/24 dev bridge
@@ -23,7 +23,7 @@ for n in 0 1 2 3 4; do
     mkdir -p -m 700 /run/of/h$n
 done
 cat >/run/enter <<'END'
-if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/work; fi
+if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/everywhere; fi
 if [ "$1" = h4 ]; then PATH=/run/other:$PATH; fi
 shift
 exec "$@"
@@ -42,7 +42,7 @@ on_first="env XDG_RUNTIME_DIR=/run/of/h0 ip netns exec h0"
 regatta=$1
 hosts=$2
 shift 2
-cd /run/work/here
+cd /run/everywhere/job
 $on_first $regatta up --as h0:1 $hosts
 status=0
 $on_first "$@" || status=$?
@@ -79,7 +79,7 @@ fn a_job_takes_in_hosts_that_are_added_lost_and_added_again() {
     on_hosts("h1:1", Job::new(2, "grow", &["grow", &regatta]))
         .run()
         .passed()
-        .said("on the host h3: there is no directory /run/work/here to run in")
+        .said("on the host h3: there is no directory /run/everywhere/job to run in")
         .said("the host h4 runs regatta 9.9.9 (channel 9)")
         .said("install the same release on both; the job goes on without that host")
         .said("the host h2 is lost");
