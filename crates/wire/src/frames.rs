@@ -6,7 +6,8 @@
 use crate::Malformed;
 use crate::fields::Message;
 
-/// Longer frames are refused, by who would send them and by who reads them.
+/// Longer frames are refused, by who would send them and by who reads them. The longest are a job's environment and
+/// arguments, which the kernel limits, and the addresses of 65536 tasks.
 pub const LONGEST: usize = 16 << 20;
 
 /// Bytes that have arrived, until the messages in them have been taken.
@@ -44,6 +45,16 @@ impl Frames {
         Ok(Some(bytes))
     }
 
+    /// What has arrived and was not taken, for text that comes before there are frames.
+    pub fn unread(&self) -> &[u8] {
+        &self.arrived[self.taken..]
+    }
+
+    /// So many bytes of that have been dealt with.
+    pub fn pass(&mut self, bytes: usize) {
+        self.taken = self.arrived.len().min(self.taken + bytes);
+    }
+
     /// The next message that has arrived as a whole.
     pub fn next_message<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
         self.next_bytes()?.map(M::decode).transpose()
@@ -52,9 +63,16 @@ impl Frames {
 
 /// Puts a message behind what is there, as a frame. One that is too long for a frame is not put.
 pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
-    let mut bytes = Vec::new();
-    message.encode(&mut bytes);
-    put_bytes(&bytes, to)
+    let before = to.len();
+    to.extend_from_slice(&[0; 4]);
+    message.encode(to);
+    let length = to.len() - before - 4;
+    if length > LONGEST {
+        to.truncate(before);
+        return Err(Malformed);
+    }
+    to[before..before + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(())
 }
 
 /// As [`put`], for a message that is encoded already.

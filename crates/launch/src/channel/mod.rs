@@ -1,6 +1,6 @@
 //! The channel between the launcher and the agent of a host: frames over two descriptors.
 //!
-//! A frame is a length of four bytes and so many bytes of one message. Neither side ever waits in a read or a write: what
+//! Neither side ever waits in a read or a write: what
 //! does not fit now waits in memory, and who sends much (output, input) keeps within a window of bytes that the other
 //! side has not dealt with yet. So a chatty task cannot fill our memory, and what is said about the job is never stuck
 //! behind what cannot be written.
@@ -14,12 +14,10 @@ use rustix::io::Errno;
 
 use messages::Message;
 use regatta_wire::Malformed;
+use regatta_wire::frames::{self, Frames, LONGEST};
 
 /// Raised when a message changes: launcher and agent must agree.
 pub(crate) const VERSION: u32 = 2;
-/// Longer frames are refused. The longest are a job's environment and arguments, which the kernel limits, and the
-/// addresses of 65536 tasks.
-const LONGEST: usize = 16 << 20;
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longest text before the greeting: what a shell says when it starts.
@@ -32,9 +30,7 @@ pub(crate) struct Link {
     /// None: we have ended the channel.
     output: Option<OwnedFd>,
     buffer: Vec<u8>,
-    arrived: Vec<u8>,
-    /// How much of `arrived` has been taken.
-    taken: usize,
+    arrived: Frames,
     waiting: Vec<u8>,
     /// How much of `waiting` has been written.
     written: usize,
@@ -50,8 +46,7 @@ impl Link {
             input,
             output: Some(output),
             buffer: vec![0; PIECE],
-            arrived: Vec::new(),
-            taken: 0,
+            arrived: Frames::default(),
             waiting: Vec::new(),
             written: 0,
             ended: false,
@@ -60,10 +55,6 @@ impl Link {
 
     /// Reads what has arrived, some of it if it is much. Returns how many bytes it was.
     pub(crate) fn read(&mut self) -> usize {
-        if self.taken > 0 {
-            self.arrived.drain(..self.taken);
-            self.taken = 0;
-        }
         let count = match rustix::io::read(&self.input, &mut self.buffer[..]) {
             Ok(count) => {
                 self.ended |= count == 0;
@@ -75,42 +66,25 @@ impl Link {
                 0
             }
         };
-        self.arrived.extend_from_slice(&self.buffer[..count]);
+        self.arrived.push(&self.buffer[..count]);
         count
     }
 
     /// The next message that has arrived as a whole.
     pub(crate) fn next<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
-        let rest = &self.arrived[self.taken..];
-        let Some((length, rest)) = rest.split_first_chunk::<4>() else {
-            return Ok(None);
-        };
-        let length = u32::from_le_bytes(*length) as usize;
-        if length > LONGEST {
-            return Err(Malformed);
-        }
-        let Some(bytes) = rest.get(..length) else {
-            return Ok(None);
-        };
-        let message = M::decode(bytes)?;
-        self.taken += 4 + length;
-        Ok(Some(message))
+        self.arrived.next_message()
     }
 
     /// The next line of text that begins with `mark`, before there are frames; other text is skipped.
     pub(crate) fn line(&mut self, mark: &str) -> Result<Option<String>, Malformed> {
-        while let Some(end) = self.arrived[self.taken..]
-            .iter()
-            .position(|&byte| byte == b'\n')
-        {
-            let line = &self.arrived[self.taken..self.taken + end];
-            let line = String::from_utf8_lossy(line).into_owned();
-            self.taken += end + 1;
+        while let Some(end) = self.arrived.unread().iter().position(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.arrived.unread()[..end]).into_owned();
+            self.arrived.pass(end + 1);
             if line.starts_with(mark) {
                 return Ok(Some(line));
             }
         }
-        match self.arrived.len() - self.taken > NOISE {
+        match self.arrived.unread().len() > NOISE {
             true => Err(Malformed),
             false => Ok(None),
         }
@@ -119,16 +93,10 @@ impl Link {
     /// Sends a message, or as much of it as the other side takes now. Returns how many bytes it has.
     pub(crate) fn send<M: Message>(&mut self, message: &M) -> Result<usize, Malformed> {
         let before = self.waiting.len();
-        self.waiting.extend_from_slice(&[0; 4]);
-        message.encode(&mut self.waiting);
-        let length = self.waiting.len() - before - 4;
-        if length > LONGEST {
-            self.waiting.truncate(before);
-            return Err(Malformed);
-        }
-        self.waiting[before..before + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        frames::put(message, &mut self.waiting)?;
+        let length = self.waiting.len() - before;
         self.flush();
-        Ok(length + 4)
+        Ok(length)
     }
 
     /// Sends bytes that are no message.
