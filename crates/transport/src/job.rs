@@ -631,14 +631,7 @@ mod tests {
     fn a_rank_can_be_joined_once() {
         let job = Job::create(2).unwrap();
         let fd = || job.fd().try_clone_to_owned().unwrap();
-        let invitation = |rank| Invitation {
-            version: VERSION,
-            fd: 0,
-            rank,
-            size: 2,
-            control: None,
-            listener: None,
-        };
+        let invitation = |rank| Invitation::handed(rank, 2);
         assert_eq!(job.state(1), TaskState::Expected);
         let task = Job::join(fd(), invitation(1)).unwrap();
         assert_eq!(job.state(1), TaskState::Joined);
@@ -661,14 +654,7 @@ mod tests {
     fn a_file_of_another_kind_is_refused() {
         let segment = Segment::create("other", 8192).unwrap();
         let fd = segment.fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation {
-            version: VERSION,
-            fd: 0,
-            rank: 0,
-            size: 1,
-            control: None,
-            listener: None,
-        };
+        let invitation = Invitation::handed(0, 1);
         assert!(matches!(
             Job::join(fd, invitation),
             Err(JobError::Invitation(_))

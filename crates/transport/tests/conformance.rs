@@ -10,7 +10,7 @@ use std::sync::Arc;
 use contract::World;
 use hosts::Hosts;
 use regatta_engine::Presence;
-use regatta_transport::job::{Cause, Invitation, Job, VERSION};
+use regatta_transport::job::{Cause, Invitation, Job};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
@@ -19,14 +19,7 @@ fn shm() -> World<Shm> {
     let job = Job::create(2).unwrap();
     let join = |rank| {
         let fd = job.fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation {
-            version: VERSION,
-            fd: 0,
-            rank,
-            size: 2,
-            control: None,
-            listener: None,
-        };
+        let invitation = Invitation::handed(rank, 2);
         Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
     };
     World {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Need, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
-use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_transport::job::{Invitation, Job};
 use regatta_transport::shm::Shm;
 
 const LENGTH: usize = 3 << 20;
@@ -12,14 +12,7 @@ const LENGTH: usize = 3 << 20;
 fn two() -> [Engine<Shm>; 2] {
     let job = Job::create(2).unwrap();
     [0, 1].map(|rank| {
-        let invitation = Invitation {
-            version: VERSION,
-            fd: 0,
-            rank,
-            size: 2,
-            control: None,
-            listener: None,
-        };
+        let invitation = Invitation::handed(rank, 2);
         let fd = job.fd().try_clone_to_owned().unwrap();
         let task = Arc::new(Job::join(fd, invitation).unwrap());
         Engine::new(Shm::new(task, rank), Settings::default())

@@ -176,14 +176,7 @@ fn welcome(
                 .to_owned(),
         )
     })?;
-    let invitation = Invitation {
-        version: VERSION,
-        fd: 0,
-        rank: step.rank,
-        size: step.size,
-        control: None,
-        listener: None,
-    };
+    let invitation = Invitation::handed(step.rank, step.size);
     let job = Job::join(segment, invitation).map_err(join_error)?;
     stand::fall_with(&line);
     if let Ok(mut place) = LINE.lock() {

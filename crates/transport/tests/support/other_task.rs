@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use regatta_transport::job::{Cause, Invitation, Job, VERSION};
+use regatta_transport::job::{Cause, Invitation, Job};
 
 use super::traffic::{Counts, Mix, Plan, Traffic};
 
@@ -45,12 +45,8 @@ impl Pair {
         // SAFETY: duplicates a descriptor; the copy is nobody else's, and children inherit it.
         let fd = unsafe { OwnedFd::from_raw_fd(libc::dup(job.fd().as_raw_fd())) };
         let invitation = Invitation {
-            version: VERSION,
             fd: fd.as_raw_fd(),
-            rank: 1,
-            size: 2,
-            control: None,
-            listener: None,
+            ..Invitation::handed(1, 2)
         };
         let Plan {
             mix,
