@@ -10,6 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use crate::job::Job;
+use crate::lan::APART;
 use crate::programs;
 
 /// Slurm's programs and those that make the network, with the packages that have them.
@@ -44,14 +45,7 @@ impl Cluster {
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let nodes: Vec<String> = (1..=nodes).map(|number| format!("node{number}")).collect();
         let mut child = Command::new("unshare")
-            .args([
-                "--mount",
-                "--net",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-            ])
+            .args(APART)
             .args(["sh", "-c", SCRIPT, "cluster.sh"])
             .arg(&folder)
             .args(nodes)

@@ -100,6 +100,15 @@ impl Job {
         self.start().end()
     }
 
+    /// On these hosts, which are pretended: each has agent and segment of its own on this machine, and messages between
+    /// them take the network's way.
+    pub fn across(self, hosts: &str) -> Job {
+        self.option("--host")
+            .option(hosts)
+            .option("--rsh")
+            .option("sh -c")
+    }
+
     /// Starts it, to be heard while it runs.
     pub fn start(self) -> Running {
         static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -8,6 +8,7 @@
 
 mod cluster;
 mod job;
+pub mod lan;
 mod left;
 mod programs;
 pub mod soak;

@@ -2,26 +2,12 @@
 //!
 //! The hosts are network namespaces at a bridge, inside namespaces of the job's own, in which it may add and kill them itself.
 
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Job, command};
 
-/// Makes the hosts h0 to h4 and a machine of some of them, and runs the job on h0. On h3 there is no directory like that in
+/// After the hosts h0 to h4 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
 /// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
-const WORLD: &str = r#"
-mount -t tmpfs tmpfs /run
-mkdir -p /run/netns /run/everywhere/job
-ip link set lo up
-ip link add bridge type bridge
-ip address add 10.79.0.254/24 dev bridge
-ip link set bridge up
-for n in 0 1 2 3 4; do
-    ip netns add h$n
-    ip link add v$n type veth peer name eth0 netns h$n
-    ip link set v$n master bridge up
-    ip -n h$n link set lo up
-    ip -n h$n address add 10.79.0.$((n + 1))/24 dev eth0
-    ip -n h$n link set eth0 up
-    mkdir -p -m 700 /run/of/h$n
-done
+const WORLD: &str = r#"mkdir -p /run/everywhere/job
 cat >/run/enter <<'END'
 if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/everywhere; fi
 if [ "$1" = h4 ]; then PATH=/run/other:$PATH; fi
@@ -36,9 +22,9 @@ printf '\nregatta-agent 9.9.9 (channel 9)\n'
 exec cat >/dev/null
 END
 chmod +x /run/other/sh
-export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host} sh /run/enter {host}'
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host} sh /run/enter {host}'
 unset REGATTA_VM
-on_first="env XDG_RUNTIME_DIR=/run/of/h0 ip netns exec h0"
+on_first="env XDG_RUNTIME_DIR=/run/user.h0 ip netns exec h0"
 regatta=$1
 hosts=$2
 shift 2
@@ -53,23 +39,9 @@ exit $status
 
 fn on_hosts(hosts: &str, job: Job) -> Job {
     let regatta = command().display().to_string();
-    let around = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "--net",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-        "sh",
-        "-ec",
-        WORLD,
-        "sh",
-        &regatta,
-        hosts,
-    ];
+    let script = make_hosts(5) + WORLD;
+    let shell = ["sh", "-ec", &script, "sh", &regatta, hosts];
+    let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(100)
 }
 

@@ -4,14 +4,6 @@
 use regatta_tests::{Job, Running};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// `job` on these hosts.
-fn across(job: Job, hosts: &str) -> Job {
-    job.option("--host")
-        .option(hosts)
-        .option("--rsh")
-        .option("sh -c")
-}
-
 #[test]
 fn random_traffic_between_hosts_arrives_once_in_order_and_whole() {
     for (tasks, seed, hosts) in [
@@ -20,14 +12,14 @@ fn random_traffic_between_hosts_arrives_once_in_order_and_whole() {
         (5, "73", "alpha:1,beta:3,gamma:1"),
     ] {
         let job = Job::new(tasks, "traffic", &["random", seed, "3"]).limit(180);
-        across(job, hosts).run().passed();
+        job.across(hosts).run().passed();
     }
 }
 
 #[test]
 fn random_traffic_over_a_trusted_network() {
     let job = Job::new(3, "traffic", &["random", "74", "3"]).limit(180);
-    across(job, "alpha:1,beta:2")
+    job.across("alpha:1,beta:2")
         .option("--trusted-network")
         .run()
         .passed();
@@ -36,13 +28,13 @@ fn random_traffic_over_a_trusted_network() {
 #[test]
 fn messages_between_hosts_never_overtake_each_other() {
     let job = Job::new(4, "traffic_order", &["overtaking"]).limit(180);
-    across(job, "alpha:2,beta:2").run().passed();
+    job.across("alpha:2,beta:2").run().passed();
 }
 
 #[test]
 fn every_collective_across_hosts() {
     let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(180);
-    across(job, "alpha:2,beta:3,gamma:1").run().passed();
+    job.across("alpha:2,beta:3,gamma:1").run().passed();
 }
 
 fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
@@ -59,7 +51,7 @@ fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
 fn a_death_on_another_host_is_named_and_survived() {
     for scenario in [&["receive-exact"][..], &["collective", "allreduce"]] {
         let job = Job::new(3, "death", scenario).option("--on-failure=continue");
-        let mut job = across(job, "alpha:1,beta:1,gamma:1").start();
+        let mut job = job.across("alpha:1,beta:1,gamma:1").start();
         let victim = blocked(&mut job, 3)[1];
         kill_process(victim, Signal::KILL).expect("a living victim");
         let ended = job.end().ended_with(128 + 9);

@@ -146,45 +146,38 @@ fn a_task_started_by_hand_starts_what_it_needs() {
         .ended_with(128 + 9);
 }
 
-/// `job` on these hosts, which are pretended.
-fn across(job: Job, hosts: &str) -> Job {
-    job.option("--host")
-        .option(hosts)
-        .option("--rsh")
-        .option("sh -c")
-}
-
 #[test]
 fn tasks_are_started_on_other_hosts() {
     let hosts = "alpha:1,beta:1,gamma:1";
-    across(Job::new(3, "spawn", &["family"]), hosts)
+    Job::new(3, "spawn", &["family"])
+        .across(hosts)
         .run()
         .passed();
     for scenario in ["merged", "large", "generations", "storm", "worlds"] {
         let job = Job::new(2, "spawn", &[scenario, "2"]);
-        across(job, "alpha:1,beta:1").run().passed();
+        job.across("alpha:1,beta:1").run().passed();
         let job = Job::new(3, "spawn", &[scenario, "2"]).env("ELSEWHERE", "1");
-        across(job, hosts).run().passed();
+        job.across(hosts).run().passed();
     }
 }
 
 #[test]
 fn ends_are_told_to_other_hosts() {
     let job = Job::new(2, "spawn", &["notices"]).env("ELSEWHERE", "1");
-    across(job, "alpha:1,beta:1").run().passed();
+    job.across("alpha:1,beta:1").run().passed();
 }
 
 #[test]
 fn a_lost_host_is_told() {
     let job = Job::new(2, "spawn", &["host-lost"]).env("ELSEWHERE", "1");
-    across(job, "alpha:1,beta:1").run().passed();
+    job.across("alpha:1,beta:1").run().passed();
 }
 
 #[test]
 fn names_and_groups_are_the_jobs_on_all_hosts() {
     let job = Job::new(2, "spawn", &["waiting-for-names"]);
-    across(job, "alpha:1,beta:1").run().passed();
+    job.across("alpha:1,beta:1").run().passed();
     let job = Job::new(2, "spawn", &["talkers"]).option("--label");
-    let ended = across(job, "alpha:1,beta:1").run().passed();
+    let ended = job.across("alpha:1,beta:1").run().passed();
     ended.said("talker 0 of 2").said("talker 1 of 2");
 }

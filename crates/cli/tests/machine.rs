@@ -10,6 +10,16 @@ use support::{REGATTA, Running, await_ends};
 /// A task that joins nothing and lives until it is ended.
 const LONG: [&str; 4] = ["sh", "-c", "echo started; exec sleep 600", "task"];
 
+/// A job of three tasks that go on until they are ended, started on `host` with more options; all have begun.
+fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
+    let run = [REGATTA, "run", "--label", "-n", "3", "--map", "round"];
+    let options: Vec<&str> = options.split_whitespace().collect();
+    let mut job =
+        Running::start_command(&mut lan.on(host, &[&run[..], &options, &LONG[..]].concat()));
+    job.hear(3, "started");
+    job
+}
+
 fn trio() -> Lan {
     let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
     lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
@@ -78,29 +88,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
 #[test]
 fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
     let lan = trio();
-    let mut job = Running::start_command(
-        &mut lan.on(
-            "alpha",
-            &[
-                &[
-                    REGATTA,
-                    "run",
-                    "--label",
-                    "--host-timeout",
-                    "30",
-                    "-n",
-                    "3",
-                    "--map",
-                    "round",
-                    "--on-failure",
-                    "continue",
-                ],
-                &LONG[..],
-            ]
-            .concat(),
-        ),
-    );
-    job.hear(3, "started");
+    let mut job = long_job(&lan, "alpha", "--host-timeout 30 --on-failure continue");
     let listed = || -> Vec<serde_json::Value> {
         let report: serde_json::Value =
             serde_json::from_str(&lan.good("gamma", &["ps", "--json"])).expect("a report");
@@ -148,24 +136,8 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
 #[test]
 fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     let lan = trio();
-    let mut job = Running::start_command(
-        &mut lan.on(
-            "beta",
-            &[
-                &[
-                    REGATTA, "run", "--label", "--grace", "0", "-n", "3", "--map", "round",
-                ],
-                &LONG[..],
-            ]
-            .concat(),
-        ),
-    );
-    job.hear(3, "started");
-    let mut orphan = Running::start_command(&mut lan.on(
-        "alpha",
-        &[&[REGATTA, "run", "--grace", "0", "--label"], &LONG[..]].concat(),
-    ));
-    orphan.hear(3, "started");
+    let job = long_job(&lan, "beta", "--grace 0");
+    let orphan = long_job(&lan, "alpha", "--grace 0");
     let mut watch = lan.watch("beta");
     watch.until(|_| true);
     let killed = Instant::now();
@@ -204,29 +176,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
 #[test]
 fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     let lan = trio();
-    let mut job = Running::start_command(
-        &mut lan.on(
-            "alpha",
-            &[
-                &[
-                    REGATTA,
-                    "run",
-                    "--label",
-                    "--grace",
-                    "0",
-                    "-n",
-                    "3",
-                    "--map",
-                    "round",
-                    "--host-timeout",
-                    "30",
-                ],
-                &LONG[..],
-            ]
-            .concat(),
-        ),
-    );
-    job.hear(3, "started");
+    let job = long_job(&lan, "alpha", "--grace 0 --host-timeout 30");
     let (mut watch, mut other) = (lan.watch("alpha"), lan.watch("gamma"));
     watch.until(|_| true);
     lan.sh("ip link set v-gamma down");

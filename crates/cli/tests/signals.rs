@@ -77,9 +77,10 @@ fn a_second_interrupt_ends_the_deaf() {
 
 #[test]
 fn an_interrupt_from_the_terminal_reaches_each_task_once() {
-    // A loop without processes of its own: what a shell makes of a key that ends its child is its own affair.
+    // A loop without processes of its own, and no shell around the launcher: what a shell makes of a key that ends its child
+    // is its own affair (and dash ends by the key itself, whatever became of the child).
     let command = format!(
-        "{REGATTA} run -n 2 bash -c 'trap \"echo ouch; exit 0\" INT; echo up; while :; do :; done'"
+        "exec {REGATTA} run -n 2 bash -c 'trap \"echo ouch; exit 0\" INT; echo up; while :; do :; done'"
     );
     let mut job = Running::start_command(
         Command::new("script")
@@ -97,7 +98,7 @@ fn an_interrupt_from_the_terminal_reaches_each_task_once() {
 #[test]
 fn task_0_reads_from_the_terminal() {
     let command =
-        format!("{REGATTA} run -n 2 bash -c 'echo up; read word && echo heard $word; exit 0'");
+        format!("exec {REGATTA} run -n 2 bash -c 'echo up; read word && echo heard $word; exit 0'");
     let mut job = Running::start_command(
         Command::new("script")
             .args(["-qefc", &command, "/dev/null"])
@@ -112,7 +113,7 @@ fn task_0_reads_from_the_terminal() {
 
 #[test]
 fn the_end_of_the_terminal_is_the_end_of_the_job() {
-    let command = format!("{REGATTA} run -n 2 sh -c 'trap \"\" HUP; echo up; exec sleep 600'");
+    let command = format!("exec {REGATTA} run -n 2 sh -c 'trap \"\" HUP; echo up; exec sleep 600'");
     let mut job = Running::start_command(
         Command::new("script")
             .args(["-qefc", &command, "/dev/null"])

@@ -193,19 +193,18 @@ impl Shm {
         self.crowded = self.job.is_crowded();
     }
 
+    /// Has somebody opened a ring to this task that it has not noticed?
+    #[inline(always)]
+    fn was_opened_to(&self) -> bool {
+        let inlet = &self.job.slot(self.me).inlet.0;
+        inlet.opened.load(Ordering::Relaxed) != 0
+    }
+
     /// The front of a ring that is not known yet. It may have been opened and filled by now, and
     /// its owner may be gone: to say that there is nothing would lose what it sent.
     #[cold]
     fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        if self
-            .job
-            .slot(self.me)
-            .inlet
-            .0
-            .opened
-            .load(Ordering::Relaxed)
-            == 0
-        {
+        if !self.was_opened_to() {
             return Ok(None);
         }
         self.notice_opened();
@@ -470,15 +469,7 @@ impl Transport for Shm {
         into: &Views,
     ) -> Option<usize> {
         let Some(Some(lane)) = self.ins.get_mut(from as usize) else {
-            if self
-                .job
-                .slot(self.me)
-                .inlet
-                .0
-                .opened
-                .load(Ordering::Relaxed)
-                != 0
-            {
+            if self.was_opened_to() {
                 self.notice_opened();
             }
             return None;

@@ -1,5 +1,4 @@
-//! Hosts that are network namespaces at a bridge, inside namespaces of the soak's own: users, mounts, networks and
-//! processes. A shell in there does what it is told; all ends with it.
+//! The hosts of a soak (see [`crate::lan`]), and a shell beside them that does what it is told; all ends with it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -10,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use crate::command;
+use crate::lan::{APART, AS_ROOT, make_hosts};
 
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
@@ -17,22 +17,6 @@ const MARK: &str = "---- done";
 pub(super) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-const BRIDGE: &str = "mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /dev/shm
-mkdir /run/netns
-ip link set lo up
-ip link add bridge type bridge
-ip address add 10.78.0.254/24 dev bridge
-ip link set bridge up";
-
-const HOST: &str = "ip netns add h$n
-ip link add v$n type veth peer name eth0 netns h$n
-ip link set v$n master bridge up
-ip -n h$n link set lo up
-ip -n h$n address add 10.78.0.$((n + 1))/24 dev eth0
-ip -n h$n link set eth0 up
-mkdir -m 700 /run/user.h$n";
 
 pub(super) struct Network {
     shell: Child,
@@ -46,8 +30,9 @@ pub(super) struct Network {
 impl Network {
     pub(super) fn new(hosts: u32) -> Network {
         let mut shell = Command::new("unshare")
-            .args(["--user", "--map-root-user", "--mount", "--net", "--pid"])
-            .args(["--fork", "--kill-child", "--mount-proc", "sh"])
+            .args(AS_ROOT)
+            .args(APART)
+            .arg("sh")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -61,10 +46,8 @@ impl Network {
             hosts,
         };
         writeln!(network.orders, "exec 3>&2").expect("the shell");
-        let mut said = network.order(BRIDGE);
-        for n in 0..=hosts {
-            said += &network.order(&format!("n={n}\n{HOST}"));
-        }
+        // The captain's host beside the others.
+        let said = network.order(&make_hosts(hosts + 1));
         assert!(said.is_empty(), "hosts cannot be made here: {said}");
         network
     }

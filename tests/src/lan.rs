@@ -1,0 +1,44 @@
+//! Hosts to run jobs on: network namespaces `h0`, `h1`, ... at a bridge, inside namespaces of the test's own, so that whatever
+//! is made there is gone with the first process in them.
+
+/// What `unshare` is to give: mounts, networks and processes that nobody else sees. They end with it.
+pub const APART: [&str; 6] = [
+    "--mount",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+];
+
+/// Of a user who may do all that there, whoever he is outside.
+pub const AS_ROOT: [&str; 2] = ["--user", "--map-root-user"];
+
+/// For a shell in such namespaces: makes so many hosts. All have the same files, so each has a folder `/run/user.NAME` for
+/// the sockets of its daemon.
+pub fn make_hosts(count: u32) -> String {
+    let hosts: String = (0..count).map(|number| make_host(number) + "\n").collect();
+    format!(
+        "mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /dev/shm
+mkdir /run/netns
+ip link set lo up
+ip link add bridge type bridge
+ip address add 10.78.0.254/24 dev bridge
+ip link set bridge up
+{hosts}"
+    )
+}
+
+fn make_host(number: u32) -> String {
+    let (name, last) = (format!("h{number}"), number + 1);
+    format!(
+        "ip netns add {name}
+ip link add v{number} type veth peer name eth0 netns {name}
+ip link set v{number} master bridge up
+ip -n {name} link set lo up
+ip -n {name} address add 10.78.0.{last}/24 dev eth0
+ip -n {name} link set eth0 up
+mkdir -m 700 /run/user.{name}"
+    )
+}
