@@ -103,11 +103,9 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
         buffer => buffer,
     };
     let out = message::outgoing(buffer)?;
-    let context = library().context;
     let info = Info {
         src: library().tid,
         wid: out.wid,
-        ctx: context,
         encoding: out.encoding,
         ..Info::default()
     };
@@ -450,7 +448,7 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
 unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    error::result("pvm_delete", deleted.err().unwrap_or(0))
+    error::result("pvm_delete", deleted.err().unwrap_or(index))
 }
 
 #[cfg(test)]
