@@ -16,12 +16,14 @@
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
 //! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
+mod across;
 mod alone;
 mod collective;
 mod cycle;
