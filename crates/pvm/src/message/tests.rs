@@ -361,10 +361,7 @@ fn memory_grows_with_a_message_and_is_used_again() {
     let (_, id) = buffers.current();
     let at = buffers.buffer(id).unwrap().storage.as_mut_ptr();
     buffers.free(id).unwrap();
-    assert_eq!(
-        buffers.shelf.take(100_000).unwrap().as_mut_ptr(),
-        at
-    );
+    assert_eq!(buffers.shelf.take(100_000).unwrap().as_mut_ptr(), at);
 }
 
 #[test]
