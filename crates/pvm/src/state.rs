@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use crate::handlers::Handler;
-use crate::message::Storage;
 use crate::notify::Watch;
 use crate::options::Options;
 
@@ -28,17 +27,12 @@ pub struct Library {
     pub options: Options,
     /// Messages that have been taken in and not been received, in the order in which they came.
     pub queue: VecDeque<i32>,
-    /// Memory for the next message.
-    pub spare: Option<Storage>,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
     pub next_handler: i32,
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
-    /// Contexts made here that are free again.
-    pub free_contexts: Vec<i32>,
-    pub last_context: i32,
 }
 
 struct Cell(UnsafeCell<Library>);
@@ -55,14 +49,11 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     contexts: Vec::new(),
     options: Options::new(),
     queue: VecDeque::new(),
-    spare: None,
     matcher: None,
     handlers: Vec::new(),
     next_handler: 0,
     in_handler: false,
     watches: Vec::new(),
-    free_contexts: Vec::new(),
-    last_context: 0,
 }));
 
 /// The state. The reference must be gone before a function of the user is called.

@@ -369,7 +369,7 @@ impl Supervisor<'_> {
             if self.remote(host).is_some() {
                 self.bear_at(host, birth, &mut outcomes);
             } else if let Asker::Itself(newcomer) = &spawning.asker {
-                outcomes.extend(self.admit(first, newcomer));
+                outcomes.extend(self.welcome(first, newcomer));
             } else if let Some(tasks) = &mut self.tasks {
                 tasks.bear(birth);
             }
@@ -384,7 +384,7 @@ impl Supervisor<'_> {
     }
 
     /// Hands over to a newcomer what a task has.
-    fn admit(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
+    fn welcome(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
         let admitted = self.tasks.as_mut()?.admit(rank, newcomer);
         if admitted.is_ok()
             && let Ok(guest) = newcomer.arrival.guest.try_clone()
