@@ -23,8 +23,6 @@ static struct {
     int encoding; /* as pvm_mkbuf was asked */
     int closed;   /* nothing more is packed into it; 2: it has been joined with another */
     int unread;   /* it holds the time */
-    int message;  /* it begins with a message */
-    int touched;  /* it has been read */
     int ragged;   /* in it are bytes that nobody has written: what fills up to four */
 } table[BUFFERS];
 
@@ -106,8 +104,6 @@ static void enter(int place, int id, int encoding)
     table[place].id = id;
     table[place].encoding = encoding;
     table[place].closed = 0;
-    table[place].message = 0;
-    table[place].touched = 0;
     table[place].ragged = 0;
     table[place].unread = encoding == PvmDataTrace;
 }
@@ -245,9 +241,14 @@ static void pack(void)
 static int may_unpack(void)
 {
     int place = place_of(pvm_getrbuf());
-    if (place >= 0)
-        table[place].touched = 1;
     return place < 0 || !table[place].unread;
+}
+
+/* A text begins with its length, which must not be what fills up. */
+static int may_unpack_text(void)
+{
+    int place = place_of(pvm_getrbuf());
+    return may_unpack() && (place < 0 || !table[place].ragged);
 }
 
 /* What has been unpacked, unless it was not enough. */
@@ -289,7 +290,7 @@ static void text(void)
         words[length] = 0;
         printf("pkstr %u: %d", length, pvm_pkstr(words));
     } else {
-        if (!may_unpack())
+        if (!may_unpack_text())
             return;
         memset(target, 0xa5, ROOM);
         int code = pvm_upkstr((char *)target);
@@ -332,8 +333,6 @@ static void nest(void)
     struct pvmminfo info = {0, 1, 2, 3, 4, 5, 6, 7};
     if (inner >= 0)
         pvm_setminfo(id, &info);
-    if (outer >= 0 && whole && length_of(outer) == 0)
-        table[outer].message = 1;
     int code = whole ? pvm_pkmesg(id) : pvm_pkmesgbody(id);
     printf(whole ? "pkmesg" : "pkmesgbody");
     show(id);
@@ -346,10 +345,11 @@ static void nest(void)
     }
 }
 
-static void unnest(void)
+/* Take a message out of the receive buffer; `sure`: there is one. */
+static void unnest(int sure)
 {
     int from = place_of(pvm_getrbuf()), place = free_place();
-    int sure = from < 0 || (table[from].message && !table[from].touched);
+    sure |= from < 0;
     if (!may_unpack() || place < 0)
         return;
     int id = pvm_upkmesg();
@@ -369,6 +369,27 @@ static void unnest(void)
         table[place].closed = 1;
     }
     show(id);
+}
+
+/* A message is put into a new one, behind it a number, and both are taken out again. */
+static void envelope(void)
+{
+    int place = free_place(), inner = (int)random_below(BUFFERS), encoding = (int)random_below(2), number = 77;
+    if (place < 0 || !table[inner].id || table[inner].closed == 2)
+        return;
+    if (length_of(inner) == 0 || length_of(inner) > LONGEST / 4)
+        return;
+    enter(place, pvm_mkbuf(encoding), encoding);
+    pvm_setsbuf(table[place].id);
+    struct pvmminfo info = {0, 1, 2, 3, 4, 5, 6, 7};
+    pvm_setminfo(table[inner].id, &info);
+    printf("envelope #%d in #%d: %d", inner, place, pvm_pkmesg(table[inner].id));
+    printf(" %d", pvm_pkint(&number, 1, 1));
+    table[place].unread = table[inner].unread;
+    table[place].ragged = table[inner].ragged | (length_of(inner) % 4 != 0);
+    printf(" %d ", length_of(place));
+    pvm_setrbuf(table[place].id);
+    unnest(1);
 }
 
 static void formatted_pack(void)
@@ -401,7 +422,7 @@ static void formatted_unpack(void)
     if (!may_unpack())
         return;
     int *numbers = (int *)(void *)target;
-    unsigned which = random_below(5);
+    unsigned which = random_below(may_unpack_text() ? 5 : 4);
     int code;
     memset(target, 0xa5, ROOM);
     switch (which) {
@@ -446,8 +467,10 @@ int main(int argc, char **argv)
             change();
         else if (what < 91)
             nest();
+        else if (what < 92)
+            unnest(0);
         else if (what < 94)
-            unnest();
+            envelope();
         else if (what < 97)
             formatted_pack();
         else
