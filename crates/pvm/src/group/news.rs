@@ -105,10 +105,21 @@ pub fn hear_all(groups: &mut Groups) -> Result<(), i32> {
     Ok(())
 }
 
-/// Wait for news, but not longer than a moment, after which it is worth looking whether those still
-/// live from whom they must come. Whether there were any.
+/// How often the processor is left to others before we sleep: those who are still to come must run first,
+/// and each of them would wake us.
+const TURNS: u32 = 64;
+/// No longer than this without a look whether those still live from whom news must come.
+const MOMENT: f64 = 1.0;
+
+/// Wait for news. Whether there were any, in a moment.
 pub fn hear_next(all: &mut [Group]) -> Result<bool, i32> {
-    const MOMENT: f64 = 1.0;
+    for _ in 0..TURNS {
+        if let Some((from, news)) = hear(0.0)? {
+            take(all, from, news);
+            return Ok(true);
+        }
+        std::thread::yield_now();
+    }
     let heard = hear(MOMENT)?;
     if let Some((from, news)) = heard {
         take(all, from, news);
