@@ -17,7 +17,8 @@
 //! | `message` | sends, receives, probes, completion |
 //! | `collective` | collectives: by meeting when small, else by schedule |
 //! | `alone` | a launcher for a task that was started by hand |
-//! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `launcher`, `tasks` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
@@ -35,6 +36,7 @@ mod leave;
 mod loan;
 mod message;
 mod notice;
+pub mod output;
 mod slurm;
 mod state;
 mod tasks;
