@@ -31,12 +31,14 @@ use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use growing::Growing;
+use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
 use spawning::Spawning;
 
 mod desk;
 mod elsewhere;
 mod growing;
+mod outputs;
 mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
@@ -112,6 +114,7 @@ struct Supervisor<'p> {
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
+    owed: Vec<Owed>,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -148,6 +151,7 @@ impl<'p> Supervisor<'p> {
             desk: Desk::new(hosts, &host_of, plan.program.as_bytes()),
             spawning: Vec::new(),
             births: 0,
+            owed: Vec::new(),
             here,
             growing,
             input,
@@ -262,7 +266,9 @@ impl<'p> Supervisor<'p> {
             fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
         }
         if let Some(tasks) = &self.tasks {
-            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+            let caught = tasks.caught.fd();
+            let all = caught.into_iter().chain([tasks.controls.fd()]);
+            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(
             self.output
@@ -392,7 +398,9 @@ impl<'p> Supervisor<'p> {
         );
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
+        self.pass_last_words(rank);
         self.desk.ended(rank, end);
+        self.hushed(rank);
     }
 
     /// The host of this number, if it is another one.
@@ -427,6 +435,7 @@ impl<'p> Supervisor<'p> {
                 output.borrow_mut().pass(heard)
             });
         }
+        self.pass_caught();
         self.output.flush();
     }
 
@@ -435,6 +444,7 @@ impl<'p> Supervisor<'p> {
         if let Some(streams) = &mut self.streams {
             streams.drain(|| true, &mut |heard| self.output.pass(heard));
         }
+        self.drain_caught();
         self.output.flush();
     }
 

@@ -18,7 +18,8 @@
 //! | `collective` | collectives: by meeting when small, else by schedule |
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
-//! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `launcher`, `tasks` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
@@ -37,6 +38,7 @@ mod leave;
 mod loan;
 mod message;
 mod notice;
+pub mod output;
 mod slurm;
 mod state;
 mod tasks;

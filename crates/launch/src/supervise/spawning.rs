@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Tell, Why};
+use regatta_wire::control::{Route, Spawn, Tell, Why};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
@@ -23,6 +23,8 @@ pub(super) struct Spawning {
     by: u32,
     id: u32,
     order: Spawn,
+    /// Who gets what they write; none: the job's output.
+    route: Option<Route>,
     shares: Vec<Share>,
     step: Step,
 }
@@ -72,6 +74,7 @@ impl Supervisor<'_> {
         }
         let shares = self.desk.place(by, &order.place, order.count)?;
         let number = self.births;
+        let route = self.desk.route(by, order.output);
         self.births += 1;
         self.course.birth_begins();
         let mut spawning = Spawning {
@@ -80,10 +83,11 @@ impl Supervisor<'_> {
             id,
             shares: Vec::with_capacity(shares.len()),
             order,
+            route,
             step: Step::Readying,
         };
         for (host, count) in shares {
-            let ready = self.expect(number, host, count, &spawning.order);
+            let ready = self.expect(host, count, &spawning);
             let first = 0;
             spawning.shares.push(Share {
                 host,
@@ -100,24 +104,25 @@ impl Supervisor<'_> {
     /// Has a host make everything ready; the answer, if it is known already.
     fn expect(
         &mut self,
-        birth: u32,
         host: u32,
         count: u32,
-        order: &Spawn,
+        spawning: &Spawning,
     ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
+        let (birth, route) = (spawning.number, spawning.route);
         if let Some(remote) = self.remote(host) {
-            let order = order.clone();
+            let order = spawning.order.clone();
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,
                 order,
+                route,
             });
             return sent
                 .err()
                 .map(|refusal| Err((Why::Memory, refusal.sentence)));
         }
         let tasks = self.tasks.as_mut()?;
-        Some(tasks.expect(birth, count, order))
+        Some(tasks.expect(birth, count, &spawning.order, route))
     }
 
     /// A host says whether it is ready.
@@ -287,8 +292,9 @@ impl Supervisor<'_> {
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+            let (program, route) = (&spawning.order.program, spawning.route);
             self.desk
-                .add_tasks(Some(spawning.by), &hosts, &spawning.order.program);
+                .add_tasks(Some(spawning.by), &hosts, program, route);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
