@@ -10,6 +10,7 @@ mod hosts;
 mod listing;
 mod machine;
 mod reach;
+mod resident;
 mod run;
 mod tasks;
 
@@ -50,6 +51,8 @@ enum Command {
     Daemon(daemon::Arguments),
     #[command(hide = true)]
     Reach(reach::Arguments),
+    #[command(hide = true)]
+    Resident(resident::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Kill(arguments) => machine::finish(tasks::kill(&arguments)),
         Command::Daemon(arguments) => daemon::run(&arguments),
         Command::Reach(arguments) => reach::run(&arguments),
+        Command::Resident(arguments) => resident::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),

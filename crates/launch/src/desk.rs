@@ -55,6 +55,8 @@ pub(crate) enum Deed {
     Signal { task: u32, signal: i32 },
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
+    /// End the job.
+    Halt,
 }
 
 /// Why something is not done: a kind and a sentence.
@@ -161,6 +163,10 @@ impl Desk {
                 self.answer(by, id, allowed.map(|()| 0));
                 return deed.filter(|_| signal != 0);
             }
+            Ask::Halt { id } => {
+                self.answer(by, id, Ok(0));
+                return Some(Deed::Halt);
+            }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();
                 self.say(by, Tell::Tasks { id, tasks });
@@ -219,14 +225,21 @@ impl Desk {
                 self.say(by, Tell::Members { id, tasks });
             }
             Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
-                Ok(met) => met
+                Ok((met, all)) => met
                     .into_iter()
-                    .for_each(|(task, id)| self.answer(task, id, Ok(0))),
+                    .for_each(|(task, id)| self.met(task, id, all.clone())),
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
             Ask::Taken { task, bytes } => return Some(Deed::Taken { by, task, bytes }),
         }
         None
+    }
+
+    fn met(&mut self, task: u32, id: u32, all: Option<Vec<Option<u32>>>) {
+        match all {
+            Some(tasks) => self.say(task, Tell::Members { id, tasks }),
+            None => self.answer(task, id, Ok(0)),
+        }
     }
 
     fn lives(&self, task: u32) -> bool {

@@ -71,6 +71,21 @@ pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     value(answer).map(|_| ())
 }
 
+/// End the job: all its tasks, this one too.
+pub fn halt() -> Result<()> {
+    value(ask(|id| Ask::Halt { id })?).map(|_| ())
+}
+
+/// The number of a task's host.
+pub fn host_of(task: i32) -> Result<u32> {
+    let held = enter()?;
+    let known = u32::try_from(task)
+        .ok()
+        .filter(|&task| task < held.job.tasks());
+    let task = known.ok_or(Error::Task(task as i64))?;
+    Ok(held.job.host_of(task))
+}
+
 /// The tasks that are there.
 pub fn tasks() -> Result<Vec<TaskInfo>> {
     match ask(|id| Ask::Tasks { id })? {
@@ -169,7 +184,11 @@ pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     }
 }
 
-/// Blocks until so many members of a named group have called this.
-pub fn meet(group: String, count: u32) -> Result<()> {
-    value(ask(|id| Ask::Meet { id, group, count })?).map(|_| ())
+/// Blocks until so many members of a named group have called this. The members by their numbers in it,
+/// if they were all.
+pub fn meet(group: String, count: u32) -> Result<Option<Vec<Option<u32>>>> {
+    match ask(|id| Ask::Meet { id, group, count })? {
+        Tell::Members { tasks, .. } => Ok(Some(tasks)),
+        answer => value(answer).map(|_| None),
+    }
 }

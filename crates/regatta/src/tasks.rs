@@ -43,6 +43,7 @@ impl Spawn {
             arguments: Vec::new(),
             count: 1,
             place: Place::Any,
+            search: None,
             directory: None,
             environment: Vec::new(),
             output: control::Output::AsMine,
@@ -59,6 +60,12 @@ impl Spawn {
     /// On these hosts; otherwise where there is room.
     pub fn at(mut self, place: Place) -> Spawn {
         self.0.place = place;
+        self
+    }
+
+    /// Search for the program in these directories, with `:` between them, instead of those of PATH.
+    pub fn search(mut self, directories: impl AsRef<OsStr>) -> Spawn {
+        self.0.search = Some(directories.as_ref().as_bytes().to_vec());
         self
     }
 
@@ -309,8 +316,9 @@ impl Task {
         ours(process::members(group.into()))
     }
 
-    /// Blocks until so many members of a named group have called it.
-    pub fn meet(&self, group: &str, count: usize) -> Result<()> {
+    /// Blocks until so many members of a named group have called it. The members by their numbers in
+    /// it, if they were all.
+    pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         ours(process::meet(group.into(), count))

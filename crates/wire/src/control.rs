@@ -91,10 +91,12 @@ messages! {
         12 Leave { id: u32, group: String }
         /// Who is a member? Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked.
+        /// Answered when so many members have asked: by `Members`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
         /// So many bytes of what this task wrote have been received. Not answered.
         15 Taken { task: u32, bytes: u32 }
+        /// End the job, and all its tasks.
+        16 Halt { id: u32 }
     }
 }
 
@@ -151,6 +153,8 @@ pub struct Spawn {
     pub count: u32,
     /// On which hosts.
     pub place: Place,
+    /// The directories in which the program is searched for, with `:` between them; none: those of PATH.
+    pub search: Option<Vec<u8>>,
     /// Where they run; none: where the job runs.
     pub directory: Option<Vec<u8>>,
     /// What is added to the job's environment.
@@ -163,6 +167,7 @@ fields!(Spawn {
     arguments,
     count,
     place,
+    search,
     directory,
     environment,
     output

@@ -45,11 +45,11 @@ fn then() -> impl Strategy<Value = Then> {
 
 prop_compose! {
     fn spawn()(
-        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(),
+        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
         output in output(),
     ) -> Spawn {
-        Spawn { program, arguments, count, place, directory, environment, output }
+        Spawn { program, arguments, count, place, search, directory, environment, output }
     }
 }
 

@@ -143,6 +143,7 @@ fn order() -> impl Strategy<Value = Order> {
                 route,
                 order: Spawn {
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
+                    search: (count > 3).then(|| program.clone()),
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
@@ -154,7 +155,7 @@ fn order() -> impl Strategy<Value = Order> {
         (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
         (
             any::<u32>(),
-            any::<u32>(),
+            proptest::option::of(any::<u32>()),
             vec((any::<u32>(), proptest::option::of(socket())), 0..4)
         )
             .prop_map(|(first, parent, places)| Order::Enter {
