@@ -94,6 +94,7 @@ pub fn leave() {
     if library.tid == 0 {
         return;
     }
+    crate::group::leave_all();
     output::finish();
     let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {

@@ -83,6 +83,7 @@ pub fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<(), i32> 
         caught,
     });
     if caught {
+        library().family.push(task);
         write_mark(task, "BEGIN");
         return Ok(());
     }
@@ -216,20 +217,43 @@ extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
     error::result("pvm_catchout", caught.err().unwrap_or(0))
 }
 
+/// Whether somebody may still write to the file: one who has begun, or a child of one, of whom nothing has come yet.
+fn is_more_to_come() -> bool {
+    if library().family.is_empty() {
+        return false;
+    }
+    let _ = receive::take_in();
+    if is_caught() {
+        return true;
+    }
+    // What those wrote who are not among them any more has come before this answer.
+    let running = crate::tasks::all().unwrap_or_default();
+    for task in running {
+        let (number, parent) = (tid::of(task.tid, task.host), tid::of_task(task.parent));
+        let family = &library().family;
+        if parent.is_some_and(|parent| family.contains(&parent)) && !family.contains(&number) {
+            let _ = begin(number, parent.unwrap_or(0), TAG, CONTEXT);
+        }
+    }
+    let _ = receive::take_in();
+    while let Ok(true) = receive::await_in(&[CAUGHT], Wait::Not) {}
+    is_caught()
+}
+
 /// Before we leave: all of those whose output goes to a file have written what they write.
 pub fn finish() {
-    if is_caught() && !library().caught.is_null() {
-        let _ = receive::take_in();
-        if is_caught() {
-            eprintln!(
-                "libpvm [t{:x}]: child task(s) still running.  waiting...",
-                library().tid
-            );
+    let (me, mut told) = (library().tid, library().caught.is_null());
+    while !library().caught.is_null() && is_more_to_come() {
+        if !std::mem::replace(&mut told, true) {
+            eprintln!("libpvm [t{me:x}]: child task(s) still running.  waiting...");
         }
-        while is_caught() && matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {}
+        if !matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {
+            break;
+        }
     }
     let library = library();
     library.writers.clear();
+    library.family.clear();
     library.caught = std::ptr::null_mut();
     library.options.set_output((0, 0, 0));
 }
