@@ -25,6 +25,11 @@ pub fn program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &[include], &[LIBRARY.join(SONAME)])
 }
 
+/// Regatta's library itself.
+pub fn library() -> PathBuf {
+    LIBRARY.join(SONAME)
+}
+
 /// A program on Regatta's library.
 pub fn on_regatta(program: &Path) -> Command {
     let mut command = Command::new(program);
