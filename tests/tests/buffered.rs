@@ -18,9 +18,7 @@ fn a_buffered_send_does_not_wait_for_a_receiver_that_does_not_look() {
 #[test]
 fn nor_does_it_between_hosts() {
     let file = file("hosts");
-    let ended = Job::new(2, "buffered", &[&file])
-        .across("alpha,beta")
-        .run();
+    let ended = Job::new(2, "buffered", &[&file]).across("alpha,beta").run();
     let _ = std::fs::remove_file(&file);
     ended.passed();
 }

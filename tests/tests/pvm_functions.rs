@@ -64,7 +64,10 @@ fn the_table_of_functions_is_that_of_header_and_library() {
         .filter(|name| name.starts_with("pvm_") || !name.contains("Mbox"))
         .collect();
     let missing: Vec<_> = declared.difference(&names).collect();
-    assert!(missing.is_empty(), "declared, and not in the table: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "declared, and not in the table: {missing:?}"
+    );
     let exported = exported();
     for (name, state) in &table {
         let there = exported.contains(name);

@@ -94,10 +94,7 @@ fn serve(door: UnixListener, nothing: &File, log: &File) -> Result<u8, Refusal> 
     };
     let fleet = Fleet {
         size: 1,
-        tasks: Some(Tasks::vacant(
-            || Job::create_for(1, MOST_TASKS),
-            recipe,
-        )?),
+        tasks: Some(Tasks::vacant(|| Job::create_for(1, MOST_TASKS), recipe)?),
         here: None,
         remotes: Vec::new(),
         names: Vec::new(),

@@ -96,11 +96,7 @@ fn refused(code: c_int) -> Result<Taken, i32> {
 
 /// What has come is a message of PVM's in most cases: its buffer.
 #[inline(always)]
-pub fn accept(
-    storage: Storage,
-    status: &rg::Status,
-    select: Select,
-) -> Result<Option<c_int>, i32> {
+pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     // SAFETY: so much of it has been written.
     let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
     match Head::read(bytes) {

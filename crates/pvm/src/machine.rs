@@ -121,7 +121,10 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
         }
         // SAFETY: the C contract: a text.
         let name = unsafe { CStr::from_ptr(name) };
-        match hosts()?.iter().any(|host| text(&host.name).as_c_str() == name) {
+        match hosts()?
+            .iter()
+            .any(|host| text(&host.name).as_c_str() == name)
+        {
             true => Ok(()),
             false => Err(codes::NO_HOST),
         }
@@ -146,7 +149,10 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
         }
         // SAFETY: the C contract: a text.
         let name = unsafe { CStr::from_ptr(name) };
-        match hosts()?.iter().any(|host| architecture(host).as_c_str() == name) {
+        match hosts()?
+            .iter()
+            .any(|host| architecture(host).as_c_str() == name)
+        {
             true => Ok(codes::RAW),
             false => Err(codes::NOT_FOUND),
         }
@@ -156,7 +162,9 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
 
 /// The time of day here.
 fn now() -> libc::timeval {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     libc::timeval {
         tv_sec: now.as_secs() as i64,
         tv_usec: i64::from(now.subsec_micros()),
@@ -175,7 +183,11 @@ unsafe extern "C" fn pvm_hostsync(
         let host = tid::host(which).ok_or(codes::NO_HOST)?;
         if host != crate::state::library().host {
             let known = hosts()?.iter().any(|known| known.host == host);
-            return Err(if known { codes::NOT_IMPL } else { codes::NO_HOST });
+            return Err(if known {
+                codes::NOT_IMPL
+            } else {
+                codes::NO_HOST
+            });
         }
         // SAFETY: the C contract: places for times, or NULL.
         unsafe {

@@ -95,12 +95,7 @@ pub fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<(), i32> 
 }
 
 /// A piece has come: the message it makes, if it makes one.
-pub fn heard(
-    head: &rg::Output,
-    text: &[u8],
-    tag: i32,
-    context: i32,
-) -> Result<Option<c_int>, i32> {
+pub fn heard(head: &rg::Output, text: &[u8], tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let task = tid::of_task(head.tid).unwrap_or_default();
     let known = library().writers.iter().any(|writer| writer.tid == task);
     if !known {
@@ -121,16 +116,12 @@ pub fn heard(
 fn parent_of(task: i32) -> i32 {
     let known = crate::tasks::all().unwrap_or_default();
     let found = known.iter().find(|known| known.tid == task);
-    found.and_then(|found| tid::of_task(found.parent)).unwrap_or(0)
+    found
+        .and_then(|found| tid::of_task(found.parent))
+        .unwrap_or(0)
 }
 
-fn pass(
-    task: i32,
-    text: &[u8],
-    ended: bool,
-    tag: i32,
-    context: i32,
-) -> Result<Option<c_int>, i32> {
+fn pass(task: i32, text: &[u8], ended: bool, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let library = library();
     let Some(at) = library.writers.iter().position(|writer| writer.tid == task) else {
         return Ok(None);
