@@ -53,10 +53,10 @@ pub(crate) enum Deed {
     Spawn { by: u32, id: u32, order: Spawn },
     /// Send a signal to a task.
     Signal { task: u32, signal: i32 },
-    /// A task has received so much of what another one has written.
-    Taken { by: u32, task: u32, bytes: u32 },
     /// End the job.
     Halt,
+    /// A task has received so much of what another one has written.
+    Taken { by: u32, task: u32, bytes: u32 },
 }
 
 /// Why something is not done: a kind and a sentence.

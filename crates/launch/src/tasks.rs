@@ -210,6 +210,7 @@ impl Tasks {
     ) -> Result<Self, Refusal> {
         let mut tasks = Self::new(job, vec![0], &Bind::Free, recipe)?;
         tasks.job.leave(0);
+        tasks.job.count_living(-1);
         tasks.next = 1;
         Ok(tasks)
     }

@@ -7,6 +7,7 @@ mod aids;
 mod arrival;
 mod birth;
 mod contexts;
+mod group;
 mod handlers;
 mod head;
 mod kept;

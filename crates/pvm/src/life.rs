@@ -94,6 +94,8 @@ pub fn leave() {
     if library.tid == 0 {
         return;
     }
+    crate::group::leave_all();
+    let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
     }

@@ -194,6 +194,21 @@ unsafe extern "C" {
         found: *mut c_int,
     ) -> c_int;
     pub fn rg_delete(name: *const c_char, index: c_int) -> c_int;
+    pub fn rg_join(group: *const c_char, number: *mut c_int) -> c_int;
+    pub fn rg_leave(group: *const c_char) -> c_int;
+    pub fn rg_members(
+        group: *const c_char,
+        tids: *mut c_int,
+        capacity: c_int,
+        count: *mut c_int,
+    ) -> c_int;
+    pub fn rg_meet_members(
+        group: *const c_char,
+        count: c_int,
+        tids: *mut c_int,
+        capacity: c_int,
+        members: *mut c_int,
+    ) -> c_int;
     pub fn rg_names(
         pattern: *const c_char,
         entries: *mut Entry,
