@@ -11,6 +11,7 @@ mod job;
 pub mod lan;
 mod left;
 mod programs;
+pub mod pvm;
 pub mod soak;
 
 pub use cluster::Cluster;

@@ -69,6 +69,7 @@ extern "C" {
 #define RG_ERR_NAME (-20)      /* nothing has this name */
 #define RG_ERR_EXISTS (-21)    /* something has this name already */
 #define RG_ERR_DENIED (-22)    /* it belongs to another task */
+#define RG_ERR_NOTHING (-23)   /* no message came in that time */
 
 const char *rg_strerror(int code);  /* static storage; never NULL */
 const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
@@ -85,6 +86,17 @@ int rg_init(void);
  * synchronous message has come wait for room in it, until that task has not looked for 5 s. In a job
  * of several hosts it waits until what was sent to other hosts has arrived there. */
 int rg_finalize(void);
+/* As rg_init for a task that was started in a job. Any other process enters the job of this name: one that
+ * runs by itself, which programs started by hand enter and leave, and which ends when it is told to (rg_halt).
+ * With RG_BEGIN it is begun if it is not there; with RG_BEGIN_ONLY that is all that is done, and with RG_LOOK
+ * nothing: RG_ERR_LAUNCHER says that it is not there. After rg_finalize
+ * it may be entered again, as a new task. A name is made of letters, digits, '.', '-' and '_'. */
+#define RG_BEGIN 1
+#define RG_BEGIN_ONLY 2
+#define RG_LOOK 3
+int rg_enter(const char *job, int flags);
+/* End the job: all its tasks, this one too. */
+int rg_halt(void);
 int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
 
 /* ---- who ---------------------------------------------------------------------------------- */
@@ -117,6 +129,7 @@ int rg_size(rg_group group); /* number of members, or a negative error */
 /* Task ids count from 0 in the order in which tasks are started, and are never used twice in a job. */
 int rg_tid(void); /* my task id, or an error */
 int rg_tid_of(rg_group group, int rank);
+int rg_host_of(int tid); /* the number of the host it runs on */
 int rg_rank_of(rg_group group, int tid); /* RG_ERR_TASK when not a member */
 int rg_parent(void);                     /* task id of who started me; RG_NONE: the launcher */
 
@@ -147,9 +160,17 @@ int rg_ssend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Ready: the caller promises that the receive is already posted. Regatta needs no such promise
  * and treats it like rg_send; it is here for interfaces that have it. */
 int rg_rsend(const void *buf, size_t len, int to, int tag, rg_group group);
+/* Buffered: does not wait for the receiver, however much has been sent. What finds no room is copied, and goes
+ * during later calls of this task; rg_finalize waits until it has gone. */
+int rg_bsend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Blocks until a message arrives. Too long for the buffer: the front is kept, status->length is
  * the whole length, RG_ERR_TRUNCATED. */
 int rg_recv(void *buf, size_t capacity, int from, int tag, rg_group group, rg_status *status);
+/* Receive a message that fits, waiting so many seconds at most (0: not at all; negative: as long as it takes).
+ * RG_ERR_NOTHING: none came. One that does not fit stays where it is: RG_ERR_TRUNCATED, and *status says whose
+ * it is, with what tag and how long. */
+int rg_recv_within(void *buf, size_t capacity, int from, int tag, rg_group group, double seconds,
+                   rg_status *status);
 /* Blocks until both are complete. */
 int rg_sendrecv(const void *sbuf, size_t slen, int to, int stag, void *rbuf, size_t rcapacity,
                 int from, int rtag, rg_group group, rg_status *status);
@@ -181,6 +202,7 @@ typedef struct {
 } rg_view;
 
 int rg_sendv(const rg_view *views, int n, int to, int tag, rg_group group);
+int rg_bsendv(const rg_view *views, int n, int to, int tag, rg_group group);
 int rg_recvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_status *status);
 int rg_isendv(const rg_view *views, int n, int to, int tag, rg_group group, rg_request *request);
 int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_request *request);
@@ -334,6 +356,8 @@ int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offset
 
 typedef struct {
     const char *host;               /* name of a host, "." for mine; NULL: where there is room */
+    const char *search;             /* directories in which the program is searched for, with ':' between
+                                     * them; NULL: those of PATH */
     const char *architecture;       /* such as "x86_64"; only hosts of that kind */
     const char *directory;          /* in which the tasks run; NULL: that of the job */
     const char *const *environment; /* "NAME=value", ..., NULL: added to the job's environment */

@@ -12,6 +12,7 @@ use crate::text::{list, name, optional, put, put_all, required};
 #[repr(C)]
 pub struct RgSpawnOptions {
     pub host: *const c_char,
+    pub search: *const c_char,
     pub architecture: *const c_char,
     pub directory: *const c_char,
     pub environment: *const *const c_char,
@@ -85,6 +86,11 @@ fn variable(text: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>)> {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_host_of(tid: c_int) -> c_int {
+    crate::error::number(process::host_of(tid))
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn rg_spawn(
     program: *const c_char,
     argv: *const *const c_char,
@@ -101,12 +107,16 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        let (directory, environment) = match options {
-            Some(options) => {
-                // SAFETY: as above.
-                unsafe { (optional(options.directory), list(options.environment)) }
-            }
-            None => (None, Vec::new()),
+        let (search, directory, environment) = match options {
+            // SAFETY: as above.
+            Some(options) => unsafe {
+                (
+                    optional(options.search),
+                    optional(options.directory),
+                    list(options.environment),
+                )
+            },
+            None => (None, None, Vec::new()),
         };
         Ok(Spawn {
             program: program.to_bytes().to_vec(),
@@ -114,6 +124,7 @@ unsafe extern "C" fn rg_spawn(
             count: count.ok_or_else(|| argument("count is not positive"))?,
             // SAFETY: as above.
             place: unsafe { place(options) }?,
+            search: search.map(|search| search.to_bytes().to_vec()),
             directory: directory.map(|directory| directory.to_bytes().to_vec()),
             environment: environment
                 .into_iter()

@@ -11,6 +11,7 @@ mod hosts;
 mod listing;
 mod machine;
 mod reach;
+mod resident;
 mod run;
 mod tasks;
 
@@ -52,6 +53,8 @@ enum Command {
     Daemon(daemon::Arguments),
     #[command(hide = true)]
     Reach(reach::Arguments),
+    #[command(hide = true)]
+    Resident(resident::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Console(arguments) => console::run(&arguments),
         Command::Daemon(arguments) => daemon::run(&arguments),
         Command::Reach(arguments) => reach::run(&arguments),
+        Command::Resident(arguments) => resident::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),

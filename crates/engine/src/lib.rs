@@ -50,6 +50,7 @@ pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use matching::{Select, TagSelect};
 pub use meeting::{Gathering, HALL_DEPTH, Need};
+pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
 pub use send::Mode;
 pub use shrink::Shrinking;

@@ -83,6 +83,11 @@ impl Controls {
         self.epoll.as_fd()
     }
 
+    /// Does a task still listen?
+    pub(crate) fn has(&self, task: u32) -> bool {
+        self.lines.contains_key(&task)
+    }
+
     /// A task is no more.
     pub(crate) fn close(&mut self, task: u32) {
         self.lines.remove(&task);

@@ -50,6 +50,8 @@ pub(crate) enum Deed {
     Spawn { by: u32, id: u32, order: Spawn },
     /// Send a signal to a task.
     Signal { task: u32, signal: i32 },
+    /// End the job.
+    Halt,
 }
 
 /// Why something is not done: a kind and a sentence.
@@ -152,6 +154,10 @@ impl Desk {
                 }
                 self.answer(by, id, allowed.map(|()| 0));
                 return deed.filter(|_| signal != 0);
+            }
+            Ask::Halt { id } => {
+                self.answer(by, id, Ok(0));
+                return Some(Deed::Halt);
             }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();

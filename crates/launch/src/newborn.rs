@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use crate::desk::Refused;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
+use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
@@ -71,7 +73,8 @@ impl Tasks {
         let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
         let directory = order.directory.as_ref().map(text);
         let name = text(&order.program);
-        let search = self.variable("PATH");
+        let search = order.search.as_ref().map(text);
+        let search = search.or_else(|| self.variable("PATH"));
         let program = find(&name, directory.as_deref(), search.as_deref())?;
         if let Some(directory) = &directory
             && !Path::new(directory).is_dir()
@@ -213,6 +216,50 @@ impl Tasks {
             _ => self.births.bearing.push_front((birth, Some(expected))),
         }
         born
+    }
+
+    /// A socket for one more task to listen at, if the tasks of this host do.
+    pub(crate) fn listener(&mut self) -> Result<Option<TcpListener>, Refused> {
+        self.make_room(1);
+        let listener = self.address.map(|address| TcpListener::bind((address, 0)));
+        listener.transpose().map_err(|error| {
+            let sentence = format!("no socket can be opened for a new task: {error}");
+            (Why::System, sentence)
+        })
+    }
+
+    /// Makes a process that nobody here has started the task of this number, which all hosts have entered.
+    pub(crate) fn admit(
+        &mut self,
+        rank: u32,
+        Newcomer { arrival, listener }: &Newcomer,
+    ) -> Result<Started, Refused> {
+        let control = self.controls.open(rank).map_err(|errno| {
+            let sentence = format!("no socket can be opened to a new task: {errno}");
+            (Why::System, sentence)
+        })?;
+        self.later.insert(rank);
+        self.births.world_of.insert(rank, rank);
+        self.births.left.insert(rank, 1);
+        let pid = arrival.guest.pid;
+        self.job().announce(rank, pid);
+        let size = self.job().first();
+        let listener = listener.as_ref().map(AsFd::as_fd);
+        if !arrival.welcome(rank, size, self.segment(), control, listener) {
+            self.controls.close(rank);
+            self.later_ended(rank);
+            return Err((Why::State, "the new task has gone again".to_owned()));
+        }
+        self.job().count_living(1);
+        self.crowding();
+        Ok(Started { rank, pid })
+    }
+
+    /// A task that was no child of ours has gone.
+    pub(crate) fn departed(&mut self, rank: u32) {
+        self.job().count_living(-1);
+        self.controls.close(rank);
+        self.later_ended(rank);
     }
 
     /// If there are more tasks than cores now and were not before, or the other way round, the tasks have to know.

@@ -174,6 +174,22 @@ impl Tasks {
         Ok(tasks)
     }
 
+    /// The table of `job`, whose only number is nobody's: tasks come later.
+    pub(crate) fn vacant(
+        job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
+        recipe: Recipe,
+    ) -> Result<Self, Refusal> {
+        let mut tasks = Self::new(job, vec![0], &Bind::Free, recipe)?;
+        tasks.job.leave(0);
+        tasks.next = 1;
+        Ok(tasks)
+    }
+
+    /// Was task 0 not started by us?
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.adopted
+    }
+
     /// Opens a listening socket for each task, and returns where they are.
     pub(crate) fn listen(&mut self, address: IpAddr) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
         let refused = |error: std::io::Error| {
@@ -201,6 +217,10 @@ impl Tasks {
     /// Gives task 0 this standard input instead of ours.
     pub(crate) fn set_input(&mut self, input: OwnedFd) {
         self.input = Some(input);
+    }
+
+    pub(crate) fn segment(&self) -> BorrowedFd<'_> {
+        self.segment.as_fd()
     }
 
     pub(crate) fn job(&self) -> &Job {

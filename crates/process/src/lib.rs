@@ -15,8 +15,11 @@
 //! | `wait` | the waiting policy |
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
+//! | `kept` | sends that do not wait |
+//! | `within` | receiving what fits, within some time |
 //! | `collective` | collectives: by meeting when small, else by schedule |
 //! | `alone` | a launcher for a task that was started by hand |
+//! | `door` | entering a job that runs already |
 //! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
@@ -25,11 +28,13 @@
 mod alone;
 mod collective;
 mod cycle;
+mod door;
 pub mod event;
 mod explain;
 mod fork;
 mod groups;
 mod join;
+mod kept;
 mod launcher;
 mod leave;
 mod loan;
@@ -40,11 +45,14 @@ mod state;
 mod tasks;
 mod until;
 mod wait;
+mod within;
 
 pub use collective::*;
 pub use explain::{path, sentence};
 pub use groups::*;
-pub use join::{finalize, init, is_initialized};
+pub use door::{begin as begin_job, is_there as job_is_there};
+pub use join::{enter_job, finalize, init, is_initialized};
+pub use kept::send_kept;
 pub use loan::*;
 pub use message::*;
 pub use notice::{clear_descriptor, descriptor};
@@ -56,3 +64,4 @@ pub use regatta_wire::control;
 pub use state::Callback;
 pub use tasks::*;
 pub use until::{wait_until, wake};
+pub use within::*;

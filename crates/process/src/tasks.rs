@@ -56,6 +56,21 @@ pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     value(answer).map(|_| ())
 }
 
+/// End the job: all its tasks, this one too.
+pub fn halt() -> Result<()> {
+    value(ask(|id| Ask::Halt { id })?).map(|_| ())
+}
+
+/// The number of a task's host.
+pub fn host_of(task: i32) -> Result<u32> {
+    let held = enter()?;
+    let known = u32::try_from(task)
+        .ok()
+        .filter(|&task| task < held.job.tasks());
+    let task = known.ok_or(Error::Task(task as i64))?;
+    Ok(held.job.host_of(task))
+}
+
 /// The tasks that are there.
 pub fn tasks() -> Result<Vec<TaskInfo>> {
     match ask(|id| Ask::Tasks { id })? {

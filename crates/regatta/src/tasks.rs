@@ -35,6 +35,7 @@ impl Spawn {
             arguments: Vec::new(),
             count: 1,
             place: Place::Any,
+            search: None,
             directory: None,
             environment: Vec::new(),
         })
@@ -49,6 +50,12 @@ impl Spawn {
     /// On these hosts; otherwise where there is room.
     pub fn at(mut self, place: Place) -> Spawn {
         self.0.place = place;
+        self
+    }
+
+    /// Search for the program in these directories, with `:` between them, instead of those of PATH.
+    pub fn search(mut self, directories: impl AsRef<OsStr>) -> Spawn {
+        self.0.search = Some(directories.as_ref().as_bytes().to_vec());
         self
     }
 

@@ -90,6 +90,8 @@ messages! {
         13 Members { id: u32, group: String }
         /// Answered when so many members have asked.
         14 Meet { id: u32, group: String, count: u32 }
+        /// End the job, and all its tasks.
+        16 Halt { id: u32 }
     }
 }
 
@@ -144,6 +146,8 @@ pub struct Spawn {
     pub count: u32,
     /// On which hosts.
     pub place: Place,
+    /// The directories in which the program is searched for, with `:` between them; none: those of PATH.
+    pub search: Option<Vec<u8>>,
     /// Where they run; none: where the job runs.
     pub directory: Option<Vec<u8>>,
     /// What is added to the job's environment.
@@ -154,6 +158,7 @@ fields!(Spawn {
     arguments,
     count,
     place,
+    search,
     directory,
     environment
 });

@@ -31,6 +31,11 @@ impl Supervisor<'_> {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
+            Some(Deed::Halt) => {
+                let mut acts = Vec::new();
+                self.course.halt(self.started.elapsed(), &mut acts);
+                self.perform(acts);
+            }
         }
     }
 
@@ -38,7 +43,7 @@ impl Supervisor<'_> {
         let host = self.desk.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });
-        } else if let Some(guest) = self.guest.as_ref().filter(|_| task == 0) {
+        } else if let Some(guest) = self.guests.get(&task) {
             guest.signal(signal);
         } else if let Some(tasks) = &self.tasks {
             tasks.signal(task, signal);

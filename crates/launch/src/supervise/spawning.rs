@@ -4,7 +4,7 @@
 //! the one before. The asker is answered at the end, when whoever was started can be spoken to.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
@@ -14,17 +14,31 @@ use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::course::End;
 use crate::desk::Refused;
+use crate::door::Arrival;
 use crate::newborn::{Birth, Born};
 use crate::tasks::Started;
 
 /// Tasks that are being started.
 pub(super) struct Spawning {
     number: u32,
-    by: u32,
-    id: u32,
+    asker: Asker,
     order: Spawn,
     shares: Vec<Share>,
     step: Step,
+}
+
+/// Who wants them.
+enum Asker {
+    /// This task, which has asked with this number.
+    Task { by: u32, id: u32 },
+    /// Nobody: it runs already, and wants to be a task.
+    Itself(Newcomer),
+}
+
+/// A process that is to become a task, and where it is to listen.
+pub(crate) struct Newcomer {
+    pub arrival: Arrival,
+    pub listener: Option<TcpListener>,
 }
 
 /// The part of one host.
@@ -54,36 +68,14 @@ impl Supervisor<'_> {
     }
 
     fn begin_birth(&mut self, by: u32, id: u32, order: Spawn) -> Result<(), Refused> {
-        if self.course.is_ending() {
-            return Err((Why::State, "the job is being ended".to_owned()));
-        }
         if order.count == 0 {
             return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
         }
-        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
-        if order.count > left {
-            let sentence = format!(
-                "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
-                self.desk.count(),
-                self.plan.most_tasks,
-                order.count
-            );
-            return Err((Why::Memory, sentence));
-        }
+        self.check_room(order.count)?;
         let shares = self.desk.place(by, &order.place, order.count)?;
-        let number = self.births;
-        self.births += 1;
-        self.course.birth_begins();
-        let mut spawning = Spawning {
-            number,
-            by,
-            id,
-            shares: Vec::with_capacity(shares.len()),
-            order,
-            step: Step::Readying,
-        };
+        let mut spawning = self.birth(Asker::Task { by, id }, order);
         for (host, count) in shares {
-            let ready = self.expect(number, host, count, &spawning.order);
+            let ready = self.expect(spawning.number, host, count, &spawning.order);
             let first = 0;
             spawning.shares.push(Share {
                 host,
@@ -94,6 +86,61 @@ impl Supervisor<'_> {
         }
         self.spawning.push(spawning);
         self.advance_births();
+        Ok(())
+    }
+
+    /// A process of this host wants to be a task.
+    pub(super) fn begin_guest(&mut self, newcomer: Newcomer, order: Spawn) {
+        if let Err((_, sentence)) = self.check_room(1) {
+            return newcomer.arrival.refuse(sentence);
+        }
+        let listener = newcomer.listener.as_ref();
+        let address = listener.map(TcpListener::local_addr).transpose();
+        let address = match address {
+            Ok(address) => address,
+            Err(error) => return newcomer.arrival.refuse(error.to_string()),
+        };
+        // The vacant number is on this host.
+        let host = self.desk.host_of(0).unwrap_or_default();
+        let mut spawning = self.birth(Asker::Itself(newcomer), order);
+        spawning.shares.push(Share {
+            host,
+            count: 1,
+            ready: Some(Ok(vec![address])),
+            first: 0,
+        });
+        self.spawning.push(spawning);
+        self.advance_births();
+    }
+
+    fn birth(&mut self, asker: Asker, order: Spawn) -> Spawning {
+        let number = self.births;
+        self.births += 1;
+        self.course.birth_begins();
+        Spawning {
+            number,
+            asker,
+            shares: Vec::new(),
+            order,
+            step: Step::Readying,
+        }
+    }
+
+    /// May there be so many more tasks?
+    fn check_room(&self, count: u32) -> Result<(), Refused> {
+        if self.course.is_ending() {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
+        if count > left {
+            let sentence = format!(
+                "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
+                self.desk.count(),
+                self.plan.most_tasks,
+                count
+            );
+            return Err((Why::Memory, sentence));
+        }
         Ok(())
     }
 
@@ -216,7 +263,7 @@ impl Supervisor<'_> {
                 self.course.birth_ends();
             }
             let refused = (Why::State, "the job is being ended".to_owned());
-            self.desk.answer(spawning.by, spawning.id, Err(refused));
+            self.refuse(spawning, refused);
         }
     }
 
@@ -250,7 +297,10 @@ impl Supervisor<'_> {
                 });
                 let born = born.into_iter().map(|(_, started)| started);
                 let outcomes: Vec<_> = born.chain(reasons.flatten()).collect();
-                self.answer_spawn(spawning.by, spawning.id, outcomes);
+                // A guest has been told already.
+                if let Asker::Task { by, id } = spawning.asker {
+                    self.answer_spawn(by, id, outcomes);
+                }
                 None
             }
         }
@@ -275,20 +325,19 @@ impl Supervisor<'_> {
         if !places.is_empty() {
             let world = World {
                 first: self.desk.count(),
-                parent: spawning.by,
+                parent: spawning.parent(),
                 places,
             };
             if let Some(tasks) = &mut self.tasks
                 && let Err(error) = tasks.enter(&world)
             {
                 tasks.expect_no_more(spawning.number);
-                let refused = (Why::Memory, error.to_string());
-                self.desk.answer(spawning.by, spawning.id, Err(refused));
+                self.refuse(spawning, (Why::Memory, error.to_string()));
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
             self.desk
-                .add_tasks(Some(spawning.by), &hosts, &spawning.order.program);
+                .add_tasks(spawning.parent(), &hosts, &spawning.order.program);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
@@ -319,6 +368,8 @@ impl Supervisor<'_> {
             };
             if self.remote(host).is_some() {
                 self.bear_at(host, birth, &mut outcomes);
+            } else if let Asker::Itself(newcomer) = &spawning.asker {
+                outcomes.extend(self.admit(first, newcomer));
             } else if let Some(tasks) = &mut self.tasks {
                 tasks.bear(birth);
             }
@@ -330,6 +381,25 @@ impl Supervisor<'_> {
             }
         }
         spawning
+    }
+
+    /// Hands over to a newcomer what a task has.
+    fn admit(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
+        let admitted = self.tasks.as_mut()?.admit(rank, newcomer);
+        if admitted.is_ok()
+            && let Ok(guest) = newcomer.arrival.guest.try_clone()
+        {
+            self.guests.insert(rank, guest);
+        }
+        Some((rank, admitted))
+    }
+
+    /// Nothing comes of it.
+    fn refuse(&mut self, spawning: Spawning, refused: Refused) {
+        match spawning.asker {
+            Asker::Task { by, id } => self.desk.answer(by, id, Err(refused)),
+            Asker::Itself(newcomer) => newcomer.arrival.refuse(refused.1),
+        }
     }
 
     /// A task runs, or its number is nobody's.
@@ -395,6 +465,13 @@ impl Supervisor<'_> {
 }
 
 impl Spawning {
+    fn parent(&self) -> Option<u32> {
+        match self.asker {
+            Asker::Task { by, .. } => Some(by),
+            Asker::Itself(_) => None,
+        }
+    }
+
     fn may_go_on(&self) -> bool {
         match &self.step {
             Step::Readying => self.shares.iter().all(|share| share.ready.is_some()),

@@ -27,10 +27,10 @@ fn place() -> impl Strategy<Value = Place> {
 
 prop_compose! {
     fn spawn()(
-        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(),
+        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
     ) -> Spawn {
-        Spawn { program, arguments, count, place, directory, environment }
+        Spawn { program, arguments, count, place, search, directory, environment }
     }
 }
 

@@ -122,6 +122,7 @@ fn order() -> impl Strategy<Value = Order> {
                 birth,
                 count,
                 order: Spawn {
+                    search: (count > 3).then(|| program.clone()),
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
@@ -133,7 +134,7 @@ fn order() -> impl Strategy<Value = Order> {
         ),
         (
             any::<u32>(),
-            any::<u32>(),
+            proptest::option::of(any::<u32>()),
             vec((any::<u32>(), proptest::option::of(socket())), 0..4)
         )
             .prop_map(|(first, parent, places)| Order::Enter {
