@@ -394,11 +394,24 @@ typedef struct {
     int32_t alive;
     char name[64];
     char architecture[32];
+    int32_t speed; /* compared to others: 1000, unless something else was said of it */
+    int32_t reserved;
 } rg_host;
 
 /* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
 int rg_tasks(rg_task *tasks, int capacity, int *count);
 int rg_hosts(rg_host *hosts, int capacity, int *count);
+
+/* Have hosts join the job, or leave it; of a job that was entered (rg_enter). A line names a host, and may go on with
+ * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
+ * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
+ * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
+ * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. */
+int rg_add_hosts(const char *const *lines, int count, int *numbers);
+int rg_remove_hosts(const char *const *names, int count, int *numbers);
+/* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
+ * added later. *added is how many joined. */
+int rg_add_host_file(const char *text, int *added);
 
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */

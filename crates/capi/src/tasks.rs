@@ -37,6 +37,8 @@ pub struct RgHost {
     pub alive: i32,
     pub name: [c_char; 64],
     pub architecture: [c_char; 32],
+    pub speed: i32,
+    pub reserved: i32,
 }
 
 /// What the options of a spawn say.
@@ -192,6 +194,8 @@ fn host(info: HostInfo) -> RgHost {
         alive: i32::from(info.lives),
         name: put(info.name.as_bytes()),
         architecture: put(info.architecture.as_bytes()),
+        speed: info.speed as i32,
+        reserved: 0,
     }
 }
 

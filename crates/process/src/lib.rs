@@ -20,7 +20,7 @@
 //! | `collective` | collectives: by meeting when small, else by schedule |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |
-//! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `launcher`, `tasks`, `hosts`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
@@ -33,6 +33,7 @@ pub mod event;
 mod explain;
 mod fork;
 mod groups;
+mod hosts;
 mod join;
 mod kept;
 mod launcher;
@@ -50,6 +51,7 @@ mod within;
 pub use collective::*;
 pub use explain::{path, sentence};
 pub use groups::*;
+pub use hosts::*;
 pub use door::{begin as begin_job, is_there as job_is_there};
 pub use join::{enter_job, finalize, init, is_initialized};
 pub use kept::send_kept;

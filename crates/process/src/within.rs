@@ -10,7 +10,7 @@ use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, LOOK, wait_for};
 
 /// What came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
     /// This message, which has been received.
     Whole(Status),

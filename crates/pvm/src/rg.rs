@@ -29,12 +29,8 @@ pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
-pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
-pub const OVERWRITABLE: c_int = 4;
 pub const FIRST: c_int = 8;
-pub const TAKE: c_int = 16;
-pub const AWAIT: c_int = 32;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -169,14 +165,6 @@ unsafe extern "C" {
         seconds: c_double,
         status: *mut Status,
     ) -> c_int;
-    pub fn rg_iprobe(
-        from: c_int,
-        tag: c_int,
-        group: Group,
-        found: *mut c_int,
-        status: *mut Status,
-    ) -> c_int;
-    pub fn rg_probe(from: c_int, tag: c_int, group: Group, status: *mut Status) -> c_int;
     pub fn rg_fd(fd: *mut c_int) -> c_int;
     pub fn rg_clear_fd() -> c_int;
     pub fn rg_spawn(
@@ -188,7 +176,6 @@ unsafe extern "C" {
         started: *mut c_int,
     ) -> c_int;
     pub fn rg_signal(tid: c_int, signal: c_int) -> c_int;
-    pub fn rg_kill(tid: c_int) -> c_int;
     pub fn rg_tasks(tasks: *mut Task, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_hosts(hosts: *mut Host, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_notify(

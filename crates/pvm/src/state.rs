@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use crate::handlers::Handler;
-use crate::message::Storage;
 use crate::notify::Watch;
 use crate::options::Options;
 
@@ -28,8 +27,6 @@ pub struct Library {
     pub options: Options,
     /// Messages that have been taken in and not been received, in the order in which they came.
     pub queue: VecDeque<i32>,
-    /// Memory for the next message.
-    pub spare: Option<Storage>,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
     pub next_handler: i32,
@@ -55,7 +52,6 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     contexts: Vec::new(),
     options: Options::new(),
     queue: VecDeque::new(),
-    spare: None,
     matcher: None,
     handlers: Vec::new(),
     next_handler: 0,

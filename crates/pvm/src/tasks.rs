@@ -5,7 +5,6 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
-use crate::state::library;
 use crate::{machine, rg, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
@@ -168,9 +167,4 @@ unsafe extern "C" fn pvm_tasks(
         }
     }
     0
-}
-
-/// Is this our own number?
-pub fn is_me(which: c_int) -> bool {
-    which == library().tid
 }

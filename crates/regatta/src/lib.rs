@@ -97,5 +97,5 @@ pub use select::{Source, Status, TagMatch, To};
 pub use task::{Descriptor, Task, init};
 pub use tasks::event;
 pub use tasks::{
-    EVENT, Ending, Event, Get, HostInfo, NameInfo, Place, Put, Spawn, TaskInfo, Watch,
+    EVENT, Ending, Event, Get, HostInfo, Hosted, NameInfo, Place, Put, Spawn, TaskInfo, Watch,
 };

@@ -92,6 +92,13 @@ messages! {
         14 Meet { id: u32, group: String, count: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
+        /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
+        20 AddHosts { id: u32, hosts: Vec<String> }
+        /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
+        21 RemoveHosts { id: u32, hosts: Vec<String> }
+        /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
+        /// `Hosted`.
+        22 HostFile { id: u32, text: String }
     }
 }
 
@@ -114,6 +121,8 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
+        10 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
     }
@@ -396,6 +405,8 @@ pub struct HostInfo {
     pub cores: u32,
     /// How many tasks run there.
     pub tasks: u32,
+    /// How fast it is compared to others; 1000 where nobody has said anything.
+    pub speed: u32,
     /// It is there.
     pub lives: bool,
 }
@@ -405,6 +416,7 @@ fields!(HostInfo {
     architecture,
     cores,
     tasks,
+    speed,
     lives
 });
 
@@ -441,7 +453,8 @@ impl Tell {
             | Tell::Hosts { id, .. }
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
-            | Tell::Members { id, .. } => Some(*id),
+            | Tell::Members { id, .. }
+            | Tell::Hosted { id, .. } => Some(*id),
             Tell::Event { .. } => None,
         }
     }

@@ -10,6 +10,7 @@ fn host(number: u32, name: &str, cores: u32) -> Host {
         name: name.to_owned(),
         architecture: if number == 2 { "aarch64" } else { "x86_64" }.to_owned(),
         cores,
+        speed: SPEED,
         lives: true,
     }
 }

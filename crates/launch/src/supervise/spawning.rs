@@ -153,7 +153,11 @@ impl Supervisor<'_> {
         order: &Spawn,
     ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
         if let Some(remote) = self.remote(host) {
-            let order = order.clone();
+            let mut order = order.clone();
+            // What was said of the host counts more than where its spawner is.
+            if let Some(programs) = &remote.options.programs {
+                order.search = Some(programs.clone().into_bytes());
+            }
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,
@@ -369,7 +373,7 @@ impl Supervisor<'_> {
             if self.remote(host).is_some() {
                 self.bear_at(host, birth, &mut outcomes);
             } else if let Asker::Itself(newcomer) = &spawning.asker {
-                outcomes.extend(self.admit(first, newcomer));
+                outcomes.extend(self.welcome(first, newcomer));
             } else if let Some(tasks) = &mut self.tasks {
                 tasks.bear(birth);
             }
@@ -384,7 +388,7 @@ impl Supervisor<'_> {
     }
 
     /// Hands over to a newcomer what a task has.
-    fn admit(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
+    fn welcome(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
         let admitted = self.tasks.as_mut()?.admit(rank, newcomer);
         if admitted.is_ok()
             && let Ok(guest) = newcomer.arrival.guest.try_clone()
