@@ -12,6 +12,7 @@ pub mod lan;
 mod left;
 mod programs;
 pub mod pvm;
+pub mod pvm_machine;
 pub mod soak;
 
 pub use cluster::Cluster;

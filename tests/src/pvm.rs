@@ -32,6 +32,25 @@ pub fn on_regatta(program: &Path) -> Command {
     command
 }
 
+/// Compile a program of others, in the C of its time, with Regatta's header.
+pub(crate) fn compile(source: &Path, program: &Path) {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
+    let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=gnu89", "-w", "-O1", "-o"])
+        .arg(program)
+        .arg(source)
+        .arg(format!("-I{}", include.display()))
+        .arg(LIBRARY.join(SONAME))
+        .output()
+        .expect("a C compiler");
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
 /// PVM's own virtual machine, of one host, with a folder of its own.
 pub struct Original {
     daemon: Child,
@@ -41,6 +60,17 @@ pub struct Original {
 impl Original {
     /// Start it. PVM 3.4 must be installed: `scripts/need test` does that.
     pub fn start(name: &str) -> Original {
+        Original::start_by(name, &mut |_| {})
+    }
+
+    /// The same for programs of this home.
+    pub fn start_in(name: &str, home: &Path) -> Original {
+        Original::start_by(&format!("{name}-original"), &mut |command| {
+            command.env("HOME", home).current_dir(home);
+        })
+    }
+
+    fn start_by(name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
         let daemon = Path::new(PVM_ROOT).join("lib/pvmd");
         assert!(
             daemon.exists() && Path::new("/usr/include/pvm3.h").exists(),
@@ -48,7 +78,9 @@ impl Original {
         );
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
-        let child = settings(&mut Command::new(daemon), &folder)
+        let mut command = Command::new(daemon);
+        around(&mut command);
+        let child = settings(&mut command, &folder)
             .arg("-nlocalhost")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

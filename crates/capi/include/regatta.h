@@ -485,6 +485,9 @@ int rg_leave(const char *group);
 int rg_members(const char *group, int *tids, int capacity, int *count);
 /* Blocks until `count` members have called it. All must say the same count. */
 int rg_meet(const char *group, int count);
+/* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
+ * for all of them; else *members is 0. */
+int rg_meet_members(const char *group, int count, int *tids, int capacity, int *members);
 
 /* ---- settings and insight ---------------------------------------------------------------------- */
 

@@ -294,5 +294,25 @@ unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
     let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    answer(group.and_then(|group| process::meet(group, count?)))
+    answer(group.and_then(|group| process::meet(group, count?).map(|_| ())))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_meet_members(
+    group: *const c_char,
+    count: c_int,
+    tids: *mut c_int,
+    capacity: c_int,
+    members: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let group = unsafe { name(group, "group") };
+    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
+    let met = group.and_then(|group| process::meet(group, count?));
+    let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
+    answer(met.and_then(|all| {
+        let all = all.unwrap_or_default();
+        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        unsafe { put_all(all.into_iter().map(tid), tids, capacity, members) }
+    }))
 }

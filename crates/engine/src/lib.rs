@@ -19,10 +19,12 @@
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `shrink` | the survivors of a group agree on who they are |
 //! | `meeting` | small blocking collectives through shared memory |
-//! | `schedule`, `collective` | all other collectives, blocking or not
+//! | `across` | the same for members on several hosts |
+//! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
 //! | `tree` | who tells whom, within a host and between hosts |
 #![forbid(unsafe_code)]
 
+mod across;
 mod arrival;
 mod bulk;
 mod collective;
@@ -35,6 +37,7 @@ mod losses;
 pub mod matching;
 mod meeting;
 mod receive;
+mod reduction;
 mod request;
 mod schedule;
 mod send;

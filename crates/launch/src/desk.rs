@@ -247,13 +247,20 @@ impl Desk {
                 self.say(by, Tell::Members { id, tasks });
             }
             Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
-                Ok(met) => met
+                Ok((met, all)) => met
                     .into_iter()
-                    .for_each(|(task, id)| self.answer(task, id, Ok(0))),
+                    .for_each(|(task, id)| self.met(task, id, all.clone())),
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
         }
         None
+    }
+
+    fn met(&mut self, task: u32, id: u32, all: Option<Vec<Option<u32>>>) {
+        match all {
+            Some(tasks) => self.say(task, Tell::Members { id, tasks }),
+            None => self.answer(task, id, Ok(0)),
+        }
     }
 
     fn lives(&self, task: u32) -> bool {

@@ -18,6 +18,7 @@
 //! | `kept` | sends that do not wait |
 //! | `within` | receiving what fits, within some time |
 //! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |
 //! | `launcher`, `tasks`, `hosts`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
@@ -25,6 +26,7 @@
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
+mod across;
 mod alone;
 mod collective;
 mod cycle;

@@ -169,7 +169,11 @@ pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     }
 }
 
-/// Blocks until so many members of a named group have called this.
-pub fn meet(group: String, count: u32) -> Result<()> {
-    value(ask(|id| Ask::Meet { id, group, count })?).map(|_| ())
+/// Blocks until so many members of a named group have called this. The members by their numbers in it,
+/// if they were all.
+pub fn meet(group: String, count: u32) -> Result<Option<Vec<Option<u32>>>> {
+    match ask(|id| Ask::Meet { id, group, count })? {
+        Tell::Members { tasks, .. } => Ok(Some(tasks)),
+        answer => value(answer).map(|_| None),
+    }
 }

@@ -3,7 +3,7 @@
 //! A context is a channel of Regatta's. Messages whose tag has the sign bit, which only programs of PVM's own kind use,
 //! have a channel of their own beside it, where the tag is what is left of it.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 use crate::life::enrol;
 use crate::message::{codes, error};
@@ -12,38 +12,45 @@ use crate::{rg, tid};
 
 /// The channels of PVM begin here, so that a program's own use of Regatta does not meet them.
 const FIRST: i32 = 1 << 28;
-/// Contexts are smaller than this.
-const MOST: i32 = 1 << 20;
 /// The channels of tags with the sign bit.
-const RESERVED: i32 = MOST;
-/// A task makes so many at a time; system-wide they differ by the task that made them.
-const PER_TASK: i32 = 1 << 4;
+const RESERVED: i32 = 1 << 27;
+/// Where the number of a context that was made begins, as in the numbers of tasks of the first host.
+const BASE: i32 = 1 << 18;
+/// Under this name each context that is in use has an entry, whose index tells it from all others.
+const NAME: &CStr = c"pvm-contexts";
 
 /// The channel of the messages of a context whose tags are like this one.
 #[inline(always)]
 pub fn channel(context: i32, tag: i32) -> rg::Group {
     let apart = if tag < rg::ANY { RESERVED } else { 0 };
-    rg::channel(FIRST + apart + (context & (MOST - 1)))
+    rg::channel(FIRST + apart + (context & (RESERVED - 1)))
 }
 
-/// A new number that no other task has: the task's number, and which of its own.
+/// A new context that no other task has. It stays in use when we end: others may be in it.
 fn fresh() -> Result<i32, i32> {
-    let library = library();
-    if let Some(context) = library.free_contexts.pop() {
-        return Ok(context);
+    let mut index = 0;
+    let flags = rg::SEVERAL | rg::OVERWRITABLE | rg::PERSISTENT;
+    // SAFETY: a text, no bytes, and a place for the index.
+    let code = unsafe {
+        rg::rg_put(NAME.as_ptr(), std::ptr::null(), 0, rg::ANY, flags, &mut index)
+    };
+    match code {
+        rg::OK if index < BASE - 1 => Ok(BASE + index + 1),
+        rg::OK | rg::ERR_MEMORY => Err(codes::OUT_OF_RES),
+        _ => Err(codes::SYS_ERR),
     }
-    if library.last_context >= PER_TASK - 1 {
-        return Err(codes::OUT_OF_RES);
-    }
-    library.last_context += 1;
-    // 0 is everybody's.
-    Ok(library.task * PER_TASK + library.last_context)
 }
 
-fn check(context: c_int) -> Result<i32, i32> {
-    match (0..MOST).contains(&context) {
-        true => Ok(context),
-        false => Err(codes::BAD_PARAM),
+fn free(context: i32) -> Result<(), i32> {
+    let index = context - BASE - 1;
+    if !(0..BASE).contains(&index) {
+        return Err(codes::NOT_FOUND);
+    }
+    // SAFETY: a text.
+    match unsafe { rg::rg_delete(NAME.as_ptr(), index) } {
+        rg::OK => Ok(()),
+        rg::ERR_NAME => Err(codes::NOT_FOUND),
+        _ => Err(codes::SYS_ERR),
     }
 }
 
@@ -65,16 +72,8 @@ extern "C" fn pvm_newcontext() -> c_int {
 extern "C" fn pvm_freecontext(context: c_int) -> c_int {
     let freed = || -> Result<(), i32> {
         enrol()?;
-        let library = library();
-        let context = check(context)?;
-        // Whose it is stands in it.
-        let ours = context / PER_TASK == library.task
-            && (1..=library.last_context).contains(&(context % PER_TASK));
-        if !ours || library.free_contexts.contains(&context) {
-            return Err(codes::BAD_PARAM);
-        }
-        library.free_contexts.push(context);
-        library.contexts.retain(|&known| known != context);
+        free(context)?;
+        library().contexts.retain(|&known| known != context);
         Ok(())
     };
     error::result("pvm_freecontext", freed().err().unwrap_or(0))
@@ -84,7 +83,6 @@ extern "C" fn pvm_freecontext(context: c_int) -> c_int {
 extern "C" fn pvm_setcontext(context: c_int) -> c_int {
     let set = || -> Result<i32, i32> {
         enrol()?;
-        let context = check(context)?;
         note(context);
         Ok(std::mem::replace(&mut library().context, context))
     };

@@ -131,9 +131,6 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
     static SIBLINGS: crate::kept::Kept<Vec<c_int>> = crate::kept::Kept::new(Vec::new());
     let answer = || -> Result<i32, i32> {
         enrol()?;
-        if library().parent < 0 {
-            return Err(codes::NO_PARENT);
-        }
         // SAFETY: a plain question.
         let count = unsafe { rg::rg_size(rg::WORLD) };
         let siblings = SIBLINGS.get();

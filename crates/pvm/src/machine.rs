@@ -135,15 +135,7 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_tidtohost(which: c_int) -> c_int {
-    let host = match tid::host(which) {
-        Some(host) if which != -1 => tid::of_daemon(host),
-        _ => codes::BAD_PARAM,
-    };
-    // The number of a daemon is negative as well.
-    match host {
-        codes::BAD_PARAM => error::result("pvm_tidtohost", host),
-        host => host,
-    }
+    tid::host_part(which)
 }
 
 #[unsafe(no_mangle)]
@@ -180,9 +172,6 @@ unsafe extern "C" fn pvm_hostsync(
 ) -> c_int {
     let synced = || -> Result<(), i32> {
         enrol()?;
-        if !tid::is_daemon(which) {
-            return Err(codes::BAD_PARAM);
-        }
         let host = tid::host(which).ok_or(codes::NO_HOST)?;
         if host != crate::state::library().host {
             let known = hosts()?.iter().any(|known| known.host == host);

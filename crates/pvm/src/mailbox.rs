@@ -103,17 +103,34 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
         buffer => buffer,
     };
     let out = message::outgoing(buffer)?;
-    let context = library().context;
     let info = Info {
         src: library().tid,
         wid: out.wid,
-        ctx: context,
         encoding: out.encoding,
         ..Info::default()
     };
     let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
-    let index = if direct > 0 { direct } else { rg::ANY };
-    put_bytes(name, &entry(info, &bytes_of(&out)), index, flags & FLAGS)
+    let value = entry(info, &bytes_of(&out));
+    if direct > 0 {
+        return put_bytes(name, &value, direct, flags & FLAGS);
+    }
+    match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
+        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, flags & FLAGS),
+        // One's own single entry may be put anew.
+        Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
+        other => other,
+    }
+}
+
+/// At the lowest index that is free, whatever is there beside it.
+fn put_beside(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
+    let taken: Vec<c_int> = classes(name)?
+        .into_iter()
+        .filter(|class| class.name.as_c_str() == name)
+        .flat_map(|class| class.indices)
+        .collect();
+    let free = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
+    put_bytes(name, value, free, flags)
 }
 
 /// A message as the value of an entry.
@@ -146,6 +163,11 @@ fn message_in(value: &[u8]) -> Option<(Info, &[u8])> {
 
 /// The value of an entry. The memory for the longest is asked for, and used as far as the entry is long.
 fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
+    get_entry(name, index, flags).map(|(_, value)| value)
+}
+
+/// The same, with its index.
+fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
     value.try_reserve_exact(LONGEST).map_err(|_| codes::NO_MEM)?;
@@ -167,7 +189,7 @@ fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
     }
     // SAFETY: so much has been written.
     unsafe { value.set_len(length.min(LONGEST)) };
-    Ok(value)
+    Ok((found, value))
 }
 
 fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
@@ -369,6 +391,9 @@ unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -
     0
 }
 
+/// PVM 3.3 knew no owners.
+const FROM_OLD: c_int = rg::SEVERAL | rg::PERSISTENT;
+
 /// As PVM 3.3 had it: a number under a name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) -> c_int {
@@ -380,8 +405,11 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
             ..Info::default()
         };
         let value = entry(info, &Body::new().int(data).into_vec());
-        let index = if index < 0 { rg::ANY } else { index };
-        put_bytes(name, &value, index, rg::SEVERAL)
+        match index {
+            ..0 => put_bytes(name, &value, rg::ANY, FROM_OLD),
+            _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
+            _ => put_bytes(name, &value, index, FROM_OLD),
+        }
     };
     // SAFETY: the C contract.
     let inserted = unsafe { text(name) }.and_then(insert);
@@ -395,22 +423,22 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_int) -> c_int {
-    let look_up = |name: &CStr| -> Result<i32, i32> {
+    let look_up = |name: &CStr| -> Result<(i32, i32), i32> {
         enrol()?;
         let (index, flags) = if index < 0 { (0, rg::FIRST) } else { (index, 0) };
-        let value = get_bytes(name, index, flags)?;
+        let (index, value) = get_entry(name, index, flags)?;
         let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
         let word = body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
-        Ok(i32::from_be_bytes(*word))
+        Ok((index, i32::from_be_bytes(*word)))
     };
     // SAFETY: the C contract.
     match unsafe { text(name) }.and_then(look_up) {
-        Ok(word) => {
+        Ok((index, word)) => {
             if !data.is_null() {
                 // SAFETY: the C contract: a place for the number.
                 unsafe { *data = word };
             }
-            0
+            index
         }
         Err(code) => error::result("pvm_lookup", code),
     }
@@ -420,7 +448,7 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
 unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    error::result("pvm_delete", deleted.err().unwrap_or(0))
+    error::result("pvm_delete", deleted.err().unwrap_or(index))
 }
 
 #[cfg(test)]

@@ -68,9 +68,13 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
 
 /// A message of the daemon to us.
 fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+    told_by(tid::DAEMON, body, tag, context)
+}
+
+fn told_by(src: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     let library = library();
     let info = Info {
-        src: tid::of_daemon(library.host),
+        src,
         dst: library.tid,
         tag,
         ctx: context,
@@ -165,7 +169,8 @@ fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
         match (kind, cancels) {
             // There is no connection that could be told of: messages take memory, or a path that is not a task's.
             (what::ROUTE_DELETE, false) => {
-                let buffer = told(Body::new().int(tid).int(-1), tag, library().context)?;
+                let (me, context) = (library().tid, library().context);
+                let buffer = told_by(me, Body::new().int(tid).int(-1), tag, context)?;
                 library().queue.push_back(buffer);
             }
             (what::ROUTE_DELETE, true) => {}

@@ -268,8 +268,8 @@ extern "C" fn pvm_recv(from: c_int, tag: c_int) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
     match receive(from, tag, Wait::Not) {
-        // Nothing will come from a task that is gone: that is what nothing has come means here.
-        Ok(0) | Err(codes::NO_TASK) => 0,
+        // Nothing will come from a task that is gone, or never was one: nothing has come.
+        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
         Ok(buffer) => {
             message::set_received(buffer);
             buffer
@@ -283,12 +283,9 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
     // SAFETY: the C contract: a time, or NULL.
     let wait = match unsafe { limit.as_ref() } {
         None => Wait::Forever,
-        Some(limit) if limit.tv_sec < 0 || limit.tv_usec < 0 => {
-            return error::result("pvm_trecv", codes::BAD_PARAM);
-        }
         Some(limit) => {
-            let limit = Duration::from_secs(limit.tv_sec as u64)
-                + Duration::from_micros(limit.tv_usec as u64);
+            let limit = Duration::from_secs(limit.tv_sec.max(0) as u64)
+                + Duration::from_micros(limit.tv_usec.max(0) as u64);
             let end = Instant::now().checked_add(limit);
             match limit {
                 Duration::ZERO => Wait::Not,
@@ -302,7 +299,7 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
 #[unsafe(no_mangle)]
 extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
     match receive(from, tag, Wait::Not) {
-        Ok(0) | Err(codes::NO_TASK) => 0,
+        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
         Ok(buffer) => {
             put_back(buffer);
             buffer
@@ -341,10 +338,7 @@ unsafe extern "C" fn pvm_precv(
 ) -> c_int {
     let received = || -> Result<Told, i32> {
         enrol()?;
-        let capacity = match datatype {
-            codes::datatype::STR => usize::try_from(count).map_err(|_| codes::BAD_PARAM)?,
-            _ => length(data, count, datatype)?,
-        };
+        let capacity = length(data, count, datatype)?;
         let want = Want::new(from, tag)?;
         match want.select().filter(|_| library().queue.is_empty()) {
             Some(select) => precv_at_once(select, data, capacity),

@@ -1,6 +1,6 @@
 //! Sending.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 use crate::contexts;
 use crate::head::Head;
@@ -122,14 +122,11 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
 /// The bytes that `count` items of a type are.
 pub fn length(data: *const c_void, count: c_int, datatype: c_int) -> Result<usize, i32> {
     if datatype == codes::datatype::STR {
-        // SAFETY: the C contract: a text.
-        return match data.is_null() {
-            true => Err(codes::BAD_PARAM),
-            false => Ok(unsafe { CStr::from_ptr(data.cast::<c_char>()) }.count_bytes() + 1),
-        };
+        return Err(codes::NOT_IMPL);
     }
     let width = message::datatype_size(datatype).ok_or(codes::BAD_PARAM)?;
-    let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
+    // Less than nothing is nothing.
+    let count = usize::try_from(count).unwrap_or(0);
     if data.is_null() && count > 0 {
         return Err(codes::BAD_PARAM);
     }

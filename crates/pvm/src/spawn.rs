@@ -108,10 +108,10 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
     let wants = |of: i32| flags & of != 0;
     let (mut host, mut architecture) = (None, None);
     if wants(flag::HOST) {
-        host = Some(place.place.ok_or(codes::BAD_PARAM)?);
+        host = Some(place.place.ok_or(codes::NO_HOST)?);
     } else if wants(flag::ARCHITECTURE) {
-        let name = place.place.ok_or(codes::BAD_PARAM)?;
-        architecture = Some(machine(&name).ok_or(codes::BAD_PARAM)?);
+        let name = place.place.ok_or(codes::NO_HOST)?;
+        architecture = Some(machine(&name).ok_or(codes::NO_HOST)?);
     }
     let elsewhere = wants(flag::COMPLEMENT) && wants(flag::HOST);
     if elsewhere && host.as_deref() == Some(c".") {
@@ -144,7 +144,10 @@ pub fn spawn(
         // A debugger needs a terminal of its own, which the launcher has not.
         return Err(codes::NOT_IMPL);
     }
-    let order = order(flags, place)?;
+    let order = match order(flags, place) {
+        Ok(order) => order,
+        Err(code) => return Ok(vec![code; count as usize]),
+    };
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());

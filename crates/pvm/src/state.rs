@@ -33,9 +33,6 @@ pub struct Library {
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
-    /// Contexts made here that are free again.
-    pub free_contexts: Vec<i32>,
-    pub last_context: i32,
 }
 
 struct Cell(UnsafeCell<Library>);
@@ -57,8 +54,6 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     next_handler: 0,
     in_handler: false,
     watches: Vec::new(),
-    free_contexts: Vec::new(),
-    last_context: 0,
 }));
 
 /// The state. The reference must be gone before a function of the user is called.

@@ -28,7 +28,8 @@ fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     // To a task that is gone nothing is sent, and nobody minds.
     // SAFETY: plain numbers.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
-        Err(codes::NO_TASK) => Ok(()),
+        // Nor is a signal sent that there is not.
+        Err(codes::NO_TASK | codes::BAD_PARAM) => Ok(()),
         other => other,
     }
 }
@@ -145,10 +146,7 @@ unsafe extern "C" fn pvm_tasks(
         }
         let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
         let one: Vec<_> = all.into_iter().filter(|known| known.tid == task).collect();
-        match one.is_empty() {
-            true => Err(codes::NO_TASK),
-            false => Ok(one),
-        }
+        Ok(one)
     };
     let chosen = match chosen() {
         Ok(chosen) => chosen,

@@ -1,6 +1,7 @@
 //! PVM's numbers of tasks, and Regatta's.
 //!
-//! PVM's has 32 bits: whether it is a daemon, whether it is a group, 12 bits of the host, 18 bits of the task on it.
+//! PVM's has 32 bits: whether it is a daemon, whether it is a group, 12 bits of the host, 18 bits of the task on it, which
+//! are 0 for the host itself.
 //! Regatta numbers the tasks of a job from 0. So the last 18 bits are Regatta's number and 1, and the 12 bits its host's
 //! number and 1: the number alone says who is meant, and programs that take it apart find what they expect.
 
@@ -8,7 +9,7 @@ use std::ffi::c_int;
 
 use crate::rg;
 
-/// It is a daemon, which stands for its host.
+/// A daemon; alone the one who tells of events.
 pub const DAEMON: i32 = i32::MIN;
 /// It is a group.
 const GROUP: i32 = 1 << 30;
@@ -24,9 +25,14 @@ pub fn of(task: i32, host: i32) -> i32 {
     (host + 1) << HOST_SHIFT & HOST | (task + 1) & LOCAL
 }
 
-/// The number of the daemon of a host.
+/// The number of a host, which is that of its daemon.
 pub fn of_daemon(host: i32) -> i32 {
-    DAEMON | (host + 1) << HOST_SHIFT & HOST
+    (host + 1) << HOST_SHIFT & HOST
+}
+
+/// The part of a number that is its host's.
+pub fn host_part(tid: i32) -> i32 {
+    tid & HOST
 }
 
 /// Regatta's task, if this is the number of one.
@@ -42,9 +48,9 @@ pub fn host(tid: i32) -> Option<i32> {
     (tid & GROUP == 0 && host != 0).then_some(host - 1)
 }
 
-/// Is it a daemon's?
+/// Is it a host's? Programs write it with the bit of daemons, and without.
 pub fn is_daemon(tid: i32) -> bool {
-    tid & (DAEMON | GROUP) == DAEMON && tid & LOCAL == 0 && tid & HOST != 0
+    tid & (GROUP | LOCAL) == 0 && tid & HOST != 0
 }
 
 /// The number of a task that runs or has run, whose host the job's table knows.
@@ -74,7 +80,8 @@ mod tests {
     fn numbers_look_like_pvms_and_lead_back() {
         assert_eq!(of(0, 0), 0x40001);
         assert_eq!(of(1, 2), 0xc0002);
-        assert_eq!(of_daemon(0) as u32, 0x8004_0000);
+        assert_eq!(of_daemon(0), 0x40000);
+        assert!(is_daemon(of_daemon(0)) && is_daemon(DAEMON | of_daemon(0)));
         for (number, place) in [(0, 0), (65_535, 4094), (7, 1)] {
             let tid = of(number, place);
             assert_eq!((task(tid), host(tid)), (Some(number), Some(place)));

@@ -292,8 +292,9 @@ impl Task {
         ours(process::members(group.into()))
     }
 
-    /// Blocks until so many members of a named group have called it.
-    pub fn meet(&self, group: &str, count: usize) -> Result<()> {
+    /// Blocks until so many members of a named group have called it. The members by their numbers in
+    /// it, if they were all.
+    pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         ours(process::meet(group.into(), count))

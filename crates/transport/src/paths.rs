@@ -28,8 +28,6 @@ pub struct Paths {
     shm: Shm,
     tcp: Option<Box<Tcp>>,
     looks: u32,
-    /// How many hosts the job runs on.
-    hosts: u32,
     /// Peers on other hosts found gone.
     ended: u32,
 }
@@ -52,12 +50,7 @@ impl Paths {
             Some(listener) => Some(Box::new(Tcp::new(job.clone(), me, listener)?)),
             None => None,
         };
-        let hosts: std::collections::BTreeSet<u32> = match tcp {
-            Some(_) => (0..job.first()).map(|rank| job.host_of(rank)).collect(),
-            None => [0].into(),
-        };
         Ok(Paths {
-            hosts: hosts.len() as u32,
             shm: Shm::new(job, me),
             tcp,
             looks: 0,
@@ -167,10 +160,6 @@ impl Transport for Paths {
             Ok(Some(tcp)) => tcp.shut(peer),
             _ => self.shm.close(peer),
         }
-    }
-
-    fn hosts(&self) -> u32 {
-        self.hosts
     }
 
     fn host(&self, peer: Peer) -> u32 {
@@ -393,6 +382,10 @@ impl Transport for Paths {
 
     fn hall_capacity(&self, hall: &Hall) -> usize {
         self.shm.hall_capacity(hall)
+    }
+
+    fn post_limit(&self, members: u32) -> usize {
+        self.shm.post_limit(members)
     }
 
     #[inline(always)]

@@ -88,7 +88,7 @@ messages! {
         12 Leave { id: u32, group: String }
         /// Who is a member? Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked.
+        /// Answered when so many members have asked: by `Members`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }

@@ -293,13 +293,19 @@ fn members_meet_when_enough_have_come() {
         );
     }
     desk.take_said();
+    let all = |id| {
+        let tasks = vec![Some(0), Some(1), Some(2)];
+        (id, Tell::Members { id, tasks })
+    };
     for _ in 0..2 {
         assert_eq!(meet(&mut desk, 0, 3), []);
         assert_eq!(meet(&mut desk, 1, 3), []);
         assert!(refused(&meet(&mut desk, 2, 2), Why::Argument));
-        let met = (0..3).map(|task| done(task, task, 0)).collect::<Vec<_>>();
-        assert_eq!(meet(&mut desk, 2, 3), met);
+        assert_eq!(meet(&mut desk, 2, 3), [all(0), all(1), all(2)]);
     }
+    // Where some stay away, nobody hears who the others are.
+    assert_eq!(meet(&mut desk, 0, 2), []);
+    assert_eq!(meet(&mut desk, 2, 2), [done(0, 0, 0), done(2, 2, 0)]);
 }
 
 #[test]

@@ -197,13 +197,19 @@ impl Buffer {
         Ok(())
     }
 
-    /// Numbers are written at `at`, and end the message there.
+    /// Numbers of `width` bytes are written at `at`, and end the message there, though there be none of
+    /// them; but no doubles end nothing.
     #[inline(always)]
     pub(super) fn extend_numbers(
         &mut self,
         shelf: &mut Shelf,
-        bytes: usize,
+        count: usize,
+        width: usize,
     ) -> Result<*mut u8, i32> {
+        let bytes = count.checked_mul(width).ok_or(codes::NO_MEM)?;
+        if count == 0 && width == 8 {
+            return Ok(self.storage.body());
+        }
         self.len = self.at;
         let place = self.extend(shelf, bytes)?;
         self.at = self.len;
@@ -221,7 +227,9 @@ impl Buffer {
             self.at += (self.len - self.at) & 4;
             self.spent = true;
         }
-        self.bytes_at = self.at;
+        // Only a double that is missing sends the reading of bytes back to the front.
+        let lost = there < count && width == 8;
+        self.bytes_at = if lost { 0 } else { self.at };
         (place, there)
     }
 

@@ -120,8 +120,7 @@ impl Buffer {
         count: usize,
         step: isize,
     ) -> Result<(), i32> {
-        let bytes = count.checked_mul(N::THERE).ok_or(NO_MEM)?;
-        let to = self.extend_numbers(shelf, bytes)?;
+        let to = self.extend_numbers(shelf, count, N::THERE)?;
         // SAFETY: the caller's; the room is there, and not the user's.
         unsafe { xdr::encode::<N>(from, count, step, to) };
         Ok(())
@@ -136,7 +135,7 @@ impl Buffer {
         step: isize,
     ) -> Result<(), i32> {
         let numbers = count.checked_mul(2).ok_or(NO_MEM)?;
-        let to = self.extend_numbers(shelf, numbers.checked_mul(N::THERE).ok_or(NO_MEM)?)?;
+        let to = self.extend_numbers(shelf, numbers, N::THERE)?;
         // SAFETY: the caller's; the room is there, and not the user's.
         unsafe {
             if step == 2 * N::HERE as isize {
