@@ -10,6 +10,7 @@ pub const ERR_DEAD: c_int = -7;
 pub const ERR_LEFT: c_int = -8;
 pub const ERR_MEMORY: c_int = -9;
 pub const ERR_LAUNCHER: c_int = -14;
+pub const ERR_SYSTEM: c_int = -16;
 pub const ERR_PROGRAM: c_int = -18;
 pub const ERR_HOST: c_int = -19;
 pub const ERR_NAME: c_int = -20;
@@ -29,7 +30,9 @@ pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
+pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
+pub const OVERWRITABLE: c_int = 4;
 pub const FIRST: c_int = 8;
 
 #[repr(C)]
@@ -98,6 +101,8 @@ pub struct Host {
     pub alive: i32,
     pub name: [c_char; 64],
     pub architecture: [c_char; 32],
+    pub speed: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -178,6 +183,9 @@ unsafe extern "C" {
     pub fn rg_signal(tid: c_int, signal: c_int) -> c_int;
     pub fn rg_tasks(tasks: *mut Task, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_hosts(hosts: *mut Host, capacity: c_int, count: *mut c_int) -> c_int;
+    pub fn rg_add_hosts(lines: *const *const c_char, count: c_int, numbers: *mut c_int) -> c_int;
+    pub fn rg_remove_hosts(names: *const *const c_char, count: c_int, numbers: *mut c_int) -> c_int;
+    pub fn rg_add_host_file(text: *const c_char, added: *mut c_int) -> c_int;
     pub fn rg_notify(
         kind: c_int,
         what: c_int,

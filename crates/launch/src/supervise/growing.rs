@@ -221,7 +221,9 @@ impl Supervisor<'_> {
             (Err(refusal), step) if arriving.wish.is_some() => {
                 growing.part(step);
                 self.output.say(&refusal.sentence);
-                self.fulfil(growing, arriving.wish, Err((Why::System, refusal.sentence)));
+                let unknown = arriving.wish.as_ref().is_some_and(|wish| !wish.is_known());
+                let why = if unknown { Why::Host } else { Why::System };
+                self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
             }
             (Err(refusal), step) => {
                 growing.part(step);

@@ -270,6 +270,11 @@ impl Wish {
         self.options.address.as_ref().unwrap_or(&self.name)
     }
 
+    /// Does its name lead anywhere? ssh may know names that nobody else does, so this is asked when no shell was had.
+    pub(super) fn is_known(&self) -> bool {
+        (self.target(), 0).to_socket_addrs().is_ok()
+    }
+
     /// How a shell is had there, and what the command is to be told.
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
