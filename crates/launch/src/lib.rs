@@ -21,6 +21,7 @@ mod feed;
 mod fleet;
 mod front;
 mod gather;
+mod hearing;
 pub mod hosts;
 mod input;
 mod limits;

@@ -126,11 +126,16 @@ impl Process {
         control.seen = news;
         control.flush();
         let moved = control.read();
-        let mut events = Vec::new();
+        let (mut events, mut heard) = (Vec::new(), Vec::new());
         loop {
             match control.frames.next_message::<Tell>() {
                 Ok(None) => break,
                 Ok(Some(Tell::Event { watch, event })) => events.push((watch, event)),
+                Ok(Some(Tell::Heard {
+                    hearer,
+                    task,
+                    noise,
+                })) => heard.push((hearer, event::noise(task, &noise))),
                 Ok(Some(answer)) => {
                     if let Some(id) = answer.id() {
                         control.answers.insert(id, answer);
@@ -144,6 +149,9 @@ impl Process {
         }
         for (watch, event) in events {
             self.happened(watch, &event);
+        }
+        for (hearer, bytes) in heard {
+            self.engine.tell_self(hearer.context, hearer.tag, &bytes);
         }
         self.engine.transport.look_around();
         self.crowded = self.job.is_crowded();

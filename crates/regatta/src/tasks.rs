@@ -39,6 +39,8 @@ impl Spawn {
             search: None,
             directory: None,
             environment: Vec::new(),
+            hearer: None,
+            orphans: false,
         })
     }
 

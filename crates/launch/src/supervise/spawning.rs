@@ -340,8 +340,19 @@ impl Supervisor<'_> {
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
-            self.desk
-                .add_tasks(spawning.parent(), &hosts, &spawning.order.program);
+            let program = &spawning.order.program;
+            let born = self.desk.add_tasks(spawning.parent(), &hosts, program);
+            let parent = spawning.parent().filter(|_| !spawning.order.orphans);
+            if spawning.order.orphans {
+                self.desk.orphan(born);
+            }
+            if let Some(hearer) = spawning.order.hearer {
+                for rank in born..self.desk.count() {
+                    for (to, tell) in self.hearing.begin(rank, parent, hearer) {
+                        self.desk.say(to, tell);
+                    }
+                }
+            }
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
@@ -414,6 +425,7 @@ impl Supervisor<'_> {
                 self.course.unborn();
                 self.tell_gone(rank, Some(Cause::Lost));
                 self.desk.ended(rank, End::Lost);
+                self.unheard(rank);
             }
         }
     }
