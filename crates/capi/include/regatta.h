@@ -354,27 +354,6 @@ int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offset
 /* These ask the launcher of the job. They block until it has answered, which takes it a fraction of a
  * millisecond unless it says more. A task started without a launcher gets RG_ERR_LAUNCHER. */
 
-/* A task that hears what others write: messages of its own to itself, with this tag in this group, each an rg_heard
- * and then the bytes that were written. */
-typedef struct {
-    int32_t tid;
-    int32_t tag;
-    rg_group group;
-} rg_hearer;
-
-#define RG_HEARD_MARK 0x65684752 /* the first word of it; no message of yours begins with it */
-#define RG_HEARD_NEW 1           /* the task has a number */
-#define RG_HEARD_SPAWNED 2       /* it is being started */
-#define RG_HEARD_TEXT 3          /* it has written the bytes that follow */
-#define RG_HEARD_END 4           /* it will write no more */
-
-typedef struct {
-    uint32_t mark;
-    int32_t kind;   /* RG_HEARD_NEW, ... */
-    int32_t tid;    /* the task that is heard */
-    int32_t parent; /* who has started it, for RG_HEARD_NEW and RG_HEARD_SPAWNED; else, or if nobody: RG_NONE */
-} rg_heard;
-
 typedef struct {
     const char *host;               /* name of a host, "." for mine; NULL: where there is room */
     const char *search;             /* directories in which the program is searched for, with ':' between
@@ -383,8 +362,7 @@ typedef struct {
     const char *directory;          /* in which the tasks run; NULL: that of the job */
     const char *const *environment; /* "NAME=value", ..., NULL: added to the job's environment */
     int32_t elsewhere;              /* 1: on any host but `host` (NULL: but mine) */
-    int32_t orphans;                /* 1: rg_tasks does not say who has started them */
-    const rg_hearer *hearer;        /* who hears what they write; NULL: it goes where the job's goes */
+    int32_t reserved;
 } rg_spawn_options;
 
 /* Start `count` tasks of `program`, found as `regatta run` finds it, with the arguments argv[0], ...,
@@ -403,7 +381,7 @@ int rg_kill(int tid);
 
 typedef struct {
     int32_t tid;
-    int32_t parent; /* who started it; RG_NONE: the launcher; itself: somebody who wants to be no parent */
+    int32_t parent; /* who started it; RG_NONE: the launcher */
     int32_t host;   /* number of its host */
     int32_t pid;
     char program[240]; /* as it was named, with its end; cut when longer */

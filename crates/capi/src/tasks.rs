@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use regatta_process::control::{Hearer, HostInfo, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{HostInfo, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -17,15 +17,7 @@ pub struct RgSpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
-    pub orphans: i32,
-    pub hearer: *const RgHearer,
-}
-
-#[repr(C)]
-pub struct RgHearer {
-    pub tid: i32,
-    pub tag: i32,
-    pub group: RgGroup,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -80,18 +72,6 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
             }
         },
     )
-}
-
-/// Who is to hear what they write.
-///
-/// # Safety
-/// What the options lead to is valid or NULL.
-unsafe fn hearer(options: Option<&RgSpawnOptions>) -> Result<Option<Hearer>> {
-    // SAFETY: as the caller promises.
-    let Some(hearer) = options.and_then(|options| unsafe { options.hearer.as_ref() }) else {
-        return Ok(None);
-    };
-    process::hearer(hearer.tid, hearer.tag, hearer.group.id()).map(Some)
 }
 
 /// `NAME=value` as a pair.
@@ -152,9 +132,6 @@ unsafe extern "C" fn rg_spawn(
                 .into_iter()
                 .map(variable)
                 .collect::<Result<_>>()?,
-            // SAFETY: as above.
-            hearer: unsafe { hearer(options) }?,
-            orphans: options.is_some_and(|options| options.orphans != 0),
         })
     };
     let spawned = match order().and_then(process::spawn) {

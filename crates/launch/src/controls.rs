@@ -84,11 +84,6 @@ impl Controls {
     }
 
     /// Does a task still listen?
-    pub(crate) fn unread(&self, task: u32) -> usize {
-        self.lines.get(&task).map_or(0, |line| line.unsent.len())
-    }
-
-    /// Does this task ask, and listen?
     pub(crate) fn has(&self, task: u32) -> bool {
         self.lines.contains_key(&task)
     }

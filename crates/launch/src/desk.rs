@@ -121,13 +121,6 @@ impl Desk {
         first
     }
 
-    /// Whoever has started the tasks from this number on does not want to be their parent: each is its own.
-    pub(crate) fn orphan(&mut self, from: u32) {
-        for (number, task) in (0..).zip(&mut self.tasks).skip(from as usize) {
-            task.parent = Some(number);
-        }
-    }
-
     /// How many numbers have been given.
     pub(crate) fn count(&self) -> u32 {
         self.tasks.len() as u32

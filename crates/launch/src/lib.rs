@@ -21,7 +21,6 @@ mod feed;
 mod fleet;
 mod front;
 mod gather;
-mod hearing;
 pub mod hosts;
 mod input;
 mod limits;

@@ -20,7 +20,6 @@ use crate::course::{Act, Course, End};
 use crate::desk::Desk;
 use crate::door::Door;
 use crate::fleet::Fleet;
-use crate::hearing::Hearing;
 use crate::input::Input;
 use crate::output::Output;
 use crate::owner::{self, Owner};
@@ -28,7 +27,7 @@ use crate::plan::{Form, Plan};
 use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
-use crate::streams::{Heard, Streams};
+use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
@@ -115,8 +114,6 @@ struct Supervisor<'p> {
     course: Course,
     /// Where the tasks ask.
     desk: Desk,
-    /// Tasks that others hear.
-    hearing: Hearing,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -158,7 +155,6 @@ impl<'p> Supervisor<'p> {
         }
         Ok(Self {
             desk,
-            hearing: Hearing::default(),
             spawning: Vec::new(),
             births: 0,
             here,
@@ -386,7 +382,6 @@ impl<'p> Supervisor<'p> {
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
         self.desk.ended(rank, end);
-        self.hearing.gone(rank);
     }
 
     /// The host of this number, if it is another one.
@@ -416,14 +411,9 @@ impl<'p> Supervisor<'p> {
     /// Moves what the tasks have written to our own output.
     fn pump(&mut self) {
         if let Some(streams) = &mut self.streams {
-            let (hearing, desk) = (&mut self.hearing, &mut self.desk);
             let output = std::cell::RefCell::new(&mut self.output);
-            let busy = self.tasks.as_ref().is_some_and(|tasks| {
-                let unread = |hearer: u32| tasks.controls.unread(hearer);
-                hearing.hearers().any(|hearer| unread(hearer) > MOST_UNHEARD)
-            });
-            streams.pump(|| !busy && !output.borrow().is_full(), &mut |heard| {
-                pass(hearing, desk, &mut output.borrow_mut(), heard)
+            streams.pump(|| !output.borrow().is_full(), &mut |heard| {
+                output.borrow_mut().pass(heard)
             });
         }
         self.output.flush();
@@ -432,8 +422,7 @@ impl<'p> Supervisor<'p> {
     /// Reads everything that is still in the pipes; nobody writes to them any more.
     fn drain(&mut self) {
         if let Some(streams) = &mut self.streams {
-            let (hearing, desk, output) = (&mut self.hearing, &mut self.desk, &mut self.output);
-            streams.drain(|| true, &mut |heard| pass(hearing, desk, output, heard));
+            streams.drain(|| true, &mut |heard| self.output.pass(heard));
         }
         self.output.flush();
     }
@@ -536,20 +525,4 @@ fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
             .collect();
         all.join(" and ")
     })
-}
-
-/// A hearer that has so much unread holds up those it hears.
-const MOST_UNHEARD: usize = 1 << 20;
-
-/// Passes on what a task wrote, to who hears it or to the job's output. Returns whether there is a reader for more of it.
-fn pass(hearing: &mut Hearing, desk: &mut Desk, output: &mut Output, heard: Heard) -> bool {
-    match hearing.hear(&heard) {
-        None => output.pass(heard),
-        Some(told) => {
-            if let Some((hearer, tell)) = told {
-                desk.say(hearer, tell);
-            }
-            matches!(heard, Heard::Bytes(..))
-        }
-    }
 }

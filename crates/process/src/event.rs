@@ -1,6 +1,6 @@
 //! Events as messages: the bytes that `rg_event` in `regatta.h` describes.
 
-use regatta_wire::control::{Ending, Event, Noise};
+use regatta_wire::control::{Ending, Event};
 
 /// The first word of an event, which tells it from other messages.
 pub const MARK: u32 = u32::from_le_bytes(*b"RGev");
@@ -43,23 +43,6 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
     let length = name.len().min(NAME - 1);
     bytes[32..32 + length].copy_from_slice(&name.as_bytes()[..length]);
     bytes
-}
-
-/// The first word of what is heard of a task.
-pub const HEARD: u32 = u32::from_le_bytes(*b"RGhe");
-
-/// The bytes of what is heard of a task, as `rg_heard` in `regatta.h` describes them.
-pub(crate) fn noise(task: u32, noise: &Noise) -> Vec<u8> {
-    let (kind, parent, text): (i32, _, &[u8]) = match noise {
-        Noise::New(parent) => (1, *parent, &[]),
-        Noise::Spawned(parent) => (2, *parent, &[]),
-        Noise::Text(bytes) => (3, None, bytes),
-        Noise::End => (4, None, &[]),
-    };
-    let parent = parent.map_or(-1, |parent| parent as i32);
-    let words = [HEARD as i32, kind, task as i32, parent];
-    let words = words.into_iter().flat_map(i32::to_ne_bytes);
-    words.chain(text.iter().copied()).collect()
 }
 
 /// The event in a message, and the number of its watch; none if it is another message.

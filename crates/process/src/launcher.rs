@@ -126,16 +126,11 @@ impl Process {
         control.seen = news;
         control.flush();
         let moved = control.read();
-        let (mut events, mut heard) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         loop {
             match control.frames.next_message::<Tell>() {
                 Ok(None) => break,
                 Ok(Some(Tell::Event { watch, event })) => events.push((watch, event)),
-                Ok(Some(Tell::Heard {
-                    hearer,
-                    task,
-                    noise,
-                })) => heard.push((hearer, event::noise(task, &noise))),
                 Ok(Some(answer)) => {
                     if let Some(id) = answer.id() {
                         control.answers.insert(id, answer);
@@ -149,9 +144,6 @@ impl Process {
         }
         for (watch, event) in events {
             self.happened(watch, &event);
-        }
-        for (hearer, bytes) in heard {
-            self.engine.tell_self(hearer.context, hearer.tag, &bytes);
         }
         self.engine.transport.look_around();
         self.crowded = self.job.is_crowded();

@@ -1,7 +1,7 @@
 //! Starting, ending and watching tasks; names; named groups. The launcher does it; these calls ask it to.
 
 use regatta_engine::{Error, GroupId, Result};
-use regatta_wire::control::{Ask, Hearer, HostInfo, NameInfo, Spawn, TaskInfo, Tell, What, Why};
+use regatta_wire::control::{Ask, HostInfo, NameInfo, Spawn, TaskInfo, Tell, What, Why};
 
 use crate::launcher::{Watch, ask, ask_to_watch};
 use crate::state::enter;
@@ -100,20 +100,6 @@ pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> 
         stays: what == What::HostAdded,
     };
     ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
-}
-
-/// A task that hears what others write, as messages with this tag in this group.
-pub fn hearer(task: i32, tag: i32, group: GroupId) -> Result<Hearer> {
-    if tag < 0 {
-        return Err(Error::Tag(tag as i64));
-    }
-    let held = enter()?;
-    let task = u32::try_from(task).ok().filter(|&task| task < held.job.tasks());
-    Ok(Hearer {
-        task: task.ok_or_else(|| Error::Task(task.map_or(-1, i64::from)))?,
-        context: held.context(group)?,
-        tag,
-    })
 }
 
 /// Forget a watch. False: what it was for has happened.

@@ -17,7 +17,6 @@ pub mod message;
 mod missing;
 mod notify;
 mod options;
-mod output;
 mod receive;
 mod rg;
 mod search;

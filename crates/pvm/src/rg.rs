@@ -28,10 +28,6 @@ pub const LOOK: c_int = 3;
 pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
-pub const HEARD_MARK: u32 = 0x6568_4752;
-pub const HEARD_NEW: c_int = 1;
-pub const HEARD_SPAWNED: c_int = 2;
-pub const HEARD_TEXT: c_int = 3;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
@@ -83,26 +79,7 @@ pub struct SpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
-    pub orphans: i32,
-    pub hearer: *const Hearer,
-}
-
-/// Who hears what tasks write.
-#[repr(C)]
-pub struct Hearer {
-    pub tid: i32,
-    pub tag: i32,
-    pub group: Group,
-}
-
-/// The front of what is heard of a task.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Heard {
-    pub mark: u32,
-    pub kind: i32,
-    pub tid: i32,
-    pub parent: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]

@@ -151,15 +151,13 @@ pub fn spawn(
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
-    let hearer = crate::output::hearer(library().options.output());
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
         directory: pointer(&order.directory),
         environment: environment.as_ptr(),
         elsewhere: order.elsewhere.into(),
-        orphans: (flags & flag::NO_PARENT != 0).into(),
-        hearer: hearer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+        reserved: 0,
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];

@@ -39,8 +39,6 @@ impl Spawn {
             search: None,
             directory: None,
             environment: Vec::new(),
-            hearer: None,
-            orphans: false,
         })
     }
 

@@ -123,8 +123,6 @@ messages! {
         8 Members { id: u32, tasks: Vec<Option<u32>> }
         /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
         10 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
-        /// A task that is heard.
-        11 Heard { hearer: Hearer, task: u32, noise: Noise }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
     }
@@ -163,10 +161,6 @@ pub struct Spawn {
     pub directory: Option<Vec<u8>>,
     /// What is added to the job's environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Who hears what they write; none: it goes where the job's output goes.
-    pub hearer: Option<Hearer>,
-    /// They do not count as started by the asker.
-    pub orphans: bool,
 }
 fields!(Spawn {
     program,
@@ -175,65 +169,8 @@ fields!(Spawn {
     place,
     search,
     directory,
-    environment,
-    hearer,
-    orphans
+    environment
 });
-
-/// A task that hears what others write, as messages of its own to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hearer {
-    /// The task.
-    pub task: u32,
-    /// The context of the messages.
-    pub context: u32,
-    /// Their tag.
-    pub tag: i32,
-}
-fields!(Hearer { task, context, tag });
-
-/// What is heard of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Noise {
-    /// It has been given a number; who has started it.
-    New(Option<u32>),
-    /// It is being started; by whom.
-    Spawned(Option<u32>),
-    /// It has written this.
-    Text(Vec<u8>),
-    /// It will write no more.
-    End,
-}
-
-impl Field for Noise {
-    fn put(&self, to: &mut Vec<u8>) {
-        match self {
-            Noise::New(parent) => {
-                to.push(1);
-                parent.put(to);
-            }
-            Noise::Spawned(parent) => {
-                to.push(2);
-                parent.put(to);
-            }
-            Noise::Text(bytes) => {
-                to.push(3);
-                bytes.put(to);
-            }
-            Noise::End => to.push(4),
-        }
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match <[u8; 1]>::take(from)? {
-            [1] => Noise::New(Field::take(from)?),
-            [2] => Noise::Spawned(Field::take(from)?),
-            [3] => Noise::Text(Field::take(from)?),
-            [4] => Noise::End,
-            _ => return Err(Malformed),
-        })
-    }
-}
 
 /// On which hosts tasks are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -518,7 +455,7 @@ impl Tell {
             | Tell::Names { id, .. }
             | Tell::Members { id, .. }
             | Tell::Hosted { id, .. } => Some(*id),
-            Tell::Event { .. } | Tell::Heard { .. } => None,
+            Tell::Event { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Supervisor, pass};
+use super::Supervisor;
 use crate::channel::messages::{Order, Report};
 use crate::course::End;
 use crate::refusal::Refusal;
@@ -112,8 +112,7 @@ impl Supervisor<'_> {
                     true => Heard::End(rank, which),
                     false => Heard::Bytes(rank, which, &bytes),
                 };
-                let listens = pass(&mut self.hearing, &mut self.desk, &mut self.output, heard);
-                if !listens && !bytes.is_empty() {
+                if !self.output.pass(heard) && !bytes.is_empty() {
                     let _ = remote.send(&Order::Deaf { rank, stream });
                 }
             }
@@ -250,18 +249,9 @@ impl Supervisor<'_> {
             .chain(unstarted.iter().copied())
         {
             self.desk.ended(rank, End::Lost);
-            self.unheard(rank);
-            self.hearing.gone(rank);
         }
         self.desk.host_lost(number);
         self.births_end_on(number, &unstarted);
-    }
-
-    /// Nothing more will be heard of a task.
-    pub(super) fn unheard(&mut self, rank: u32) {
-        if let Some((hearer, tell)) = self.hearing.end(rank) {
-            self.desk.say(hearer, tell);
-        }
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.

@@ -33,8 +33,6 @@ impl Supervisor<'_> {
             search: None,
             directory: None,
             environment: Vec::new(),
-            hearer: None,
-            orphans: false,
         };
         self.begin_guest(Newcomer { arrival, listener }, order);
     }

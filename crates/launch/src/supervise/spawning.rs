@@ -340,19 +340,8 @@ impl Supervisor<'_> {
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
-            let program = &spawning.order.program;
-            let born = self.desk.add_tasks(spawning.parent(), &hosts, program);
-            let parent = spawning.parent().filter(|_| !spawning.order.orphans);
-            if spawning.order.orphans {
-                self.desk.orphan(born);
-            }
-            if let Some(hearer) = spawning.order.hearer {
-                for rank in born..self.desk.count() {
-                    for (to, tell) in self.hearing.begin(rank, parent, hearer) {
-                        self.desk.say(to, tell);
-                    }
-                }
-            }
+            self.desk
+                .add_tasks(spawning.parent(), &hosts, &spawning.order.program);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
@@ -425,7 +414,6 @@ impl Supervisor<'_> {
                 self.course.unborn();
                 self.tell_gone(rank, Some(Cause::Lost));
                 self.desk.ended(rank, End::Lost);
-                self.unheard(rank);
             }
         }
     }
