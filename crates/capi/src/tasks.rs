@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use regatta_process::control::{HostInfo, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{HostInfo, Output, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -17,6 +17,10 @@ pub struct RgSpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
+    pub output: i32,
+    pub output_tag: i32,
+    pub output_group: RgGroup,
+    pub orphans: i32,
     pub reserved: i32,
 }
 
@@ -72,6 +76,30 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
             }
         },
     )
+}
+
+/// Added to how output comes: births do, too.
+const BIRTHS: i32 = 16;
+
+/// Where the options of a spawn send what the tasks write.
+fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
+    let Some(options) = options else {
+        return Ok(Output::AsMine);
+    };
+    let births = options.output & BIRTHS != 0;
+    let lines = match options.output & !BIRTHS {
+        0 if !births => return Ok(Output::AsMine),
+        1 if !births => return Ok(Output::Job),
+        2 => true,
+        3 => false,
+        _ => {
+            return Err(argument(
+                "output is none of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
+            ));
+        }
+    };
+    let (tag, group) = (options.output_tag, options.output_group.id());
+    process::to_me(tag, group, lines, births)
 }
 
 /// `NAME=value` as a pair.
@@ -132,6 +160,8 @@ unsafe extern "C" fn rg_spawn(
                 .into_iter()
                 .map(variable)
                 .collect::<Result<_>>()?,
+            output: destination(options)?,
+            orphans: options.is_some_and(|options| options.orphans != 0),
         })
     };
     let spawned = match order().and_then(process::spawn) {

@@ -28,6 +28,11 @@ pub const LOOK: c_int = 3;
 pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
+pub const OUTPUT_MARK: u32 = 0x756f_4752;
+pub const OUTPUT_AS_MINE: c_int = 0;
+pub const OUTPUT_JOB: c_int = 1;
+pub const OUTPUT_BLOCKS: c_int = 3;
+pub const OUTPUT_BIRTHS: c_int = 16;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
@@ -79,7 +84,21 @@ pub struct SpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
+    pub output: i32,
+    pub output_tag: i32,
+    pub output_group: Group,
+    pub orphans: i32,
     pub reserved: i32,
+}
+
+/// The front of a message with what a task has written.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Output {
+    pub mark: u32,
+    pub tid: i32,
+    pub stream: i32,
+    pub length: u32,
 }
 
 #[repr(C)]
