@@ -10,7 +10,7 @@ mod cluster;
 mod job;
 pub mod lan;
 mod left;
-mod programs;
+pub mod programs;
 pub mod pvm;
 pub mod pvm_machine;
 pub mod soak;
