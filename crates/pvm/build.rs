@@ -42,7 +42,13 @@ fn stand_in(out: &Path) {
     let status = cc::Build::new()
         .get_compiler()
         .to_command()
-        .args(["-shared", "-fPIC", "-w", "-Wl,-soname,libregatta.so.0", "-o"])
+        .args([
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-Wl,-soname,libregatta.so.0",
+            "-o",
+        ])
         .arg(&library)
         .arg(&source)
         .status();

@@ -10,6 +10,7 @@ mod cluster;
 mod job;
 pub mod lan;
 mod left;
+mod network;
 pub mod programs;
 pub mod pvm;
 pub mod pvm_machine;

@@ -14,11 +14,11 @@ use crate::lan::{APART, AS_ROOT, make_hosts};
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
 /// What begins a command on the first host. Each has a folder for the socket of its daemon, since all have the same files.
-pub(super) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
+pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(super) struct Network {
+pub(crate) struct Network {
     shell: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -28,7 +28,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(hosts: u32) -> Network {
+    pub(crate) fn new(hosts: u32) -> Network {
         let mut shell = Command::new("unshare")
             .args(AS_ROOT)
             .args(APART)
@@ -68,14 +68,14 @@ impl Network {
     }
 
     /// Starts the command that is tried.
-    pub(super) fn start(&mut self, line: &str) {
+    pub(crate) fn start(&mut self, line: &str) {
         self.order(&format!(
             "{{ {line} </dev/null >/run/said 2>&1; echo $? >/run/status; echo; }} 1>&3 &"
         ));
     }
 
     /// Waits until that is over, or until the time has come.
-    pub(super) fn is_over(&mut self, until: Instant) -> bool {
+    pub(crate) fn is_over(&mut self, until: Instant) -> bool {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("a short time");
         poll(
@@ -86,7 +86,7 @@ impl Network {
     }
 
     /// Its status, and all it said.
-    pub(super) fn outcome(&mut self) -> (i32, String) {
+    pub(crate) fn outcome(&mut self) -> (i32, String) {
         let over = self.is_over(Instant::now() + PATIENCE);
         let said = self.order("cat /run/said");
         assert!(
@@ -100,7 +100,7 @@ impl Network {
     }
 
     /// A command about the virtual machine, given on the first host; it must succeed.
-    pub(super) fn regatta(&mut self, words: &str) {
+    pub(crate) fn regatta(&mut self, words: &str) {
         let said = self.order(&format!(
             "{ON_FIRST} {} {words} >/run/answer 2>&1 || cat /run/answer",
             command().display()
@@ -109,7 +109,7 @@ impl Network {
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
-    pub(super) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
+    pub(crate) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
         let living = self.order("pgrep -f 'soak worker'");
         let living: Vec<&str> = living.lines().collect();
         if living.is_empty() {
@@ -120,12 +120,12 @@ impl Network {
     }
 
     /// Kills everything on a host.
-    pub(super) fn kill_host(&mut self, host: u64) {
+    pub(crate) fn kill_host(&mut self, host: u64) {
         self.order(&format!("ip netns pids h{host} | xargs -r kill -9"));
     }
 
     /// Nothing passes from or to a host for so long.
-    pub(super) fn cut(&mut self, host: u64, time: Duration) {
+    pub(crate) fn cut(&mut self, host: u64, time: Duration) {
         let set = format!("ip link set v{host} nomaster");
         self.order(&format!(
             "{{ {set}; sleep {}; ip link set v{host} master bridge; }} >/dev/null &",
@@ -134,7 +134,7 @@ impl Network {
     }
 
     /// Connections of a host that send something in the next moment are reset.
-    pub(super) fn reset(&mut self, host: u64) {
+    pub(crate) fn reset(&mut self, host: u64) {
         let chain = "add table ip soak; add chain ip soak out { type filter hook output priority 0; }; add rule ip soak out meta l4proto tcp reject with tcp reset";
         self.order(&format!(
             "{{ ip netns exec h{host} nft '{chain}'; sleep 0.05; ip netns exec h{host} nft 'delete table ip soak'; }} >/dev/null &"
@@ -142,7 +142,7 @@ impl Network {
     }
 
     /// What is there that was not there at the start: processes, files in shared memory.
-    pub(super) fn left(&mut self) -> String {
+    pub(crate) fn left(&mut self) -> String {
         let mut left = self.order("wait; ls -A /dev/shm");
         for n in 0..=self.hosts {
             left += &self.order(&format!(

@@ -28,7 +28,9 @@ impl Machine {
         builder.recursive(true).mode(0o700);
         let machine = Machine { folder, mark: name };
         builder.create(machine.programs()).expect("a home");
-        builder.create(machine.folder.join("run")).expect("a folder");
+        builder
+            .create(machine.folder.join("run"))
+            .expect("a folder");
         machine
     }
 
@@ -157,7 +159,10 @@ pub fn said(command: &mut Command) -> String {
         tv_sec: LIMIT.as_secs() as i64,
         tv_nsec: 0,
     };
-    let mut polls = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+    let mut polls = [rustix::event::PollFd::new(
+        &fd,
+        rustix::event::PollFlags::IN,
+    )];
     let ended = rustix::event::poll(&mut polls, Some(&limit)) == Ok(1);
     if !ended {
         let _ = child.kill();

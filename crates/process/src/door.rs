@@ -51,7 +51,10 @@ pub fn begin(name: &str) -> Result<()> {
     let mut command = Command::new(program());
     command.args(["resident", name]).stdin(Stdio::null());
     // It goes on when we have ended; what it says of itself is for us.
-    let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output();
+    let output = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output();
     let output = output.map_err(|error| {
         failed(
             name,
@@ -134,7 +137,10 @@ fn enter(name: &str, mut stream: UnixStream) -> Result<Joined> {
     };
     let mut handed = handed.into_iter();
     let (Some(segment), Some(control)) = (handed.next(), handed.next()) else {
-        return Err(failed(name, "its launcher has not handed over what a task has"));
+        return Err(failed(
+            name,
+            "its launcher has not handed over what a task has",
+        ));
     };
     let invitation = Invitation {
         // Numbers of descriptors are for those that inherit them.
@@ -158,10 +164,11 @@ fn answer(stream: &UnixStream) -> io::Result<(Welcome, Vec<OwnedFd>)> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
         let mut with = RecvAncillaryBuffer::new(&mut space);
         let mut slices = [IoSliceMut::new(&mut piece)];
-        let got = match rustix::net::recvmsg(stream, &mut slices, &mut with, RecvFlags::CMSG_CLOEXEC) {
-            Err(rustix::io::Errno::INTR) => continue,
-            got => got?,
-        };
+        let got =
+            match rustix::net::recvmsg(stream, &mut slices, &mut with, RecvFlags::CMSG_CLOEXEC) {
+                Err(rustix::io::Errno::INTR) => continue,
+                got => got?,
+            };
         for message in with.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
                 handed.extend(fds);

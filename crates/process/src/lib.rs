@@ -53,10 +53,10 @@ mod wait;
 mod within;
 
 pub use collective::*;
+pub use door::{begin as begin_job, is_there as job_is_there};
 pub use explain::{path, sentence};
 pub use groups::*;
 pub use hosts::*;
-pub use door::{begin as begin_job, is_there as job_is_there};
 pub use join::{enter_job, finalize, init, is_initialized};
 pub use kept::send_kept;
 pub use loan::*;

@@ -40,7 +40,9 @@ unsafe fn name<'a>(of: *const c_char) -> Result<&'a str, i32> {
     }
     // SAFETY: as the caller promises.
     let name = unsafe { CStr::from_ptr(of) }.to_str();
-    name.ok().filter(|name| !name.is_empty()).ok_or(codes::BAD_PARAM)
+    name.ok()
+        .filter(|name| !name.is_empty())
+        .ok_or(codes::BAD_PARAM)
 }
 
 #[unsafe(no_mangle)]

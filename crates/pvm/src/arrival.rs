@@ -92,11 +92,7 @@ fn arrived(
 }
 
 /// The same for a message that has been received otherwise: its buffer, unless nobody wants it any more.
-pub fn accept(
-    storage: Storage,
-    status: &rg::Status,
-    select: Select,
-) -> Result<Option<c_int>, i32> {
+pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     let (made, rest) = arrived(storage, status, select)?;
     rest.into_iter().for_each(message::give_back);
     Ok(made)

@@ -64,7 +64,13 @@ mod tests {
             trace: (-1, -2, 0),
         };
         assert_eq!(Birth::read(&birth.write()), Some(birth));
-        for nonsense in ["", "1", "1,2,3,4,5,6,7", "1,2,3,4,5,6,7,x", "1,2,3,4,5,6,7,8,9"] {
+        for nonsense in [
+            "",
+            "1",
+            "1,2,3,4,5,6,7",
+            "1,2,3,4,5,6,7,x",
+            "1,2,3,4,5,6,7,8,9",
+        ] {
             assert_eq!(Birth::read(nonsense), None, "{nonsense}");
         }
     }

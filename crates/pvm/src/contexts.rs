@@ -32,7 +32,14 @@ fn fresh() -> Result<i32, i32> {
     let flags = rg::SEVERAL | rg::OVERWRITABLE | rg::PERSISTENT;
     // SAFETY: a text, no bytes, and a place for the index.
     let code = unsafe {
-        rg::rg_put(NAME.as_ptr(), std::ptr::null(), 0, rg::ANY, flags, &mut index)
+        rg::rg_put(
+            NAME.as_ptr(),
+            std::ptr::null(),
+            0,
+            rg::ANY,
+            flags,
+            &mut index,
+        )
     };
     match code {
         rg::OK if index < BASE - 1 => Ok(BASE + index + 1),

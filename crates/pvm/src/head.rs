@@ -19,7 +19,12 @@ pub struct Head {
 impl Head {
     #[inline(always)]
     pub fn bytes(self) -> [u8; HEAD] {
-        let words = [MARK, self.encoding as u32, self.wid as u32, self.host as u32];
+        let words = [
+            MARK,
+            self.encoding as u32,
+            self.wid as u32,
+            self.host as u32,
+        ];
         let mut bytes = [0; HEAD];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());

@@ -85,7 +85,10 @@ fn bytes_of(out: &Outgoing) -> Vec<u8> {
         unsafe {
             let piece = &*out.pieces.add(index);
             for block in 0..piece.count {
-                let at = piece.base.cast::<u8>().offset(block as isize * piece.stride);
+                let at = piece
+                    .base
+                    .cast::<u8>()
+                    .offset(block as isize * piece.stride);
                 bytes.extend_from_slice(std::slice::from_raw_parts(at, piece.block));
             }
         }
@@ -170,7 +173,9 @@ fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
 fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
-    value.try_reserve_exact(LONGEST).map_err(|_| codes::NO_MEM)?;
+    value
+        .try_reserve_exact(LONGEST)
+        .map_err(|_| codes::NO_MEM)?;
     let (mut length, mut found) = (0, 0);
     // SAFETY: text, memory of that length and places for the answers.
     let code = unsafe {
@@ -425,7 +430,11 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
 unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_int) -> c_int {
     let look_up = |name: &CStr| -> Result<(i32, i32), i32> {
         enrol()?;
-        let (index, flags) = if index < 0 { (0, rg::FIRST) } else { (index, 0) };
+        let (index, flags) = if index < 0 {
+            (0, rg::FIRST)
+        } else {
+            (index, 0)
+        };
         let (index, value) = get_entry(name, index, flags)?;
         let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
         let word = body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;

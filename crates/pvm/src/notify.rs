@@ -155,7 +155,9 @@ unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
         return Err(codes::BAD_PARAM);
     }
     // SAFETY: as the caller promises.
-    Ok((0..count).map(|index| unsafe { *tids.add(index) }).collect())
+    Ok((0..count)
+        .map(|index| unsafe { *tids.add(index) })
+        .collect())
 }
 
 fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {

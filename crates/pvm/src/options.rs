@@ -53,7 +53,14 @@ impl Options {
     /// What the task that started this one has set for it.
     pub fn inherit(&mut self, birth: &Birth) {
         let places = [
-            (birth.output, [option::OUTPUT_TID, option::OUTPUT_CODE, option::OUTPUT_CONTEXT]),
+            (
+                birth.output,
+                [
+                    option::OUTPUT_TID,
+                    option::OUTPUT_CODE,
+                    option::OUTPUT_CONTEXT,
+                ],
+            ),
             (
                 birth.output,
                 [
@@ -62,7 +69,10 @@ impl Options {
                     option::SELF_OUTPUT_CONTEXT,
                 ],
             ),
-            (birth.trace, [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT]),
+            (
+                birth.trace,
+                [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT],
+            ),
             (
                 birth.trace,
                 [
@@ -114,11 +124,6 @@ impl Options {
             value(option::SELF_TRACE_CONTEXT),
         )
     }
-
-    /// Are lines of output shown with the task they come from?
-    pub fn shows_tids(&self) -> bool {
-        self.0[option::SHOW_TIDS] != 0
-    }
 }
 
 /// May the option of this number have this value?
@@ -143,7 +148,8 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
 fn number(what: c_int) -> Result<usize, i32> {
     let number = usize::try_from(what).map_err(|_| codes::BAD_PARAM)?;
     // How shared memory is polled is Regatta's affair; PVM has these on other machines only.
-    let known = (1..=COUNT).contains(&number) && ![option::POLL_TYPE, option::POLL_TIME].contains(&number);
+    let known =
+        (1..=COUNT).contains(&number) && ![option::POLL_TYPE, option::POLL_TIME].contains(&number);
     match known {
         true => Ok(number),
         false => Err(codes::BAD_PARAM),

@@ -462,10 +462,7 @@ fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Tol
         count: 1,
         stride: 0,
     };
-    let views = [
-        view(head.as_mut_ptr().cast(), HEAD),
-        view(data, capacity),
-    ];
+    let views = [view(head.as_mut_ptr().cast(), HEAD), view(data, capacity)];
     let mut status = rg::Status::default();
     // SAFETY: the head is here, and the C contract: the memory has so much room.
     let code = unsafe {

@@ -158,20 +158,8 @@ unsafe extern "C" {
     pub fn rg_parent() -> c_int;
     pub fn rg_size(group: Group) -> c_int;
     pub fn rg_tid_of(group: Group, rank: c_int) -> c_int;
-    pub fn rg_bsend(
-        buf: *const c_void,
-        len: usize,
-        to: c_int,
-        tag: c_int,
-        group: Group,
-    ) -> c_int;
-    pub fn rg_bsendv(
-        views: *const View,
-        n: c_int,
-        to: c_int,
-        tag: c_int,
-        group: Group,
-    ) -> c_int;
+    pub fn rg_bsend(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: Group) -> c_int;
+    pub fn rg_bsendv(views: *const View, n: c_int, to: c_int, tag: c_int, group: Group) -> c_int;
     pub fn rg_recvv(
         views: *const View,
         n: c_int,

@@ -80,7 +80,15 @@ fn pointer(text: &Option<CString>) -> *const c_char {
 
 /// PVM's names of architectures are its own; hosts of Regatta are asked for by theirs.
 fn machine(name: &CStr) -> Option<CString> {
-    let known = ["x86_64", "x86", "aarch64", "arm", "powerpc64", "s390x", "riscv64"];
+    let known = [
+        "x86_64",
+        "x86",
+        "aarch64",
+        "arm",
+        "powerpc64",
+        "s390x",
+        "riscv64",
+    ];
     let wanted = name.to_str().ok()?;
     let own = search::architecture();
     let machine = match wanted == own {

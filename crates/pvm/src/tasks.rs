@@ -111,7 +111,11 @@ fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
     // SAFETY: a text that ends inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
     // Of programs that were started by hand PVM does not know the name.
-    names.push(if spawned { name.to_owned() } else { CString::default() });
+    names.push(if spawned {
+        name.to_owned()
+    } else {
+        CString::default()
+    });
     TaskInfo {
         tid: tid::of(task.tid, task.host),
         parent: match task.parent {

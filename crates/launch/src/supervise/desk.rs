@@ -31,12 +31,12 @@ impl Supervisor<'_> {
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
             Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
+            Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();
                 self.course.halt(self.started.elapsed(), &mut acts);
                 self.perform(acts);
             }
-            Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
         }
     }
 
