@@ -6,7 +6,7 @@ use crate::contexts;
 use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
-use crate::{notify, rg, tid};
+use crate::{notify, output, rg, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
 #[derive(Clone, Copy)]
@@ -125,6 +125,11 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
         && let Some(event) = notify::event(bytes)
     {
         return notify::happened(&event, tag, select.context);
+    }
+    if status.source == library().task
+        && let Some(written) = output::Written::read(bytes)
+    {
+        return written.told(tag, select.context);
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

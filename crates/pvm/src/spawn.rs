@@ -159,12 +159,17 @@ pub fn spawn(
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
+    let output = crate::output::destination();
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
         directory: pointer(&order.directory),
         environment: environment.as_ptr(),
         elsewhere: order.elsewhere.into(),
+        output: output.manner,
+        output_tag: output.tag,
+        output_group: output.group,
+        orphans: (flags & flag::NO_PARENT != 0).into(),
         reserved: 0,
         search: order.search.as_ptr(),
     };

@@ -34,6 +34,13 @@ impl Body {
         body
     }
 
+    /// Bytes, as `pvm_pkbyte` packs them.
+    pub fn bytes(mut self, bytes: &[u8]) -> Body {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
     /// The bytes.
     pub fn into_vec(self) -> Vec<u8> {
         self.0
