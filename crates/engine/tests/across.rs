@@ -37,7 +37,7 @@ struct Member {
 
 /// Barriers (no elements) and sums, in turn.
 fn reduction(round: u32) -> Option<Reduction> {
-    (round % 3 > 0).then_some(Reduction {
+    (!round.is_multiple_of(3)).then_some(Reduction {
         operator: Operator::Builtin(Builtin::Sum),
         element: Element::U32,
         count: (round % 3) as usize,

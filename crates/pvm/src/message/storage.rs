@@ -216,10 +216,8 @@ mod tests {
             assert!(storage.capacity() >= capacity);
             for index in 0..HEAD + keep {
                 // SAFETY: inside the block.
-                assert_eq!(
-                    unsafe { storage.as_mut_ptr().add(index).read() },
-                    index as u8
-                );
+                let byte = unsafe { storage.as_mut_ptr().add(index).read() };
+                assert_eq!(byte, index as u8);
             }
         }
     }

@@ -92,16 +92,22 @@ fn preparation() -> impl Strategy<Value = Preparation> {
 }
 
 fn route() -> impl Strategy<Value = Route> {
-    (any::<u32>(), any::<u32>(), any::<i32>(), any::<bool>()).prop_map(
-        |(to, context, tag, lines)| Route {
+    (
+        any::<u32>(),
+        any::<u32>(),
+        any::<i32>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(to, context, tag, lines, births)| Route {
             to,
             manner: Manner {
                 context,
                 tag,
                 lines,
+                births,
             },
-        },
-    )
+        })
 }
 
 fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
