@@ -11,7 +11,7 @@ mod job;
 pub mod lan;
 mod left;
 mod network;
-mod programs;
+pub mod programs;
 pub mod pvm;
 pub mod pvm_machine;
 pub mod soak;

@@ -21,7 +21,7 @@ struct Places {
 static PLACES: LazyLock<Places> = LazyLock::new(find);
 
 /// Cargo's folder of this profile holds this file; if it does not yet, package `package` makes it.
-pub(crate) fn built(file: &str, package: &str) -> PathBuf {
+pub fn built(file: &str, package: &str) -> PathBuf {
     let path = PLACES.target.join(file);
     if !path.exists() {
         build(&PLACES.target, &[package]);
@@ -31,7 +31,7 @@ pub(crate) fn built(file: &str, package: &str) -> PathBuf {
 
 /// Give a library the name by which programs look for it: a symbolic link, so that it is always the
 /// newest one. Returns the folder.
-pub(crate) fn link(library: &Path, name: &str) -> PathBuf {
+pub fn link(library: &Path, name: &str) -> PathBuf {
     let fresh = PLACES
         .made
         .join(format!("link-{name}-{}", std::process::id()));

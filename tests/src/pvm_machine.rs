@@ -76,6 +76,11 @@ impl Machine {
         program
     }
 
+    /// Write a file of the home.
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.join(name), text).expect("a file");
+    }
+
     /// A program started by hand, on Regatta.
     pub fn by_hand(&self, program: &Path) -> Command {
         let mut command = pvm::on_regatta(program);
@@ -118,6 +123,11 @@ impl Machine {
     pub fn halt(&self) {
         let status = self.by_hand(&pvm::program("pvm_halt")).status();
         assert!(status.is_ok(), "the program that ends the machine");
+        self.is_over();
+    }
+
+    /// The machine has been ended: nothing of it may be left.
+    pub fn is_over(&self) {
         let deadline = Instant::now() + LIMIT;
         while !left::lines(&self.mark).is_empty() {
             assert!(

@@ -365,11 +365,14 @@ typedef struct {
     int32_t output;                 /* where goes what they write; 0: where goes what I write */
     int32_t output_tag;             /* of the messages with it, and their group */
     rg_group output_group;
+    int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
+    int32_t reserved;
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
 #define RG_OUTPUT_LINES 2  /* to me, each line as a message; a long one in pieces */
 #define RG_OUTPUT_BLOCKS 3 /* to me, in pieces as it comes */
+#define RG_OUTPUT_BIRTHS 16 /* or this to LINES or BLOCKS: a message for each task that is started, too, before all others */
 
 #define RG_OUTPUT_MARK 0x756f4752 /* the first word of a message with output */
 #define RG_OUTPUT_MOST 4096
@@ -382,7 +385,8 @@ typedef struct {
 typedef struct {
     uint32_t mark;
     int32_t tid;
-    int32_t stream;            /* 1 or 2: its standard output or standard error */
+    int32_t stream;            /* 1 or 2: its standard output or standard error; 0: it has been started, and the
+                                * text is an int32_t, the task that has done that, or RG_NONE */
     uint32_t length;           /* bytes of text; 0: the stream has ended, nothing more comes */
     char text[RG_OUTPUT_MOST]; /* a line has its newline, unless it was cut or the last */
 } rg_output;
@@ -403,7 +407,7 @@ int rg_kill(int tid);
 
 typedef struct {
     int32_t tid;
-    int32_t parent; /* who started it; RG_NONE: the launcher */
+    int32_t parent; /* who started it; RG_NONE: the launcher; itself: somebody who wants to be no parent */
     int32_t host;   /* number of its host */
     int32_t pid;
     char program[240]; /* as it was named, with its end; cut when longer */
@@ -416,11 +420,24 @@ typedef struct {
     int32_t alive;
     char name[64];
     char architecture[32];
+    int32_t speed; /* compared to others: 1000, unless something else was said of it */
+    int32_t reserved;
 } rg_host;
 
 /* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
 int rg_tasks(rg_task *tasks, int capacity, int *count);
 int rg_hosts(rg_host *hosts, int capacity, int *count);
+
+/* Have hosts join the job, or leave it; of a job that was entered (rg_enter). A line names a host, and may go on with
+ * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
+ * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
+ * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
+ * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. */
+int rg_add_hosts(const char *const *lines, int count, int *numbers);
+int rg_remove_hosts(const char *const *names, int count, int *numbers);
+/* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
+ * added later. *added is how many joined. */
+int rg_add_host_file(const char *text, int *added);
 
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */

@@ -20,6 +20,8 @@ pub struct RgSpawnOptions {
     pub output: i32,
     pub output_tag: i32,
     pub output_group: RgGroup,
+    pub orphans: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -39,6 +41,8 @@ pub struct RgHost {
     pub alive: i32,
     pub name: [c_char; 64],
     pub architecture: [c_char; 32],
+    pub speed: i32,
+    pub reserved: i32,
 }
 
 /// What the options of a spawn say.
@@ -74,14 +78,18 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
     )
 }
 
+/// Added to how output comes: births do, too.
+const BIRTHS: i32 = 16;
+
 /// Where the options of a spawn send what the tasks write.
 fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
     let Some(options) = options else {
         return Ok(Output::AsMine);
     };
-    let lines = match options.output {
-        0 => return Ok(Output::AsMine),
-        1 => return Ok(Output::Job),
+    let births = options.output & BIRTHS != 0;
+    let lines = match options.output & !BIRTHS {
+        0 if !births => return Ok(Output::AsMine),
+        1 if !births => return Ok(Output::Job),
         2 => true,
         3 => false,
         _ => {
@@ -90,7 +98,8 @@ fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
             ));
         }
     };
-    process::to_me(options.output_tag, options.output_group.id(), lines)
+    let (tag, group) = (options.output_tag, options.output_group.id());
+    process::to_me(tag, group, lines, births)
 }
 
 /// `NAME=value` as a pair.
@@ -152,6 +161,7 @@ unsafe extern "C" fn rg_spawn(
                 .map(variable)
                 .collect::<Result<_>>()?,
             output: destination(options)?,
+            orphans: options.is_some_and(|options| options.orphans != 0),
         })
     };
     let spawned = match order().and_then(process::spawn) {
@@ -214,6 +224,8 @@ fn host(info: HostInfo) -> RgHost {
         alive: i32::from(info.lives),
         name: put(info.name.as_bytes()),
         architecture: put(info.architecture.as_bytes()),
+        speed: info.speed as i32,
+        reserved: 0,
     }
 }
 

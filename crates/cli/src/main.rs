@@ -4,6 +4,7 @@
 
 mod agent;
 mod attend;
+mod console;
 mod daemon;
 mod doctor;
 mod hosts;
@@ -42,6 +43,7 @@ enum Command {
     Kill(tasks::Kill),
     Vouch(machine::Vouch),
     Down(machine::Down),
+    Console(console::Arguments),
     Doctor(doctor::Arguments),
     Race(regatta_race::cli::Race),
     #[command(hide = true)]
@@ -56,6 +58,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = console::under_another_name() {
+        return status;
+    }
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Up(arguments) => machine::finish(machine::up(&arguments)),
@@ -66,6 +71,7 @@ fn main() -> ExitCode {
         Command::Hosts(arguments) => machine::finish(listing::hosts(&arguments)),
         Command::Ps(arguments) => machine::finish(tasks::list(&arguments)),
         Command::Kill(arguments) => machine::finish(tasks::kill(&arguments)),
+        Command::Console(arguments) => console::run(&arguments),
         Command::Daemon(arguments) => daemon::run(&arguments),
         Command::Reach(arguments) => reach::run(&arguments),
         Command::Resident(arguments) => resident::run(&arguments),

@@ -8,8 +8,8 @@ use crate::tree::{Hosts, Tree};
 
 /// Bytes that are received while the ones before are combined.
 const SEGMENT: usize = 64 << 10;
-/// The same where each message takes a way that is long.
-const FAR_SEGMENT: usize = 256 << 10;
+/// The same between hosts: the bytes of smaller messages mix on a connection, and few go straight to their place.
+const FAR_SEGMENT: usize = 1 << 20;
 /// Most pieces of a message that are on their way between hosts at the same time.
 const FAR_SEGMENTS: usize = 8;
 
@@ -264,7 +264,7 @@ fn collect(
         count: what.count,
     };
     let each = what.count.div_ceil(sharing);
-    let segment = (FAR_SEGMENT / width).max(1);
+    let segment = (SEGMENT / width).max(1);
     let landings = if place < sharing { 2 * (size - 1) } else { 0 };
     let most = segment.min(each) * width;
     let landing: Vec<Views> = (0..landings).map(|_| steps.scratch(most)).collect();

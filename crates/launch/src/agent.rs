@@ -367,7 +367,7 @@ impl Agent {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
         let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-        let directory = text(&order.directory);
+        let directory = here(text(&order.directory));
         std::env::set_current_dir(&directory).map_err(|error| {
             Refusal::of_regatta(format!(
                 "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
@@ -380,7 +380,11 @@ impl Agent {
             .find(|(name, _)| name == "PATH")
             .map(|(_, value)| value.as_os_str());
         let name = text(&order.program);
-        let program = program::find(&name, path)?;
+        // A job that stays begins without a program.
+        let program = match name.is_empty() {
+            true => std::path::PathBuf::new(),
+            false => program::find(&name, path)?,
+        };
         let here: Vec<u32> = (0..)
             .zip(&order.host_of)
             .filter(|&(_, &host)| host == order.here)
@@ -589,6 +593,16 @@ const LOCAL: [&str; 11] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
+/// A directory of this host. What is no path from the root may name its variables.
+fn here(directory: std::ffi::OsString) -> std::ffi::OsString {
+    match directory.to_str() {
+        Some(text) if !text.starts_with('/') => {
+            regatta_hostfile::expand(text, |name| std::env::var(name).ok()).into()
+        }
+        _ => directory,
+    }
+}
+
 /// The launcher's environment, in which this host's own matters are this host's.
 fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
@@ -606,7 +620,7 @@ fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsStri
         .environment
         .iter()
         .map(|(name, value)| (text(name), text(value)));
-    let directory = ("PWD".into(), text(&order.directory));
+    let directory = ("PWD".into(), here(text(&order.directory)));
     own.chain(sent.filter(|(name, _)| !is_local(name)))
         .chain([directory])
         .collect()

@@ -252,6 +252,7 @@ mod tests {
             context: 1,
             tag: 2,
             lines: true,
+            births: false,
         },
     };
 

@@ -29,8 +29,13 @@ pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) architecture: String,
     pub(crate) cores: u32,
+    /// Compared to others; see [`SPEED`].
+    pub(crate) speed: u32,
     pub(crate) lives: bool,
 }
+
+/// The speed of a host of which nobody has said another.
+pub(crate) const SPEED: u32 = 1000;
 
 /// A task that there is, or was.
 #[derive(Clone, Debug)]
@@ -53,10 +58,30 @@ pub(crate) enum Deed {
     Spawn { by: u32, id: u32, order: Spawn },
     /// Send a signal to a task.
     Signal { task: u32, signal: i32 },
+<<<<<<< HEAD
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
     /// End the job.
     Halt,
+=======
+    /// End the job.
+    Halt,
+    /// Take hosts in, or give them back.
+    Hosts { by: u32, id: u32, wish: Wish },
+    /// A task has received so much of what another one has written.
+    Taken { by: u32, task: u32, bytes: u32 },
+}
+
+/// What a task wants of hosts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// These are to be taken in, each a line of a host file.
+    Add(Vec<String>),
+    /// These are to be given back.
+    Remove(Vec<String>),
+    /// Those of this host file are to be taken in.
+    File(String),
+>>>>>>> pvm
 }
 
 /// Why something is not done: a kind and a sentence.
@@ -109,6 +134,13 @@ impl Desk {
             written: Written::to(route),
         }));
         first
+    }
+
+    /// Whoever has started the tasks from this number on does not want to be their parent: each is its own.
+    pub(crate) fn orphan(&mut self, from: u32) {
+        for (number, task) in (0..).zip(&mut self.tasks).skip(from as usize) {
+            task.parent = Some(number);
+        }
     }
 
     /// How many numbers have been given.
@@ -166,6 +198,18 @@ impl Desk {
             Ask::Halt { id } => {
                 self.answer(by, id, Ok(0));
                 return Some(Deed::Halt);
+            }
+            Ask::AddHosts { id, hosts } => {
+                let wish = Wish::Add(hosts);
+                return Some(Deed::Hosts { by, id, wish });
+            }
+            Ask::RemoveHosts { id, hosts } => {
+                let wish = Wish::Remove(hosts);
+                return Some(Deed::Hosts { by, id, wish });
+            }
+            Ask::HostFile { id, text } => {
+                let wish = Wish::File(text);
+                return Some(Deed::Hosts { by, id, wish });
             }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();
@@ -283,6 +327,7 @@ impl Desk {
             architecture: host.architecture.clone(),
             cores: host.cores,
             tasks: self.tasks_on(host.number),
+            speed: host.speed,
             lives: host.lives,
         });
         infos.collect()

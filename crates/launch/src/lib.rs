@@ -24,6 +24,7 @@ mod front;
 mod gather;
 pub mod hosts;
 mod input;
+pub mod keeper;
 mod limits;
 mod lines;
 pub mod muster;

@@ -76,7 +76,7 @@ impl Tasks {
         let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
         let directory = order.directory.as_ref().map(text);
         let name = text(&order.program);
-        let search = order.search.as_ref().map(text);
+        let search = order.search.as_ref().map(|search| self.expanded(search));
         let search = search.or_else(|| self.variable("PATH"));
         let program = find(&name, directory.as_deref(), search.as_deref())?;
         if let Some(directory) = &directory
@@ -134,6 +134,20 @@ impl Tasks {
             true => vec![None; count as usize],
             false => addresses.into_iter().map(Some).collect(),
         })
+    }
+
+    /// The directories of a search, in which variables of this host may be named.
+    fn expanded(&self, search: &[u8]) -> OsString {
+        match std::str::from_utf8(search) {
+            Ok(text) if text.contains('$') => {
+                let known = |name: &str| {
+                    let own = std::env::var_os(name).or_else(|| self.variable(name));
+                    own.map(|value| value.to_string_lossy().into_owned())
+                };
+                regatta_hostfile::expand(text, known).into()
+            }
+            _ => OsString::from_vec(search.to_vec()),
+        }
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {

@@ -5,21 +5,28 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use regatta_transport::job::{Job, MOST_TASKS};
+use regatta_transport::place::{Key, Places};
+use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::channel::messages::Preparation;
 use crate::door::Door;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Ground};
+use crate::hosts::Host;
 use crate::output::Output;
 use crate::owner::Owner;
-use crate::plan::{Form, OnFailure, Plan};
+use crate::plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 use crate::refusal::Refusal;
+use crate::remote::WINDOW;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
-use crate::{front, supervise, sys};
+use crate::{front, reach, supervise, sys};
 
 /// Runs such a job, whose tasks write to the file `log`. Returns at once: who goes on is a child.
 ///
@@ -77,10 +84,16 @@ fn serve(door: UnixListener, nothing: &File, log: &File) -> Result<u8, Refusal> 
     }
     let signals = Signals::catch()?;
     front::adopt_orphans()?;
+    let ground = ground()?;
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
     let plan = Plan {
         stays: true,
         form: Form::Labelled,
         on_failure: OnFailure::Continue,
+        across: Some(across(&name)),
         ..Plan::new("", 1)
     };
     let group = rustix::process::getpgrp();
@@ -92,18 +105,89 @@ fn serve(door: UnixListener, nothing: &File, log: &File) -> Result<u8, Refusal> 
         group,
         files: None,
     };
+    let places = Places {
+        here: 0,
+        host_of: vec![0],
+        key: ground.template.key,
+        trusted: ground.template.trusted,
+        most: MOST_TASKS,
+    };
+    let mut tasks = Tasks::vacant(|| Job::create_across(&places), recipe)?;
+    tasks.will_listen(ground.template.address);
     let fleet = Fleet {
         size: 1,
-        tasks: Some(Tasks::vacant(|| Job::create_for(1, MOST_TASKS), recipe)?),
-        here: None,
+        tasks: Some(tasks),
+        here: Some(0),
         remotes: Vec::new(),
-        names: Vec::new(),
-        host_of: Vec::new(),
+        names: vec![name],
+        host_of: vec![0],
         guest: None,
         door: Some(Door::new(door).map_err(|error| refused("its door", error))?),
-        ground: None,
+        ground: Some(ground),
     };
     let owner = Owner { leash: None, group };
     let output = Output::new(plan.form)?;
     supervise::run_fleet(&plan, signals, owner, output, fleet)
+}
+
+/// The command by which PVM's users reach other hosts, if it is not ssh.
+const SHELL: &str = "PVM_RSH";
+
+/// How hosts are reached that tasks ask for.
+fn across(name: &str) -> Across {
+    let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
+    Across {
+        rsh: shell.map(|shell| vec![shell, "{host}".to_owned()]),
+        growth: Some(Growth {
+            command: Vec::new(),
+            known: Vec::new(),
+        }),
+        ..Across::new(vec![Host {
+            name: name.to_owned(),
+            slots: None,
+            processors: None,
+        }])
+    }
+}
+
+/// What hosts that come later are told: a job of this host alone, whose only number is nobody's.
+fn ground() -> Result<Ground, Refusal> {
+    let mut key = Key::default();
+    getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
+        Refusal::of_regatta(format!(
+            "the system gives no random numbers for the job's key: {errno}"
+        ))
+    })?;
+    let bytes = |text: OsString| text.as_bytes().to_vec();
+    let candidates = reach::chosen(&reach::candidates(None), None);
+    let address = candidates
+        .first()
+        .copied()
+        .unwrap_or(IpAddr::from([127, 0, 0, 1]));
+    let template = Preparation {
+        here: 0,
+        host_of: vec![0],
+        key,
+        trusted: false,
+        address,
+        program: Vec::new(),
+        arguments: Vec::new(),
+        environment: std::env::vars_os()
+            .map(|(name, value)| (bytes(name), bytes(value)))
+            .collect(),
+        directory: Vec::new(),
+        bind: Bind::Free,
+        window: WINDOW,
+        most: MOST_TASKS,
+        silence: Across::new(Vec::new())
+            .silence
+            .as_millis()
+            .try_into()
+            .unwrap_or(u32::MAX),
+    };
+    Ok(Ground {
+        template,
+        // Nobody listens there: the number is nobody's.
+        addresses: vec![SocketAddr::new(address, 1)],
+    })
 }

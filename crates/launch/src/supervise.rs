@@ -143,7 +143,7 @@ impl<'p> Supervisor<'p> {
             false => None,
         };
         let hosts = desk::hosts(&fleet);
-        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, &signals);
+        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
         let growing = growing.unwrap_or_else(|refusal| {
             output.say(&refusal.sentence);
             None

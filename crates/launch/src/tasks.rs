@@ -237,6 +237,11 @@ impl Tasks {
         Ok(addresses)
     }
 
+    /// Has the tasks that come later listen at this address.
+    pub(crate) fn will_listen(&mut self, address: IpAddr) {
+        self.address = Some(address);
+    }
+
     /// Notes where all ranks of the job listen.
     pub(crate) fn locate(&self, addresses: &[SocketAddr]) {
         for (rank, &address) in (0..self.job.tasks()).zip(addresses) {

@@ -163,6 +163,11 @@ impl Process {
         for tell in unasked {
             match tell {
                 Tell::Event { watch, event } => self.happened(watch, &event),
+                Tell::Born {
+                    task,
+                    parent,
+                    manner,
+                } => self.born(task, parent, manner),
                 Tell::Output {
                     task,
                     stream,

@@ -21,7 +21,7 @@
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |
-//! | `launcher`, `tasks` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `launcher`, `tasks`, `hosts` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
@@ -36,6 +36,7 @@ pub mod event;
 mod explain;
 mod fork;
 mod groups;
+mod hosts;
 mod join;
 mod kept;
 mod launcher;
@@ -55,6 +56,7 @@ pub use collective::*;
 pub use door::{begin as begin_job, is_there as job_is_there};
 pub use explain::{path, sentence};
 pub use groups::*;
+pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};
 pub use kept::send_kept;
 pub use loan::*;

@@ -13,6 +13,9 @@ pub const HEAD: usize = 16;
 /// Most bytes of text in one message; a longer line comes in pieces.
 pub const MOST: usize = 4096;
 
+/// In place of a stream: the task has been started, and the text is the number of who has done that, or -1.
+const BORN: u32 = 0;
+
 /// Lines that have begun, by task and stream.
 pub(crate) type Begun = FxHashMap<(u32, u32), Vec<u8>>;
 
@@ -34,6 +37,7 @@ fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
 }
 
 /// The task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
+/// Stream 0: the task has been started.
 pub fn read(bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
     let (head, text) = bytes.split_at_checked(HEAD)?;
     let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
@@ -72,6 +76,20 @@ fn cut(
 }
 
 impl Process {
+    /// A task has been started whose output comes here.
+    pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: Manner) {
+        let parent = parent.map_or(-1, |parent| parent as i32).to_ne_bytes();
+        let words = [MARK, task, BORN, parent.len() as u32];
+        let head = words.iter().flat_map(|word| word.to_ne_bytes());
+        let message: Vec<u8> = head.chain(parent).collect();
+        let toll = Toll {
+            of: task,
+            amount: 0,
+        };
+        self.engine
+            .tell_self(manner.context, manner.tag, &message, toll);
+    }
+
     /// A task has written something that this one wants to have: that becomes messages.
     pub(crate) fn wrote(&mut self, piece: Piece) {
         let (task, stream, manner) = (piece.task, piece.stream, piece.manner);

@@ -47,7 +47,8 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
 }
 
 /// That what tasks write comes to this one, as messages with this tag in this group: one for each line, or pieces.
-pub fn to_me(tag: i32, group: GroupId, lines: bool) -> Result<Output> {
+/// With `births` there is one for each task that is started, too.
+pub fn to_me(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
     }
@@ -56,6 +57,7 @@ pub fn to_me(tag: i32, group: GroupId, lines: bool) -> Result<Output> {
         context,
         tag,
         lines,
+        births,
     }))
 }
 

@@ -96,11 +96,7 @@ fn refused(code: c_int) -> Result<Taken, i32> {
 
 /// What has come is a message of PVM's in most cases: its buffer.
 #[inline(always)]
-pub fn accept(
-    storage: Storage,
-    status: &rg::Status,
-    select: Select,
-) -> Result<Option<c_int>, i32> {
+pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     // SAFETY: so much of it has been written.
     let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
     match Head::read(bytes) {
@@ -146,6 +142,11 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
         if let Some((head, text)) = output::piece(bytes) {
             return output::heard(&head, text, tag, select.context);
         }
+    }
+    if status.source == library().task
+        && let Some(written) = output::Written::read(bytes)
+    {
+        return written.told(tag, select.context);
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

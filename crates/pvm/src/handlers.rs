@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use crate::life::enrol;
 use crate::message::{self, codes, error};
-use crate::{output, receive};
 use crate::rg::ANY;
 use crate::state::library;
+use crate::{output, receive};
 
 /// A function that is called for messages of this kind; `ANY` is any.
 pub struct Handler {

@@ -152,16 +152,34 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
     error::result("pvm_siblings", answer().unwrap_or_else(|code| code))
 }
 
-/// Start the virtual machine. What a pvmd takes as arguments is for a pvmd.
+/// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns.
+///
+/// # Safety
+/// `argv` points to `argc` texts.
 #[unsafe(no_mangle)]
-extern "C" fn pvm_start_pvmd(_argc: c_int, _argv: *mut *mut c_char, _block: c_int) -> c_int {
+unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, _block: c_int) -> c_int {
+    let mut file = None;
+    for index in 0..if argv.is_null() {
+        0
+    } else {
+        argc.max(0) as usize
+    } {
+        // SAFETY: the C contract: as many texts as there are said to be.
+        let word = unsafe { (*argv.add(index)).as_ref().map(|word| CStr::from_ptr(word)) };
+        if let Some(word) = word.filter(|word| !word.to_bytes().starts_with(b"-")) {
+            file = Some(word);
+        }
+    }
     let name = machine();
     // SAFETY: the name is a text.
     let there = unsafe { rg::rg_enter(name.as_ptr(), rg::LOOK) } == rg::OK;
     let begun = || {
         // SAFETY: as above.
         match unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN_ONLY) } {
-            rg::OK => 0,
+            rg::OK => match file.map(crate::machine::add_file) {
+                Some(Err(code)) => code,
+                _ => 0,
+            },
             _ => codes::CANT_START,
         }
     };

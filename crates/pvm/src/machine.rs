@@ -1,15 +1,13 @@
 //! The hosts of the virtual machine.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::{rg, search, tid};
-
-/// What PVM calls the speed of a host that nobody has given another.
-const SPEED: c_int = 1000;
 
 /// The hosts that are there.
 pub fn hosts() -> Result<Vec<rg::Host>, i32> {
@@ -21,6 +19,8 @@ pub fn hosts() -> Result<Vec<rg::Host>, i32> {
         alive: 0,
         name: [0; 64],
         architecture: [0; 32],
+        speed: 0,
+        reserved: 0,
     };
     let mut hosts = vec![empty; 32];
     let mut count = 0;
@@ -79,7 +79,7 @@ unsafe extern "C" fn pvm_config(
             tid: tid::of_daemon(host.host),
             name: name.as_ptr().cast_mut(),
             architecture: architecture.as_ptr().cast_mut(),
-            speed: SPEED,
+            speed: host.speed,
             signature: codes::RAW,
         })
         .collect();
@@ -228,29 +228,105 @@ unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a
     Ok(all)
 }
 
-/// One code for each host. None can be added yet to a machine that PVM's programs have begun.
+/// Has Regatta do something with hosts, and tells the code of each: the number of its daemon where it is `added`.
+///
+/// # Safety
+/// `names` points to `count` texts, and `infos` to as many places or is NULL.
+unsafe fn change(
+    what: unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int,
+    names: *const *const c_char,
+    count: c_int,
+    infos: *mut c_int,
+    added: bool,
+) -> Result<c_int, i32> {
+    enrol()?;
+    // SAFETY: as the caller promises.
+    let asked = unsafe { texts(names, count) }?;
+    // What is not reached at all has no answer of its own.
+    let mut answers = vec![rg::ERR_LAUNCHER; asked.len()];
+    // SAFETY: as many texts, and room for as many answers.
+    let outcome = unsafe { what(names, count, answers.as_mut_ptr()) };
+    if outcome == rg::ERR_LAUNCHER {
+        return Err(codes::SYS_ERR);
+    }
+    let code = |answer: c_int| match answer {
+        host if host >= 0 && added => tid::of_daemon(host),
+        host if host >= 0 => 0,
+        rg::ERR_HOST => codes::NO_HOST,
+        rg::ERR_EXISTS => codes::DUP_HOST,
+        rg::ERR_ARGUMENT => codes::BAD_PARAM,
+        rg::ERR_SYSTEM => codes::CANT_START,
+        _ => codes::SYS_ERR,
+    };
+    let codes: Vec<c_int> = answers.into_iter().map(code).collect();
+    if !infos.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(codes.as_ptr(), infos, codes.len()) };
+    }
+    Ok(codes
+        .into_iter()
+        .filter(|code| *code >= 0 || tid::is_daemon(*code))
+        .count() as c_int)
+}
+
+/// How many hosts have been added; one code for each.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_addhosts(
     names: *const *const c_char,
     count: c_int,
     infos: *mut c_int,
 ) -> c_int {
-    let _ = infos;
     // SAFETY: the C contract.
-    let asked = enrol().and_then(|_| unsafe { texts(names, count) });
-    let code = asked.err().unwrap_or(codes::NOT_IMPL);
-    error::result("pvm_addhosts", code)
+    let added = unsafe { change(rg::rg_add_hosts, names, count, infos, true) };
+    error::result("pvm_addhosts", added.unwrap_or_else(|code| code))
 }
 
+/// How many hosts have been deleted; one code for each.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_delhosts(
     names: *const *const c_char,
     count: c_int,
     infos: *mut c_int,
 ) -> c_int {
-    let _ = infos;
     // SAFETY: the C contract.
-    let asked = enrol().and_then(|_| unsafe { texts(names, count) });
-    let code = asked.err().unwrap_or(codes::NOT_IMPL);
-    error::result("pvm_delhosts", code)
+    let deleted = unsafe { change(rg::rg_remove_hosts, names, count, infos, false) };
+    error::result("pvm_delhosts", deleted.unwrap_or_else(|code| code))
+}
+
+/// The hosts of a host file, added. What is wrong with it, and which hosts cannot be added, is said on standard error.
+pub fn add_file(path: &CStr) -> Result<(), i32> {
+    enrol()?;
+    let said = |why: &str| {
+        eprintln!(
+            "libpvm [t{:x}]: {}: {why}",
+            crate::state::library().tid,
+            path.to_string_lossy()
+        )
+    };
+    let text = std::fs::read(std::path::Path::new(std::ffi::OsStr::from_bytes(
+        path.to_bytes(),
+    )));
+    let text = match text.map(CString::new) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => {
+            said("it is no text");
+            return Err(codes::BAD_PARAM);
+        }
+        Err(error) => {
+            said(&error.to_string());
+            return Err(codes::NO_FILE);
+        }
+    };
+    // SAFETY: a text.
+    let outcome = unsafe { rg::rg_add_host_file(text.as_ptr(), std::ptr::null_mut()) };
+    if outcome != rg::OK {
+        // SAFETY: a text that stays until the next failure.
+        said(&unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy());
+    }
+    match outcome {
+        rg::ERR_ARGUMENT => Err(codes::BAD_PARAM),
+        rg::ERR_LAUNCHER => Err(codes::SYS_ERR),
+        // The machine is there, with the hosts that could be added.
+        _ => Ok(()),
+    }
 }

@@ -26,6 +26,8 @@ pub const CAUGHT: Select = Select {
 };
 /// Standard output and standard error.
 const STREAMS: u32 = 2;
+/// What is no stream but the news of a start.
+const BIRTH: i32 = 0;
 /// What PVM's daemon says of a task before there are bytes: it is new, it has been started.
 const NEW: i32 = -2;
 const STARTED: i32 = -1;
@@ -41,9 +43,14 @@ pub struct Writer {
     caught: bool,
 }
 
-/// Is there output that goes to a file?
+/// May there be output that goes to a file?
 #[inline(always)]
 pub fn is_caught() -> bool {
+    !library().caught.is_null() || are_writing()
+}
+
+/// Are there tasks whose output goes to a file?
+fn are_writing() -> bool {
     library().writers.iter().any(|writer| writer.caught)
 }
 
@@ -53,7 +60,7 @@ pub fn of_children() -> (i32, i32, i32) {
     let (to, tag, context) = library.options.output();
     let whose = match to {
         0 => rg::OUTPUT_JOB,
-        to if to == library.tid => rg::OUTPUT_BLOCKS,
+        to if to == library.tid => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
         // It has come down to us from who started us, and goes the same way.
         _ => rg::OUTPUT_AS_MINE,
     };
@@ -70,12 +77,9 @@ pub fn piece(bytes: &[u8]) -> Option<(rg::Output, &[u8])> {
     (head.mark == rg::OUTPUT_MARK).then_some((head, text))
 }
 
-/// A task begins to write to us, with this tag in this context.
-pub fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<(), i32> {
+/// A task has been started that writes to us: the first of the messages it makes, if it makes some.
+fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let caught = (tag, context) == (TAG, CONTEXT);
-    if library().writers.iter().any(|writer| writer.tid == task) {
-        return Ok(());
-    }
     library().writers.push(Writer {
         tid: task,
         open: STREAMS,
@@ -83,54 +87,29 @@ pub fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<(), i32> 
         caught,
     });
     if caught {
-        library().family.push(task);
         write_mark(task, "BEGIN");
-        return Ok(());
+        return Ok(None);
     }
-    for what in [NEW, STARTED] {
-        let buffer = told(Body::new().int(task).int(what).int(parent), tag, context)?;
-        library().queue.push_back(buffer);
-    }
-    Ok(())
+    let message = |what| told(Body::new().int(task).int(what).int(parent), tag, context);
+    let first = message(NEW)?;
+    library().queue.push_back(message(STARTED)?);
+    Ok(Some(first))
 }
 
 /// A piece has come: the message it makes, if it makes one.
-pub fn heard(
-    head: &rg::Output,
-    text: &[u8],
-    tag: i32,
-    context: i32,
-) -> Result<Option<c_int>, i32> {
-    let task = tid::of_task(head.tid).unwrap_or_default();
-    let known = library().writers.iter().any(|writer| writer.tid == task);
-    if !known {
-        // A child of a child: who started it knows of us only.
-        let waiting = library().queue.len();
-        begin(task, parent_of(head.tid), tag, context)?;
-        let told = library().queue.split_off(waiting);
-        let last = pass(task, text, head.length == 0, tag, context)?;
-        // Those that were made first are received first.
-        let mut made = told.into_iter().chain(last);
-        let first = made.next();
-        library().queue.extend(made);
-        return Ok(first);
+pub fn heard(head: &rg::Output, text: &[u8], tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let Some(task) = tid::of_task(head.tid) else {
+        return Ok(None);
+    };
+    if head.stream != BIRTH {
+        return pass(task, text, head.length == 0, tag, context);
     }
-    pass(task, text, head.length == 0, tag, context)
+    let parent = text.try_into().map_or(rg::NONE, i32::from_ne_bytes);
+    let parent = tid::of_task(parent).unwrap_or(codes::PARENT_NOT_SET);
+    begin(task, parent, tag, context)
 }
 
-fn parent_of(task: i32) -> i32 {
-    let known = crate::tasks::all().unwrap_or_default();
-    let found = known.iter().find(|known| known.tid == task);
-    found.and_then(|found| tid::of_task(found.parent)).unwrap_or(0)
-}
-
-fn pass(
-    task: i32,
-    text: &[u8],
-    ended: bool,
-    tag: i32,
-    context: i32,
-) -> Result<Option<c_int>, i32> {
+fn pass(task: i32, text: &[u8], ended: bool, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let library = library();
     let Some(at) = library.writers.iter().position(|writer| writer.tid == task) else {
         return Ok(None);
@@ -217,43 +196,19 @@ extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
     error::result("pvm_catchout", caught.err().unwrap_or(0))
 }
 
-/// Whether somebody may still write to the file: one who has begun, or a child of one, of whom nothing has come yet.
-fn is_more_to_come() -> bool {
-    if library().family.is_empty() {
-        return false;
-    }
-    let _ = receive::take_in();
-    if is_caught() {
-        return true;
-    }
-    // What those wrote who are not among them any more has come before this answer.
-    let running = crate::tasks::all().unwrap_or_default();
-    for task in running {
-        let (number, parent) = (tid::of(task.tid, task.host), tid::of_task(task.parent));
-        let family = &library().family;
-        if parent.is_some_and(|parent| family.contains(&parent)) && !family.contains(&number) {
-            let _ = begin(number, parent.unwrap_or(0), TAG, CONTEXT);
-        }
-    }
-    let _ = receive::take_in();
-    while let Ok(true) = receive::await_in(&[CAUGHT], Wait::Not) {}
-    is_caught()
-}
-
 /// Before we leave: all of those whose output goes to a file have written what they write.
 pub fn finish() {
-    let (me, mut told) = (library().tid, library().caught.is_null());
-    while !library().caught.is_null() && is_more_to_come() {
-        if !std::mem::replace(&mut told, true) {
+    if !library().caught.is_null() {
+        // Those who were started have begun, though we may not have looked.
+        while matches!(receive::await_in(&[CAUGHT], Wait::Not), Ok(true)) {}
+        if are_writing() {
+            let me = library().tid;
             eprintln!("libpvm [t{me:x}]: child task(s) still running.  waiting...");
         }
-        if !matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {
-            break;
-        }
+        while are_writing() && matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {}
     }
     let library = library();
     library.writers.clear();
-    library.family.clear();
     library.caught = std::ptr::null_mut();
     library.options.set_output((0, 0, 0));
 }

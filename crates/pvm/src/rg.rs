@@ -10,6 +10,7 @@ pub const ERR_DEAD: c_int = -7;
 pub const ERR_LEFT: c_int = -8;
 pub const ERR_MEMORY: c_int = -9;
 pub const ERR_LAUNCHER: c_int = -14;
+pub const ERR_SYSTEM: c_int = -16;
 pub const ERR_PROGRAM: c_int = -18;
 pub const ERR_HOST: c_int = -19;
 pub const ERR_NAME: c_int = -20;
@@ -27,12 +28,12 @@ pub const LOOK: c_int = 3;
 pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
-pub const EVENT_MARK: u32 = 0x7665_4752;
 pub const OUTPUT_MARK: u32 = 0x756f_4752;
-/// Where goes what a task writes: where goes what we write; with the job's; to us, in pieces.
-pub const OUTPUT_AS_MINE: i32 = 0;
-pub const OUTPUT_JOB: i32 = 1;
-pub const OUTPUT_BLOCKS: i32 = 3;
+pub const OUTPUT_AS_MINE: c_int = 0;
+pub const OUTPUT_JOB: c_int = 1;
+pub const OUTPUT_BLOCKS: c_int = 3;
+pub const OUTPUT_BIRTHS: c_int = 16;
+pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
@@ -86,9 +87,11 @@ pub struct SpawnOptions {
     pub output: i32,
     pub output_tag: i32,
     pub output_group: Group,
+    pub orphans: i32,
+    pub reserved: i32,
 }
 
-/// What a started task has written.
+/// The front of a message with what a task has written.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Output {
@@ -117,6 +120,8 @@ pub struct Host {
     pub alive: i32,
     pub name: [c_char; 64],
     pub architecture: [c_char; 32],
+    pub speed: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -185,6 +190,10 @@ unsafe extern "C" {
     pub fn rg_signal(tid: c_int, signal: c_int) -> c_int;
     pub fn rg_tasks(tasks: *mut Task, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_hosts(hosts: *mut Host, capacity: c_int, count: *mut c_int) -> c_int;
+    pub fn rg_add_hosts(lines: *const *const c_char, count: c_int, numbers: *mut c_int) -> c_int;
+    pub fn rg_remove_hosts(names: *const *const c_char, count: c_int, numbers: *mut c_int)
+    -> c_int;
+    pub fn rg_add_host_file(text: *const c_char, added: *mut c_int) -> c_int;
     pub fn rg_notify(
         kind: c_int,
         what: c_int,

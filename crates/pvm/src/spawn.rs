@@ -169,6 +169,8 @@ pub fn spawn(
         output,
         output_tag: tag & i32::MAX,
         output_group: contexts::channel(context, tag),
+        orphans: (flags & flag::NO_PARENT != 0).into(),
+        reserved: 0,
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];
@@ -195,13 +197,7 @@ pub fn spawn(
             reason(task)
         }
     });
-    let numbers: Vec<i32> = numbers.collect();
-    if output == rg::OUTPUT_BLOCKS {
-        for &number in numbers.iter().filter(|&&number| number > 0) {
-            output::begin(number, library().tid, tag, context)?;
-        }
-    }
-    Ok(numbers)
+    Ok(numbers.collect())
 }
 
 #[unsafe(no_mangle)]

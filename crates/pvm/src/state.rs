@@ -36,8 +36,6 @@ pub struct Library {
     pub watches: Vec<Watch>,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,
-    /// All of them whose output has gone to the file.
-    pub family: Vec<i32>,
     /// The file that `pvm_catchout` has named.
     pub caught: *mut libc::FILE,
 }
@@ -62,7 +60,6 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     in_handler: false,
     watches: Vec::new(),
     writers: Vec::new(),
-    family: Vec::new(),
     caught: std::ptr::null_mut(),
 }));
 

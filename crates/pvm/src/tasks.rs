@@ -118,7 +118,10 @@ fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
     });
     TaskInfo {
         tid: tid::of(task.tid, task.host),
-        parent: tid::of_task(task.parent).filter(|_| spawned).unwrap_or(0),
+        parent: match task.parent {
+            own if own == task.tid => codes::PARENT_NOT_SET,
+            parent => tid::of_task(parent).filter(|_| spawned).unwrap_or(0),
+        },
         host: tid::of_daemon(task.host),
         flag: flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
         program: names

@@ -7,6 +7,7 @@ use std::path::Path;
 use regatta_process::control::{self, flags};
 use regatta_process::{self as process, GroupId};
 
+pub use regatta_process::Hosted;
 pub use regatta_process::control::{Ending, Event, HostInfo, NameInfo, Place, TaskInfo};
 
 use crate::error::{Error, Result, ours};
@@ -47,6 +48,7 @@ impl Spawn {
             directory: None,
             environment: Vec::new(),
             output: control::Output::AsMine,
+            orphans: false,
         };
         Spawn(order, Written::AsMine)
     }
@@ -199,7 +201,9 @@ impl Task {
         let output = match what.1 {
             Written::AsMine => control::Output::AsMine,
             Written::Job => control::Output::Job,
-            Written::Me(tag, group, lines) => ours(process::to_me(tag_number(tag)?, group, lines))?,
+            Written::Me(tag, group, lines) => {
+                ours(process::to_me(tag_number(tag)?, group, lines, false))?
+            }
         };
         let order = control::Spawn {
             count,
@@ -243,6 +247,29 @@ impl Task {
     pub fn hosts(&self) -> Result<Vec<HostInfo>> {
         raw::outside()?;
         ours(process::hosts())
+    }
+
+    /// Have hosts join a job that was entered, each a line of a host file: a name, then options as in `beta lo=joe sp=500`.
+    /// Blocks until it is known what has become of each.
+    pub fn add_hosts(&self, lines: &[&str]) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::add_hosts(
+            lines.iter().map(|line| (*line).to_owned()).collect(),
+        ))
+    }
+
+    /// Have hosts leave a job that was entered; what runs there is ended.
+    pub fn remove_hosts(&self, names: &[&str]) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::remove_hosts(
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        ))
+    }
+
+    /// Have the hosts of a host file join a job that was entered. What else it says counts for hosts that are added later.
+    pub fn add_host_file(&self, text: &str) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::add_host_file(text.to_owned()))
     }
 
     /// Hear of something: a message of this task to itself, with this tag in this group, that holds an [`event`]. What

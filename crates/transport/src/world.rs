@@ -74,6 +74,11 @@ impl Job {
             }
         }
         self.header().given.store(end, Ordering::Release);
+        let elsewhere = world.places.iter().any(|(host, _)| *host != here);
+        if elsewhere && self.header().scattered.swap(1, Ordering::SeqCst) == 0 {
+            // Who sleeps does so on its bell alone, as nothing could come from elsewhere: from now on it can.
+            (0..world.first).for_each(|task| self.bell(task).wake());
+        }
         Ok(())
     }
 

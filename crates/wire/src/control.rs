@@ -97,6 +97,13 @@ messages! {
         15 Taken { task: u32, bytes: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
+        /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
+        20 AddHosts { id: u32, hosts: Vec<String> }
+        /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
+        21 RemoveHosts { id: u32, hosts: Vec<String> }
+        /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
+        /// `Hosted`.
+        22 HostFile { id: u32, text: String }
     }
 }
 
@@ -119,8 +126,12 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
+        20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
+        /// A task whose output comes to this one has a number, and who has started it, if that is known.
+        11 Born { task: u32, parent: Option<u32>, manner: Manner }
         /// A task wrote this to its standard output (0) or error (1).
         10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
     }
@@ -161,6 +172,8 @@ pub struct Spawn {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where goes what they write.
     pub output: Output,
+    /// The asker does not want to be their parent.
+    pub orphans: bool,
 }
 fields!(Spawn {
     program,
@@ -170,7 +183,8 @@ fields!(Spawn {
     search,
     directory,
     environment,
-    output
+    output,
+    orphans
 });
 
 /// On which hosts tasks are started.
@@ -406,6 +420,8 @@ pub struct HostInfo {
     pub cores: u32,
     /// How many tasks run there.
     pub tasks: u32,
+    /// How fast it is compared to others; 1000 where nobody has said anything.
+    pub speed: u32,
     /// It is there.
     pub lives: bool,
 }
@@ -415,6 +431,7 @@ fields!(HostInfo {
     architecture,
     cores,
     tasks,
+    speed,
     lives
 });
 
@@ -451,8 +468,9 @@ impl Tell {
             | Tell::Hosts { id, .. }
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
-            | Tell::Members { id, .. } => Some(*id),
-            Tell::Event { .. } | Tell::Output { .. } => None,
+            | Tell::Members { id, .. }
+            | Tell::Hosted { id, .. } => Some(*id),
+            Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use regatta_wire::control::{Output, Route, Tell, Then};
 
-use super::Desk;
+use super::{Desk, Task};
 use crate::caught::Piece;
 
 /// What is known of a task's output.
@@ -43,6 +43,25 @@ impl Desk {
             to.written.receives = true;
         }
         route
+    }
+
+    /// Tells those who want to know of them of the tasks from this number on.
+    pub(crate) fn tell_births(&mut self, from: u32) {
+        for task in from..self.count() {
+            let Task {
+                parent, written, ..
+            } = &self.tasks[task as usize];
+            let route = written.route.filter(|route| route.manner.births);
+            if let Some(Route { to, manner }) = route.filter(|route| self.hears(route.to)) {
+                let parent = parent.filter(|parent| *parent != task);
+                let tell = Tell::Born {
+                    task,
+                    parent,
+                    manner,
+                };
+                self.say(to, tell);
+            }
+        }
     }
 
     fn hears(&self, task: u32) -> bool {

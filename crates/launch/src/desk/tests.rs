@@ -11,6 +11,7 @@ fn host(number: u32, name: &str, cores: u32) -> Host {
         name: name.to_owned(),
         architecture: if number == 2 { "aarch64" } else { "x86_64" }.to_owned(),
         cores,
+        speed: SPEED,
         lives: true,
     }
 }
@@ -366,6 +367,7 @@ fn output_goes_to_who_asked_for_it_as_long_as_that_hears() {
         context: 5,
         tag: 6,
         lines: true,
+        births: false,
     };
     let route = desk.route(1, Output::Me(manner));
     assert_eq!(route, Some(Route { to: 1, manner }));

@@ -6,7 +6,7 @@ use regatta_wire::fields::Message;
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::cores;
-use crate::desk::{Deed, Host};
+use crate::desk::{Deed, Host, SPEED};
 use crate::fleet::Fleet;
 
 impl Supervisor<'_> {
@@ -30,6 +30,10 @@ impl Supervisor<'_> {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
+<<<<<<< HEAD
+=======
+            Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
+>>>>>>> pvm
             Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();
@@ -76,6 +80,7 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
         name,
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
+        speed: SPEED,
         lives: true,
     };
     if fleet.names.is_empty() {
@@ -106,6 +111,7 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
                 name,
                 architecture: hello.architecture.clone(),
                 cores: hello.cores,
+                speed: SPEED,
                 lives: true,
             },
         }

@@ -236,7 +236,7 @@ impl Supervisor<'_> {
         })
     }
 
-    fn host_lost(&mut self, index: usize, cause: &str) {
+    pub(super) fn host_lost(&mut self, index: usize, cause: &str) {
         let remote = &mut self.remotes[index];
         remote.lose();
         if remote.has(0) {

@@ -34,6 +34,7 @@ impl Supervisor<'_> {
             directory: None,
             environment: Vec::new(),
             output: Output::Job,
+            orphans: false,
         };
         self.begin_guest(Newcomer { arrival, listener }, order);
     }

@@ -157,7 +157,11 @@ impl Supervisor<'_> {
     ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
         let (birth, route) = (spawning.number, spawning.route);
         if let Some(remote) = self.remote(host) {
-            let order = spawning.order.clone();
+            let mut order = spawning.order.clone();
+            // What was said of the host counts more than where its spawner is.
+            if let Some(programs) = &remote.options.programs {
+                order.search = Some(programs.clone().into_bytes());
+            }
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,
@@ -342,8 +346,13 @@ impl Supervisor<'_> {
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
             let (program, route) = (&spawning.order.program, spawning.route);
-            self.desk
+            let born = self
+                .desk
                 .add_tasks(spawning.parent(), &hosts, program, route);
+            if spawning.order.orphans {
+                self.desk.orphan(born);
+            }
+            self.desk.tell_births(born);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()

@@ -45,11 +45,14 @@ pub struct Manner {
     pub tag: i32,
     /// One for each line, rather than for each piece as it comes.
     pub lines: bool,
+    /// One for each task that is started, too, before all others.
+    pub births: bool,
 }
 fields!(Manner {
     context,
     tag,
-    lines
+    lines,
+    births
 });
 
 /// To which task it goes, and how.

@@ -26,8 +26,8 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 prop_compose! {
-    fn manner()(context: u32, tag: i32, lines: bool) -> Manner {
-        Manner { context, tag, lines }
+    fn manner()(context: u32, tag: i32, lines: bool, births: bool) -> Manner {
+        Manner { context, tag, lines, births }
     }
 }
 
@@ -47,9 +47,9 @@ prop_compose! {
     fn spawn()(
         program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
-        output in output(),
+        output in output(), orphans: bool,
     ) -> Spawn {
-        Spawn { program, arguments, count, place, search, directory, environment, output }
+        Spawn { program, arguments, count, place, search, directory, environment, output, orphans }
     }
 }
 

@@ -92,16 +92,22 @@ fn preparation() -> impl Strategy<Value = Preparation> {
 }
 
 fn route() -> impl Strategy<Value = Route> {
-    (any::<u32>(), any::<u32>(), any::<i32>(), any::<bool>()).prop_map(
-        |(to, context, tag, lines)| Route {
+    (
+        any::<u32>(),
+        any::<u32>(),
+        any::<i32>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(to, context, tag, lines, births)| Route {
             to,
             manner: Manner {
                 context,
                 tag,
                 lines,
+                births,
             },
-        },
-    )
+        })
 }
 
 fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
@@ -142,8 +148,13 @@ fn order() -> impl Strategy<Value = Order> {
                 count,
                 route,
                 order: Spawn {
+<<<<<<< HEAD
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     search: (count > 3).then(|| program.clone()),
+=======
+                    search: (count > 3).then(|| program.clone()),
+                    output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
+>>>>>>> pvm
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
