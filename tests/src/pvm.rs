@@ -32,7 +32,6 @@ pub fn program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &[include], &[LIBRARY.join(SONAME)])
 }
 
-<<<<<<< HEAD
 /// The same, linked with the library for groups as well.
 pub fn group_program(name: &str) -> PathBuf {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
@@ -73,11 +72,11 @@ pub fn symbols(library: &Path) -> Vec<String> {
     let text = String::from_utf8(output.expect("nm").stdout).expect("text");
     let names = text.lines().filter_map(|line| line.split_once(" T "));
     names.map(|(_, name)| name.to_owned()).collect()
-=======
+}
+
 /// Regatta's library itself.
 pub fn library() -> PathBuf {
     LIBRARY.join(SONAME)
->>>>>>> pvm
 }
 
 /// A program on Regatta's library.

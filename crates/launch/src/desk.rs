@@ -58,12 +58,6 @@ pub(crate) enum Deed {
     Spawn { by: u32, id: u32, order: Spawn },
     /// Send a signal to a task.
     Signal { task: u32, signal: i32 },
-<<<<<<< HEAD
-    /// A task has received so much of what another one has written.
-    Taken { by: u32, task: u32, bytes: u32 },
-    /// End the job.
-    Halt,
-=======
     /// End the job.
     Halt,
     /// Take hosts in, or give them back.
@@ -81,7 +75,6 @@ pub(crate) enum Wish {
     Remove(Vec<String>),
     /// Those of this host file are to be taken in.
     File(String),
->>>>>>> pvm
 }
 
 /// Why something is not done: a kind and a sentence.

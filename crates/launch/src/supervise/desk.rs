@@ -30,10 +30,7 @@ impl Supervisor<'_> {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
-<<<<<<< HEAD
-=======
             Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
->>>>>>> pvm
             Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();

@@ -148,13 +148,8 @@ fn order() -> impl Strategy<Value = Order> {
                 count,
                 route,
                 order: Spawn {
-<<<<<<< HEAD
-                    output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
-                    search: (count > 3).then(|| program.clone()),
-=======
                     search: (count > 3).then(|| program.clone()),
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
->>>>>>> pvm
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
