@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use regatta_tests::programs;
 use regatta_tests::pvm_machine::Machine;
-use regatta_tests::{programs, pvm};
 
 /// What a console says for lines that come one after the other on its input.
 fn talk(console: &mut Command, lines: &[&str]) -> String {
@@ -39,10 +39,8 @@ fn comparable(text: &str) -> Vec<String> {
             word.to_owned()
         }
     };
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let host = host.trim();
     let line = |line: &str| {
         let words = line
             .split_whitespace()
