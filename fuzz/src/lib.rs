@@ -9,6 +9,7 @@ use regatta_wire::fields::Message;
 use regatta_wire::frames::Frames;
 use regatta_wire::hello::{Hello, Welcome};
 use regatta_wire::link::Head;
+use regatta_wire::plight::Plight;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 pub use neighbour::neighbour;
@@ -29,6 +30,9 @@ pub fn decoders(bytes: &[u8]) {
     }
     if let Ok(withdrawn) = Withdrawn::decode(bytes) {
         assert_eq!(withdrawn.encode(), bytes);
+    }
+    if let Ok(plight) = Plight::decode(bytes) {
+        assert_eq!(plight.encode(), bytes);
     }
     if let Some(Ok(head)) = bytes.first_chunk().map(Head::decode) {
         assert_eq!(Some(&head.encode()), bytes.first_chunk());
