@@ -362,15 +362,37 @@ typedef struct {
     const char *directory;          /* in which the tasks run; NULL: that of the job */
     const char *const *environment; /* "NAME=value", ..., NULL: added to the job's environment */
     int32_t elsewhere;              /* 1: on any host but `host` (NULL: but mine) */
-    int32_t reserved;
+    int32_t output;                 /* where goes what they write; 0: where goes what I write */
+    int32_t output_tag;             /* of the messages with it, and their group */
+    rg_group output_group;
 } rg_spawn_options;
+
+#define RG_OUTPUT_JOB 1    /* with the job's output */
+#define RG_OUTPUT_LINES 2  /* to me, each line as a message; a long one in pieces */
+#define RG_OUTPUT_BLOCKS 3 /* to me, in pieces as it comes */
+
+#define RG_OUTPUT_MARK 0x756f4752 /* the first word of a message with output */
+#define RG_OUTPUT_MOST 4096
+
+/* What a started task has written, as a message of the spawner to itself with the tag and in the group
+ * that the options name; its length is that of the head and the text. In order for each task and
+ * stream. Whoever asked for it has to receive it: a task waits, as at a full pipe, when a few hundred
+ * kilobytes of its host's have not been received. It stops coming when I call rg_finalize or end: the
+ * rest then goes with the job's output. */
+typedef struct {
+    uint32_t mark;
+    int32_t tid;
+    int32_t stream;            /* 1 or 2: its standard output or standard error */
+    uint32_t length;           /* bytes of text; 0: the stream has ended, nothing more comes */
+    char text[RG_OUTPUT_MOST]; /* a line has its newline, unless it was cut or the last */
+} rg_output;
 
 /* Start `count` tasks of `program`, found as `regatta run` finds it, with the arguments argv[0], ...,
  * NULL (without the program's name; argv may be NULL). options may be NULL. They are a world of their
  * own; their ids are consecutive. When the call returns they can be sent to, though they may not have
  * called rg_init yet.
  * If some could not be started, the others were: tids[0 .. *started) are ids, the rest of the `count`
- * entries is the RG_ERR_ code of each, and so is the return value. Output goes where the job's goes.
+ * entries is the RG_ERR_ code of each, and so is the return value.
  * They end when they like; the job ends when its last task has. */
 int rg_spawn(const char *program, char *const argv[], const rg_spawn_options *options, int count,
              int *tids, int *started);

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use regatta_process::control::{HostInfo, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{HostInfo, Output, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -17,7 +17,9 @@ pub struct RgSpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
-    pub reserved: i32,
+    pub output: i32,
+    pub output_tag: i32,
+    pub output_group: RgGroup,
 }
 
 #[repr(C)]
@@ -70,6 +72,25 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
             }
         },
     )
+}
+
+/// Where the options of a spawn send what the tasks write.
+fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
+    let Some(options) = options else {
+        return Ok(Output::AsMine);
+    };
+    let lines = match options.output {
+        0 => return Ok(Output::AsMine),
+        1 => return Ok(Output::Job),
+        2 => true,
+        3 => false,
+        _ => {
+            return Err(argument(
+                "output is none of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
+            ));
+        }
+    };
+    process::to_me(options.output_tag, options.output_group.id(), lines)
 }
 
 /// `NAME=value` as a pair.
@@ -130,6 +151,7 @@ unsafe extern "C" fn rg_spawn(
                 .into_iter()
                 .map(variable)
                 .collect::<Result<_>>()?,
+            output: destination(options)?,
         })
     };
     let spawned = match order().and_then(process::spawn) {

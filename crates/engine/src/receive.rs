@@ -363,6 +363,12 @@ impl<T: Transport> Engine<T> {
                 self.requests.get(id).views.fill(&bytes);
                 self.requests.received(id, source, tag, bytes.len());
             }
+            Body::Told(bytes, toll) => {
+                self.buffered -= charge(bytes.len());
+                self.requests.get(id).views.fill(&bytes);
+                self.requests.received(id, source, tag, bytes.len());
+                self.tolls.pay(toll);
+            }
             Body::Own(views, sender) => {
                 views.copy_to(&self.requests.get(id).views);
                 self.requests.received(id, source, tag, views.len());

@@ -6,6 +6,7 @@
 
 mod groups;
 mod names;
+mod outputs;
 mod placing;
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,12 @@ mod watches;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ask, Ending, Event, HostInfo, Spawn, TaskInfo, Tell, Why};
+use regatta_wire::control::{Ask, Ending, Event, HostInfo, Route, Spawn, TaskInfo, Tell, Why};
 
 use crate::course::End;
 use groups::Groups;
 use names::Names;
+use outputs::Written;
 use watches::Watches;
 
 /// A host of the job.
@@ -41,6 +43,7 @@ struct Task {
     ended: Option<Ending>,
     /// Its death by a signal has been asked for.
     doomed: bool,
+    written: Written,
 }
 
 /// What the launcher is asked to do.
@@ -52,6 +55,8 @@ pub(crate) enum Deed {
     Signal { task: u32, signal: i32 },
     /// End the job.
     Halt,
+    /// A task has received so much of what another one has written.
+    Taken { by: u32, task: u32, bytes: u32 },
 }
 
 /// Why something is not done: a kind and a sentence.
@@ -79,16 +84,18 @@ impl Desk {
             groups: Groups::default(),
             said: Vec::new(),
         };
-        desk.add_tasks(None, host_of, program);
+        desk.add_tasks(None, host_of, program, None);
         desk
     }
 
-    /// Gives numbers to tasks that are to be started on these hosts; the first of the numbers.
+    /// Gives numbers to tasks that are to be started on these hosts, and whose output goes there; the first of the
+    /// numbers.
     pub(crate) fn add_tasks(
         &mut self,
         parent: Option<u32>,
         host_of: &[u32],
         program: &[u8],
+        route: Option<Route>,
     ) -> u32 {
         let first = self.tasks.len() as u32;
         let program: Rc<[u8]> = program.into();
@@ -99,6 +106,7 @@ impl Desk {
             program: program.clone(),
             ended: None,
             doomed: false,
+            written: Written::to(route),
         }));
         first
     }
@@ -222,6 +230,7 @@ impl Desk {
                     .for_each(|(task, id)| self.met(task, id, all.clone())),
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
+            Ask::Taken { task, bytes } => return Some(Deed::Taken { by, task, bytes }),
         }
         None
     }

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod attend;
 mod bind;
+mod caught;
 pub mod cgroup;
 mod channel;
 mod closing;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use regatta_transport::job::JobError;
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Why};
+use regatta_wire::control::{Route, Spawn, Why};
 
 use crate::desk::Refused;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
@@ -20,7 +20,7 @@ use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
 use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
-use crate::tasks::{self, Start, Started, Tasks, Unstarted};
+use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
 
 /// So many tasks are started before the loop looks at what else happened.
@@ -33,6 +33,8 @@ struct Expected {
     image: Image,
     program: PathBuf,
     listeners: VecDeque<TcpListener>,
+    /// Who gets what they write; none: the job's output.
+    route: Option<Route>,
 }
 
 /// All that is expected, and the worlds of which something lives here.
@@ -65,6 +67,7 @@ impl Tasks {
         birth: u32,
         count: u32,
         order: &Spawn,
+        route: Option<Route>,
     ) -> Result<Vec<Option<SocketAddr>>, Refused> {
         if self.stopped {
             return Err((Why::State, "the job is being ended".to_owned()));
@@ -124,6 +127,7 @@ impl Tasks {
                 image,
                 program,
                 listeners: listeners.into(),
+                route,
             },
         );
         Ok(match addresses.is_empty() {
@@ -186,14 +190,19 @@ impl Tasks {
         };
         let world = self.job().membership(birth.first);
         let mut born = Vec::with_capacity(BATCH as usize);
+        let mut caught = std::mem::take(&mut self.caught);
         for rank in some.clone() {
             self.later.insert(rank);
+            let outlet = match expected.route {
+                Some(route) => Outlet::Caught(&mut caught, route),
+                None => Outlet::of(streams.as_deref_mut()),
+            };
             let start = Start {
                 rank,
                 listener: expected.listeners.pop_front(),
                 input: None,
                 cores: None,
-                streams: streams.as_deref_mut(),
+                outlet,
                 mask,
             };
             let started = self.start_from(&mut expected.image, start);
@@ -202,13 +211,17 @@ impl Tasks {
             }
             match &started {
                 Ok(_) => self.job().count_living(1),
-                Err(_) => self.later_ended(rank),
+                Err(_) => {
+                    caught.forget(rank);
+                    self.later_ended(rank);
+                }
             }
             born.push((
                 rank,
                 started.map_err(|why| self.explain(&expected.program, why)),
             ));
         }
+        self.caught = caught;
         birth.count -= some.len() as u32;
         birth.first = some.end;
         match birth.count {

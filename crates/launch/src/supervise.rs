@@ -32,6 +32,7 @@ use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use growing::Growing;
+use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
 pub(crate) use spawning::Newcomer;
 use spawning::Spawning;
@@ -40,6 +41,7 @@ mod desk;
 mod elsewhere;
 mod growing;
 mod guests;
+mod outputs;
 mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
@@ -117,6 +119,7 @@ struct Supervisor<'p> {
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
+    owed: Vec<Owed>,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -157,6 +160,7 @@ impl<'p> Supervisor<'p> {
             desk,
             spawning: Vec::new(),
             births: 0,
+            owed: Vec::new(),
             here,
             growing,
             input,
@@ -273,7 +277,9 @@ impl<'p> Supervisor<'p> {
             fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
         }
         if let Some(tasks) = &self.tasks {
-            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+            let caught = tasks.caught.fd();
+            let all = caught.into_iter().chain([tasks.controls.fd()]);
+            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(
             self.output
@@ -381,7 +387,9 @@ impl<'p> Supervisor<'p> {
         );
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
+        self.pass_last_words(rank);
         self.desk.ended(rank, end);
+        self.hushed(rank);
     }
 
     /// The host of this number, if it is another one.
@@ -416,6 +424,7 @@ impl<'p> Supervisor<'p> {
                 output.borrow_mut().pass(heard)
             });
         }
+        self.pass_caught();
         self.output.flush();
     }
 
@@ -424,6 +433,7 @@ impl<'p> Supervisor<'p> {
         if let Some(streams) = &mut self.streams {
             streams.drain(|| true, &mut |heard| self.output.pass(heard));
         }
+        self.drain_caught();
         self.output.flush();
     }
 

@@ -21,7 +21,8 @@
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |
-//! | `launcher`, `tasks`, `event` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `launcher`, `tasks` | asking the launcher, hearing from it; starting, ending and watching tasks |
+//! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
@@ -42,6 +43,7 @@ mod leave;
 mod loan;
 mod message;
 mod notice;
+pub mod output;
 mod slurm;
 mod state;
 mod tasks;

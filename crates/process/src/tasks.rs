@@ -1,7 +1,9 @@
 //! Starting, ending and watching tasks; names; named groups. The launcher does it; these calls ask it to.
 
 use regatta_engine::{Error, GroupId, Result};
-use regatta_wire::control::{Ask, HostInfo, NameInfo, Spawn, TaskInfo, Tell, What, Why};
+use regatta_wire::control::{
+    Ask, HostInfo, Manner, NameInfo, Output, Spawn, TaskInfo, Tell, What, Why,
+};
 
 use crate::launcher::{Watch, ask, ask_to_watch};
 use crate::state::enter;
@@ -42,6 +44,19 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
         }
         _ => Err(astray()),
     }
+}
+
+/// That what tasks write comes to this one, as messages with this tag in this group: one for each line, or pieces.
+pub fn to_me(tag: i32, group: GroupId, lines: bool) -> Result<Output> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let context = enter()?.context(group)?;
+    Ok(Output::Me(Manner {
+        context,
+        tag,
+        lines,
+    }))
 }
 
 /// Send a signal to a task. With `end` its death by it is wanted, and no failure of the job.

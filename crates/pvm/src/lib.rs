@@ -18,6 +18,7 @@ pub mod message;
 mod missing;
 mod notify;
 mod options;
+mod output;
 mod receive;
 mod rg;
 mod search;

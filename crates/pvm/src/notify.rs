@@ -67,7 +67,7 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
 }
 
 /// A message of the daemon to us.
-fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     told_by(tid::DAEMON, body, tag, context)
 }
 

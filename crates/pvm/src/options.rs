@@ -79,6 +79,13 @@ impl Options {
         }
     }
 
+    /// Output of children comes to this task with this tag in this context; to nobody: 0.
+    pub fn set_output(&mut self, (task, tag, context): (i32, i32, i32)) {
+        self.0[option::OUTPUT_TID] = task;
+        self.0[option::OUTPUT_CODE] = tag;
+        self.0[option::OUTPUT_CONTEXT] = context;
+    }
+
     /// May messages have tags with the sign bit?
     #[inline(always)]
     pub fn reserved(&self) -> bool {

@@ -28,6 +28,11 @@ pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
 pub const EVENT_MARK: u32 = 0x7665_4752;
+pub const OUTPUT_MARK: u32 = 0x756f_4752;
+/// Where goes what a task writes: where goes what we write; with the job's; to us, in pieces.
+pub const OUTPUT_AS_MINE: i32 = 0;
+pub const OUTPUT_JOB: i32 = 1;
+pub const OUTPUT_BLOCKS: i32 = 3;
 
 pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
@@ -78,7 +83,19 @@ pub struct SpawnOptions {
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
-    pub reserved: i32,
+    pub output: i32,
+    pub output_tag: i32,
+    pub output_group: Group,
+}
+
+/// What a started task has written.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Output {
+    pub mark: u32,
+    pub tid: i32,
+    pub stream: i32,
+    pub length: u32,
 }
 
 #[repr(C)]

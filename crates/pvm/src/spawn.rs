@@ -6,7 +6,7 @@ use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
-use crate::{rg, search, tid};
+use crate::{contexts, output, rg, search, tid};
 
 mod flag {
     pub const HOST: i32 = 1;
@@ -151,13 +151,16 @@ pub fn spawn(
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
+    let (output, tag, context) = output::of_children();
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
         directory: pointer(&order.directory),
         environment: environment.as_ptr(),
         elsewhere: order.elsewhere.into(),
-        reserved: 0,
+        output,
+        output_tag: tag & i32::MAX,
+        output_group: contexts::channel(context, tag),
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];
@@ -184,7 +187,13 @@ pub fn spawn(
             reason(task)
         }
     });
-    Ok(numbers.collect())
+    let numbers: Vec<i32> = numbers.collect();
+    if output == rg::OUTPUT_BLOCKS {
+        for &number in numbers.iter().filter(|&&number| number > 0) {
+            output::begin(number, library().tid, tag, context)?;
+        }
+    }
+    Ok(numbers)
 }
 
 #[unsafe(no_mangle)]

@@ -25,12 +25,20 @@ use crate::{Group, Task, raw};
 /// # Ok::<(), regatta::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Spawn(control::Spawn);
+pub struct Spawn(control::Spawn, Written);
+
+/// Where goes what started tasks write.
+#[derive(Clone, Copy, Debug)]
+enum Written {
+    AsMine,
+    Job,
+    Me(u32, GroupId, bool),
+}
 
 impl Spawn {
     /// A program, found as `regatta run` finds it.
     pub fn new(program: impl AsRef<OsStr>) -> Spawn {
-        Spawn(control::Spawn {
+        let order = control::Spawn {
             program: program.as_ref().as_bytes().to_vec(),
             arguments: Vec::new(),
             count: 1,
@@ -38,7 +46,9 @@ impl Spawn {
             search: None,
             directory: None,
             environment: Vec::new(),
-        })
+            output: control::Output::AsMine,
+        };
+        Spawn(order, Written::AsMine)
     }
 
     /// One more argument.
@@ -71,6 +81,25 @@ impl Spawn {
         let bytes = |text: &OsStr| text.as_bytes().to_vec();
         let variable = (bytes(name.as_ref()), bytes(value.as_ref()));
         self.0.environment.push(variable);
+        self
+    }
+
+    /// What they write comes to the spawner, each line as a message to itself with this tag in this group that holds an
+    /// [`output`]; otherwise it goes where goes what the spawner writes. A task waits when much has not been received.
+    pub fn lines_to(mut self, tag: u32, group: &Group) -> Spawn {
+        self.1 = Written::Me(tag, group.id(), true);
+        self
+    }
+
+    /// The same in pieces, as it comes.
+    pub fn blocks_to(mut self, tag: u32, group: &Group) -> Spawn {
+        self.1 = Written::Me(tag, group.id(), false);
+        self
+    }
+
+    /// What they write goes with the job's output, also if what the spawner writes does not.
+    pub fn output_to_job(mut self) -> Spawn {
+        self.1 = Written::Job;
         self
     }
 }
@@ -129,6 +158,15 @@ pub fn event(message: &[u8]) -> Option<(u32, Event)> {
 /// Bytes of a message that holds an event.
 pub const EVENT: usize = process::event::BYTES;
 
+/// The task, the stream (1 or 2) and the text in a message with what a started task has written
+/// ([`Spawn::lines_to`]); `None` if it is another message. No text: the stream has ended.
+pub fn output(message: &[u8]) -> Option<(u32, u32, &[u8])> {
+    process::output::read(message)
+}
+
+/// Most bytes of a message with output.
+pub const OUTPUT: usize = process::output::HEAD + process::output::MOST;
+
 /// # Tasks that come and go
 ///
 /// These ask the launcher of the job and block until it has answered. A task that was started by hand starts one.
@@ -154,12 +192,18 @@ impl Task {
     }
 
     /// Start `count` tasks. For each its id, or why it was not started; the others were. They are a world of their own,
-    /// and can be sent to at once. Output goes where the job's goes.
+    /// and can be sent to at once.
     pub fn spawn(&self, what: &Spawn, count: usize) -> Result<Vec<Result<u32>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let output = match what.1 {
+            Written::AsMine => control::Output::AsMine,
+            Written::Job => control::Output::Job,
+            Written::Me(tag, group, lines) => ours(process::to_me(tag_number(tag)?, group, lines))?,
+        };
         let order = control::Spawn {
             count,
+            output,
             ..what.0.clone()
         };
         let spawned = ours(process::spawn(order))?;

@@ -1,10 +1,13 @@
 //! What a task and its launcher say to each other about tasks: starting, ending and watching them, names and groups.
 //!
 //! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
-//! task has said it wants to hear of. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
+//! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
 
 use crate::fields::{Bytes, Field};
 use crate::{Malformed, fields, messages};
+
+mod output;
+pub use output::{Manner, Output, Route, Then};
 
 /// Why something that was asked for is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +93,8 @@ messages! {
         13 Members { id: u32, group: String }
         /// Answered when so many members have asked: by `Members`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
+        /// So many bytes of what this task wrote have been received. Not answered.
+        15 Taken { task: u32, bytes: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
     }
@@ -116,6 +121,8 @@ messages! {
         8 Members { id: u32, tasks: Vec<Option<u32>> }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
+        /// A task wrote this to its standard output (0) or error (1).
+        10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
     }
 }
 
@@ -152,6 +159,8 @@ pub struct Spawn {
     pub directory: Option<Vec<u8>>,
     /// What is added to the job's environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where goes what they write.
+    pub output: Output,
 }
 fields!(Spawn {
     program,
@@ -160,7 +169,8 @@ fields!(Spawn {
     place,
     search,
     directory,
-    environment
+    environment,
+    output
 });
 
 /// On which hosts tasks are started.
@@ -431,7 +441,7 @@ fields!(NameInfo {
 });
 
 impl Tell {
-    /// The question it answers; none: an event.
+    /// The question it answers; none: it comes unasked.
     pub fn id(&self) -> Option<u32> {
         match self {
             Tell::Refused { id, .. }
@@ -442,7 +452,7 @@ impl Tell {
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
             | Tell::Members { id, .. } => Some(*id),
-            Tell::Event { .. } => None,
+            Tell::Event { .. } | Tell::Output { .. } => None,
         }
     }
 }

@@ -12,15 +12,14 @@ use crate::fleet::Fleet;
 impl Supervisor<'_> {
     /// Heeds what the tasks of this host ask, and says what there is to say.
     pub(super) fn heed_tasks(&mut self) {
-        let mut asked = Vec::new();
+        let (mut asked, mut ended) = (Vec::new(), Vec::new());
         if let Some(tasks) = &mut self.tasks {
-            tasks
-                .controls
-                .heed(|task, bytes| asked.push((task, bytes.to_vec())));
+            ended = tasks.heed(|task, bytes| asked.push((task, bytes.to_vec())));
         }
         for (task, bytes) in asked {
             self.asked(task, &bytes);
         }
+        ended.into_iter().for_each(|task| self.hushed(task));
         self.speak();
     }
 
@@ -36,6 +35,7 @@ impl Supervisor<'_> {
                 self.course.halt(self.started.elapsed(), &mut acts);
                 self.perform(acts);
             }
+            Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tasks that are no children of ours: they came by the door of a job that stays, or the launcher was called by one.
 
 use regatta_transport::job::TaskState;
-use regatta_wire::control::{Place, Spawn};
+use regatta_wire::control::{Output, Place, Spawn};
 use rustix::process::Signal;
 
 use super::Supervisor;
@@ -33,6 +33,7 @@ impl Supervisor<'_> {
             search: None,
             directory: None,
             environment: Vec::new(),
+            output: Output::Job,
         };
         self.begin_guest(Newcomer { arrival, listener }, order);
     }

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Tell, Why};
+use regatta_wire::control::{Route, Spawn, Tell, Why};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
@@ -23,6 +23,8 @@ pub(super) struct Spawning {
     number: u32,
     asker: Asker,
     order: Spawn,
+    /// Who gets what they write; none: the job's output.
+    route: Option<Route>,
     shares: Vec<Share>,
     step: Step,
 }
@@ -73,9 +75,10 @@ impl Supervisor<'_> {
         }
         self.check_room(order.count)?;
         let shares = self.desk.place(by, &order.place, order.count)?;
-        let mut spawning = self.birth(Asker::Task { by, id }, order);
+        let route = self.desk.route(by, order.output);
+        let mut spawning = self.birth(Asker::Task { by, id }, order, route);
         for (host, count) in shares {
-            let ready = self.expect(spawning.number, host, count, &spawning.order);
+            let ready = self.expect(host, count, &spawning);
             let first = 0;
             spawning.shares.push(Share {
                 host,
@@ -102,7 +105,7 @@ impl Supervisor<'_> {
         };
         // The vacant number is on this host.
         let host = self.desk.host_of(0).unwrap_or_default();
-        let mut spawning = self.birth(Asker::Itself(newcomer), order);
+        let mut spawning = self.birth(Asker::Itself(newcomer), order, None);
         spawning.shares.push(Share {
             host,
             count: 1,
@@ -113,7 +116,7 @@ impl Supervisor<'_> {
         self.advance_births();
     }
 
-    fn birth(&mut self, asker: Asker, order: Spawn) -> Spawning {
+    fn birth(&mut self, asker: Asker, order: Spawn, route: Option<Route>) -> Spawning {
         let number = self.births;
         self.births += 1;
         self.course.birth_begins();
@@ -122,6 +125,7 @@ impl Supervisor<'_> {
             asker,
             shares: Vec::new(),
             order,
+            route,
             step: Step::Readying,
         }
     }
@@ -147,24 +151,25 @@ impl Supervisor<'_> {
     /// Has a host make everything ready; the answer, if it is known already.
     fn expect(
         &mut self,
-        birth: u32,
         host: u32,
         count: u32,
-        order: &Spawn,
+        spawning: &Spawning,
     ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
+        let (birth, route) = (spawning.number, spawning.route);
         if let Some(remote) = self.remote(host) {
-            let order = order.clone();
+            let order = spawning.order.clone();
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,
                 order,
+                route,
             });
             return sent
                 .err()
                 .map(|refusal| Err((Why::Memory, refusal.sentence)));
         }
         let tasks = self.tasks.as_mut()?;
-        Some(tasks.expect(birth, count, order))
+        Some(tasks.expect(birth, count, &spawning.order, route))
     }
 
     /// A host says whether it is ready.
@@ -336,8 +341,9 @@ impl Supervisor<'_> {
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+            let (program, route) = (&spawning.order.program, spawning.route);
             self.desk
-                .add_tasks(spawning.parent(), &hosts, &spawning.order.program);
+                .add_tasks(spawning.parent(), &hosts, program, route);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
