@@ -12,6 +12,7 @@ pub mod lan;
 mod left;
 mod network;
 mod programs;
+pub mod reactions;
 pub mod soak;
 
 pub use cluster::Cluster;
