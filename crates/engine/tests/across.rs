@@ -37,10 +37,11 @@ struct Member {
 
 /// Barriers (no elements) and sums, in turn.
 fn reduction(round: u32) -> Option<Reduction> {
-    (round % 3 > 0).then_some(Reduction {
+    let count = (round % 3) as usize;
+    (count > 0).then_some(Reduction {
         operator: Operator::Builtin(Builtin::Sum),
         element: Element::U32,
-        count: (round % 3) as usize,
+        count,
     })
 }
 
