@@ -9,7 +9,7 @@ use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
 
 /// How long a host may take to answer, unless the user says otherwise.
-const CONNECT: Duration = Duration::from_secs(10);
+pub const CONNECT: Duration = Duration::from_secs(10);
 
 /// Options of commands that concern several hosts.
 #[derive(Args)]
@@ -141,7 +141,9 @@ impl Hosts {
             .iter()
             .filter(|host| ["here", "up"].contains(&host.state.as_str()));
         let living: Vec<&listed::Host> = living.collect();
-        let hosts = living.iter().map(|host| Host {
+        // One that takes no tasks is where a job of Slurm was asked for.
+        let taking = living.iter().filter(|host| host.cores != Some(0));
+        let hosts = taking.map(|host| Host {
             name: name_of(host, &report.hosts),
             slots: host.cores.map(u32::from),
             processors: None,

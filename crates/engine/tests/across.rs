@@ -37,11 +37,10 @@ struct Member {
 
 /// Barriers (no elements) and sums, in turn.
 fn reduction(round: u32) -> Option<Reduction> {
-    let count = (round % 3) as usize;
-    (count > 0).then_some(Reduction {
+    (!round.is_multiple_of(3)).then_some(Reduction {
         operator: Operator::Builtin(Builtin::Sum),
         element: Element::U32,
-        count,
+        count: (round % 3) as usize,
     })
 }
 

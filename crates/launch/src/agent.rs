@@ -18,6 +18,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::time::Timespec;
 
+use crate::caught::Piece;
 use crate::channel::Link;
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::feed::Feed;
@@ -201,7 +202,9 @@ impl Agent {
             fds.push(PollFd::from_borrowed_fd(self.streams.fd(), PollFlags::IN));
         }
         if let Some(tasks) = &self.tasks {
-            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+            let caught = tasks.caught.fd();
+            let all = caught.into_iter().chain([tasks.controls.fd()]);
+            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         let timeout = Timespec::try_from(timeout).ok();
@@ -264,7 +267,12 @@ impl Agent {
                     feed.push(&bytes);
                 }
             }
-            Order::Deaf { rank, stream } => self.streams.deafen(rank, stream as usize),
+            Order::Deaf { rank, stream } => {
+                self.streams.deafen(rank, stream as usize);
+                if let Some(tasks) = &mut self.tasks {
+                    tasks.caught.deafen(rank, stream);
+                }
+            }
             // A charge is for the starter of a daemon.
             Order::Beat {} | Order::Charge { .. } => {}
             order => {
@@ -280,6 +288,7 @@ impl Agent {
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
             Order::Tell { task, bytes } => tasks.tell(task, &bytes),
+            Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
             Order::SignalTask { task, signal } => {
                 // It may have ended meanwhile, which is told anyway.
                 let _ = tasks.signal(task, signal);
@@ -288,8 +297,9 @@ impl Agent {
                 birth,
                 count,
                 order,
+                route,
             } => {
-                let (addresses, refused) = match tasks.expect(birth, count, &order) {
+                let (addresses, refused) = match tasks.expect(birth, count, &order, route) {
                     Ok(addresses) => (addresses, None),
                     Err(refused) => (Vec::new(), Some(refused)),
                 };
@@ -328,12 +338,13 @@ impl Agent {
     fn pass_on_questions(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut asked = Vec::new();
-        tasks.controls.heed(|task, bytes| {
+        let ended = tasks.heed(|task, bytes| {
             asked.push(Report::Asked {
                 task,
                 bytes: bytes.to_vec(),
             });
         });
+        asked.extend(ended.into_iter().map(|task| Report::Hushed { task }));
         asked.iter().for_each(|report| self.say(report));
     }
 
@@ -356,7 +367,7 @@ impl Agent {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
         let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-        let directory = text(&order.directory);
+        let directory = here(text(&order.directory));
         std::env::set_current_dir(&directory).map_err(|error| {
             Refusal::of_regatta(format!(
                 "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
@@ -369,7 +380,11 @@ impl Agent {
             .find(|(name, _)| name == "PATH")
             .map(|(_, value)| value.as_os_str());
         let name = text(&order.program);
-        let program = program::find(&name, path)?;
+        // A job that stays begins without a program.
+        let program = match name.is_empty() {
+            true => std::path::PathBuf::new(),
+            false => program::find(&name, path)?,
+        };
         let here: Vec<u32> = (0..)
             .zip(&order.host_of)
             .filter(|&(_, &host)| host == order.here)
@@ -442,6 +457,10 @@ impl Agent {
             if let Some(ended) = tasks.ended(pid, status) {
                 // The neighbours need not wait for the launcher to hear of it.
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
+                let (link, room) = (&mut self.link, &self.room);
+                tasks.caught.last_words(ended.rank, &mut |piece| {
+                    send_caught(link, room, piece);
+                });
                 self.say(&Report::Ended {
                     rank: ended.rank,
                     pid: ended.pid,
@@ -458,6 +477,11 @@ impl Agent {
         self.streams.pump(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
         });
+        if let Some(tasks) = &mut self.tasks {
+            tasks
+                .caught
+                .pump(&mut |piece| send_caught(link, room, piece));
+        }
         if let Some(taken) = self
             .feed
             .as_mut()
@@ -489,6 +513,11 @@ impl Agent {
             return;
         }
         let (link, room) = (&mut self.link, &self.room);
+        if let Some(tasks) = &mut self.tasks {
+            tasks
+                .caught
+                .drain(&mut |piece| send_caught(link, room, piece));
+        }
         if self.streams.drain(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
         }) {
@@ -512,6 +541,27 @@ fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {
         bytes: bytes.to_vec(),
     });
     true
+}
+
+fn send_caught(link: &mut Link, room: &Cell<usize>, piece: Piece) {
+    let Piece {
+        task,
+        stream,
+        route,
+        bytes,
+        then,
+    } = piece;
+    let Some(route) = route else {
+        send_output(link, room, Heard::Bytes(task, stream as usize, &bytes));
+        return;
+    };
+    let _ = link.send(&Report::Caught {
+        task,
+        stream,
+        route,
+        bytes,
+        then,
+    });
 }
 
 fn signal_all(number: i32) {
@@ -543,6 +593,16 @@ const LOCAL: [&str; 11] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
+/// A directory of this host. What is no path from the root may name its variables.
+fn here(directory: std::ffi::OsString) -> std::ffi::OsString {
+    match directory.to_str() {
+        Some(text) if !text.starts_with('/') => {
+            regatta_hostfile::expand(text, |name| std::env::var(name).ok()).into()
+        }
+        _ => directory,
+    }
+}
+
 /// The launcher's environment, in which this host's own matters are this host's.
 fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
@@ -560,7 +620,7 @@ fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsStri
         .environment
         .iter()
         .map(|(name, value)| (text(name), text(value)));
-    let directory = ("PWD".into(), text(&order.directory));
+    let directory = ("PWD".into(), here(text(&order.directory)));
     own.chain(sent.filter(|(name, _)| !is_local(name)))
         .chain([directory])
         .collect()

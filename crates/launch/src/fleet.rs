@@ -10,6 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::attend::Guest;
 use crate::channel::messages::{Order, Preparation, Report};
+use crate::door::Door;
 use crate::gather::Gathering;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -41,6 +42,8 @@ pub(crate) struct Fleet {
     pub host_of: Vec<u32>,
     /// Task 0, when it is not a child of ours.
     pub guest: Option<Guest>,
+    /// Where processes become tasks that nobody of the job has started.
+    pub door: Option<Door>,
     /// What a host is told that comes later, if one may.
     pub ground: Option<Ground>,
 }
@@ -98,6 +101,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         names: Vec::new(),
         host_of: Vec::new(),
         guest: None,
+        door: None,
         ground: None,
     })
 }
@@ -306,6 +310,7 @@ fn prepare(
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
+        door: None,
         // A job that may have no more tasks has no use for more hosts.
         ground: (plan.most_tasks > size).then_some(Ground {
             template,

@@ -122,6 +122,8 @@ pub struct Plan {
     pub grace: Duration,
     /// How many tasks the job may have from its first to its last, when tasks start others.
     pub most_tasks: u32,
+    /// It begins without a task and ends when it is told to, not with its last task.
+    pub stays: bool,
 }
 
 impl Plan {
@@ -138,6 +140,7 @@ impl Plan {
             on_failure: OnFailure::Stop,
             grace: Duration::from_secs(10),
             most_tasks: MOST_TASKS,
+            stays: false,
         }
     }
 }

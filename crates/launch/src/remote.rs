@@ -8,6 +8,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use regatta_hostfile::Options;
+
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order};
 use crate::plan::Across;
@@ -54,6 +56,8 @@ pub(crate) struct Remote {
     status: Option<i32>,
     errors: Option<OwnedFd>,
     said: String,
+    /// What whoever asked for it has said of it.
+    pub options: Options,
 }
 
 impl Remote {
@@ -107,6 +111,7 @@ impl Remote {
             status: None,
             errors: Some(errors),
             said: String::new(),
+            options: Options::default(),
         })
     }
 

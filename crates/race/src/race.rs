@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::build::{self, Sources};
@@ -19,8 +19,9 @@ use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::progress::Progress;
 use crate::results::{Environment, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
+use crate::settings::Family;
 use crate::speed::Pair;
-use crate::{collect, machine, process, settings, stats};
+use crate::{collect, machine, process, regatta_pvm, settings, stats};
 
 /// A quick race ends its rounds when this is over; at least [`FEWEST_ROUNDS`] are run.
 const QUICK: Duration = Duration::from_secs(210);
@@ -121,6 +122,10 @@ impl Race {
             .into_iter()
             .filter(|group| programs[group.competitor].is_some())
             .collect();
+        if groups.is_empty() {
+            let why: String = self.notes.iter().map(|note| format!("\n{note}")).collect();
+            bail!("nothing to race: no environment that is here does what was asked for{why}");
+        }
         let libraries: Vec<String> = self
             .competitors
             .iter()
@@ -148,8 +153,13 @@ impl Race {
     fn compile(&mut self, work: &Path) -> Result<Vec<Option<PathBuf>>> {
         let sources = Sources::write(work, self.network)?;
         let mut programs = Vec::new();
-        for competitor in &self.competitors {
+        for competitor in &mut self.competitors {
             let program = sources.compile(competitor);
+            if competitor.family == Family::RegattaPvm {
+                competitor
+                    .variables
+                    .push(regatta_pvm::loader(sources.folder()));
+            }
             if let Err(error) = &program {
                 self.notes
                     .push(format!("{} does not take part: {error:#}", competitor.name));

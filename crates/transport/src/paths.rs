@@ -96,7 +96,9 @@ impl Paths {
     /// The task has said that it is about to sleep on its bell: let what comes from other hosts ring it, and what is
     /// there already.
     pub fn arm(&mut self) {
-        if let Some(tcp) = &mut self.tcp {
+        if let Some(tcp) = &mut self.tcp
+            && self.shm.job().is_scattered()
+        {
             tcp.arm();
         }
     }
@@ -280,7 +282,8 @@ impl Transport for Paths {
         if first {
             self.looks = self.looks.wrapping_add(1);
             let often = self.shm.crowded() && tcp.has_links();
-            if often || self.looks.is_multiple_of(SOCKETS) {
+            let turn = self.looks.is_multiple_of(SOCKETS) && self.shm.job().is_scattered();
+            if often || turn {
                 tcp.poll();
                 self.ended = tcp.ended;
             }

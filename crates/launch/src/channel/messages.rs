@@ -19,6 +19,8 @@
 //!                                     < Entered
 //! Bear        start what is expected  >
 //!                                     < Born           for each: its process, or why not
+//!                                     < Caught         what it wrote, if that is for another task
+//! Taken       that has received it    >
 //! ```
 //!
 //! Either side sends `Beat` when it has said nothing for a while. The end of the channel is the end of the job on that
@@ -35,7 +37,7 @@ use crate::plan::Bind;
 use crate::reach::Interface;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Why};
+use regatta_wire::control::{Route, Spawn, Then, Why};
 
 messages! {
     /// From the launcher to an agent.
@@ -65,11 +67,13 @@ messages! {
         /// Send a signal to one task.
         12 SignalTask { task: u32, signal: i32 }
         /// Make everything ready to start tasks that another task has asked for.
-        13 Expect { birth: u32, count: u32, order: Spawn }
+        13 Expect { birth: u32, count: u32, order: Spawn, route: Option<Route> }
         /// Enter these tasks, of whatever hosts, into the table.
         14 Enter { world: World }
         /// Start the tasks that are expected.
         15 Bear { birth: u32, first: u32, count: u32 }
+        /// So many bytes that tasks wrote for this one have been received, or will not be.
+        16 Taken { by: u32, bytes: u32 }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -108,6 +112,10 @@ messages! {
         14 Entered { first: u32 }
         /// The answer to `Bear`, for each task.
         15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
+        /// What a task wrote for another one.
+        16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
+        /// A task has closed its socket: it hears nothing more.
+        17 Hushed { task: u32 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

@@ -26,11 +26,30 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 prop_compose! {
+    fn manner()(context: u32, tag: i32, lines: bool, births: bool) -> Manner {
+        Manner { context, tag, lines, births }
+    }
+}
+
+fn output() -> impl Strategy<Value = Output> {
+    prop_oneof![
+        Just(Output::AsMine),
+        Just(Output::Job),
+        manner().prop_map(Output::Me),
+    ]
+}
+
+fn then() -> impl Strategy<Value = Then> {
+    prop_oneof![Just(Then::More), Just(Then::Ended), Just(Then::Closed)]
+}
+
+prop_compose! {
     fn spawn()(
-        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(),
+        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
+        output in output(), orphans: bool,
     ) -> Spawn {
-        Spawn { program, arguments, count, place, directory, environment }
+        Spawn { program, arguments, count, place, search, directory, environment, output, orphans }
     }
 }
 
@@ -70,6 +89,10 @@ fn ask() -> impl Strategy<Value = Ask> {
             group,
             count
         }),
+        (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
+        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::AddHosts { id, hosts }),
+        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
+        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
     ]
 }
 
@@ -109,6 +132,33 @@ fn tell() -> impl Strategy<Value = Tell> {
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
+        (
+            id,
+            vec(
+                prop_oneof![any::<u32>().prop_map(Ok), why().prop_map(Err)],
+                0..9
+            ),
+            any::<String>()
+        )
+            .prop_map(|(id, hosts, sentence)| Tell::Hosted {
+                id,
+                hosts,
+                sentence
+            }),
+        (id, option::of(any::<u32>()), manner()).prop_map(|(task, parent, manner)| Tell::Born {
+            task,
+            parent,
+            manner
+        }),
+        (id, 0..2_u32, manner(), bytes(), then()).prop_map(
+            |(task, stream, manner, bytes, then)| Tell::Output {
+                task,
+                stream,
+                manner,
+                bytes,
+                then
+            }
+        ),
     ]
 }
 

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use regatta_wire::control::Place;
+use regatta_wire::control::{Manner, Output, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)
@@ -91,6 +91,25 @@ fn preparation() -> impl Strategy<Value = Preparation> {
         )
 }
 
+fn route() -> impl Strategy<Value = Route> {
+    (
+        any::<u32>(),
+        any::<u32>(),
+        any::<i32>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(to, context, tag, lines, births)| Route {
+            to,
+            manner: Manner {
+                context,
+                tag,
+                lines,
+                births,
+            },
+        })
+}
+
 fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
     proptest::option::of(".{0,9}".prop_map(|sentence| (Why::Program, sentence)))
 }
@@ -117,11 +136,20 @@ fn order() -> impl Strategy<Value = Order> {
         Just(Order::Stop {}),
         (any::<u32>(), bytes()).prop_map(|(task, bytes)| Order::Tell { task, bytes }),
         (any::<u32>(), any::<i32>()).prop_map(|(task, signal)| Order::SignalTask { task, signal }),
-        (any::<u32>(), any::<u32>(), bytes(), vec(bytes(), 0..3)).prop_map(
-            |(birth, count, program, arguments)| Order::Expect {
+        (
+            any::<u32>(),
+            any::<u32>(),
+            bytes(),
+            vec(bytes(), 0..3),
+            proptest::option::of(route())
+        )
+            .prop_map(|(birth, count, program, arguments, route)| Order::Expect {
                 birth,
                 count,
+                route,
                 order: Spawn {
+                    search: (count > 3).then(|| program.clone()),
+                    output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
@@ -129,11 +157,11 @@ fn order() -> impl Strategy<Value = Order> {
                     arguments,
                     count,
                 },
-            }
-        ),
+            }),
+        (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
         (
             any::<u32>(),
-            any::<u32>(),
+            proptest::option::of(any::<u32>()),
             vec((any::<u32>(), proptest::option::of(socket())), 0..4)
         )
             .prop_map(|(first, parent, places)| Order::Enter {
