@@ -17,6 +17,7 @@ mod everybody;
 mod frames;
 mod journal;
 mod place;
+pub mod readers;
 mod relay;
 mod seal;
 mod shell;

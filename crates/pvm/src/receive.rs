@@ -46,7 +46,7 @@ pub struct Want {
 
 impl Want {
     #[inline(always)]
-    fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
+    pub fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
         let source = contexts::source(from)?;
         if tag < rg::ANY && !library().options.reserved() {
             return Err(codes::BAD_PARAM);
@@ -56,7 +56,7 @@ impl Want {
 
     /// What Regatta is to look for, if it can find it by itself.
     #[inline(always)]
-    fn select(self) -> Option<Select> {
+    pub fn select(self) -> Option<Select> {
         let library = library();
         let from = match self.source {
             Source::Task(task) => task,
