@@ -148,6 +148,7 @@ fn order() -> impl Strategy<Value = Order> {
                 count,
                 route,
                 order: Spawn {
+                    orphans: count > 5,
                     search: (count > 3).then(|| program.clone()),
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),
