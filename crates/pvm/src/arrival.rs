@@ -143,11 +143,6 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
             return output::heard(&head, text, tag, select.context);
         }
     }
-    if status.source == library().task
-        && let Some(written) = output::Written::read(bytes)
-    {
-        return written.told(tag, select.context);
-    }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),
         dst: library().tid,
