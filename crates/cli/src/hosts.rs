@@ -157,14 +157,19 @@ impl Hosts {
             place.machine(),
             "--job",
             &job,
+            "--lasting",
             "{host}",
         ];
         let words = words.map(str::to_owned).to_vec();
+        let here = living.iter().find(|host| host.state == "here");
         let tell = [&*own, "hosts", "--watch", "--json", "--vm", place.machine()];
         Ok(Some(Across {
             growth: Some(Growth {
                 command: tell.map(str::to_owned).to_vec(),
                 known: living.iter().map(|host| host.run.clone()).collect(),
+                run: here.map(|host| host.run.clone()).unwrap_or_default(),
+                host: report.here.clone(),
+                job,
             }),
             ..self.reached(hosts.collect(), Some(words))
         }))

@@ -5,11 +5,14 @@
 //! [`Deed`].
 
 mod groups;
+mod memory;
 mod names;
+pub(crate) mod original;
 mod placing;
 #[cfg(test)]
 mod tests;
 mod watches;
+mod whole;
 
 use std::rc::Rc;
 
@@ -17,6 +20,7 @@ use regatta_wire::control::{Ask, Ending, Event, HostInfo, Spawn, TaskInfo, Tell,
 
 use crate::course::End;
 use groups::Groups;
+use memory::Memory;
 use names::Names;
 use watches::Watches;
 
@@ -63,6 +67,8 @@ pub(crate) struct Desk {
     watches: Watches,
     names: Names,
     groups: Groups,
+    /// None: nobody will have to hear again what was said.
+    memory: Option<Memory>,
     said: Vec<(u32, Tell)>,
 }
 
@@ -75,6 +81,7 @@ impl Desk {
             watches: Watches::default(),
             names: Names::default(),
             groups: Groups::default(),
+            memory: None,
             said: Vec::new(),
         };
         desk.add_tasks(None, host_of, program);
@@ -106,6 +113,15 @@ impl Desk {
         self.tasks.len() as u32
     }
 
+    pub(crate) fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The process of a task; 0: it has not been started yet.
+    pub(crate) fn pid(&self, task: u32) -> u32 {
+        self.tasks.get(task as usize).map_or(0, |task| task.pid)
+    }
+
     pub(crate) fn host_of(&self, task: u32) -> Option<u32> {
         self.tasks.get(task as usize).map(|task| task.host)
     }
@@ -116,18 +132,18 @@ impl Desk {
     }
 
     pub(crate) fn say(&mut self, to: u32, what: Tell) {
+        self.note_said(to, &what);
         self.said.push((to, what));
     }
 
     /// Answers a question with its outcome.
     pub(crate) fn answer(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
-        self.say(
-            to,
-            match outcome {
-                Ok(value) => Tell::Done { id, value },
-                Err((why, sentence)) => Tell::Refused { id, why, sentence },
-            },
-        );
+        self.say(to, answer(id, outcome));
+    }
+
+    /// Is a question known that cannot be answered yet?
+    pub(crate) fn is_pending(&self, by: u32, id: u32) -> bool {
+        self.names.is_waiting(by, id) || self.groups.is_waiting(by, id)
     }
 
     /// A task asks something. What has to be done about it, if that is not done here.
@@ -220,7 +236,8 @@ impl Desk {
         None
     }
 
-    fn lives(&self, task: u32) -> bool {
+    /// Whether a task runs, or is to be started.
+    pub(crate) fn lives(&self, task: u32) -> bool {
         self.tasks
             .get(task as usize)
             .is_some_and(|task| task.ended.is_none())
@@ -327,6 +344,9 @@ impl Desk {
         }
         self.names.owner_gone(number);
         self.groups.gone(number);
+        if let Some(memory) = &mut self.memory {
+            memory.forget(number);
+        }
     }
 
     /// A host has come.
@@ -356,5 +376,13 @@ impl Desk {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
         }
+    }
+}
+
+/// The answer to a question, with its outcome.
+fn answer(id: u32, outcome: Result<u64, Refused>) -> Tell {
+    match outcome {
+        Ok(value) => Tell::Done { id, value },
+        Err((why, sentence)) => Tell::Refused { id, why, sentence },
     }
 }

@@ -18,6 +18,7 @@ use crate::refusal::Refusal;
 use crate::remote::{Remote, WINDOW};
 use crate::rsh::Role;
 use crate::signals::Signals;
+use crate::succession::Will;
 use crate::tasks::{Recipe, Tasks};
 use crate::{cores, gather, hosts, limits, program, words};
 use regatta_transport::job::{Job, MOST_TASKS};
@@ -41,7 +42,7 @@ pub(crate) struct Fleet {
     pub host_of: Vec<u32>,
     /// Task 0, when it is not a child of ours.
     pub guest: Option<Guest>,
-    /// What a host is told that comes later, if one may.
+    /// What a host is told that comes later, in a job of a virtual machine.
     pub ground: Option<Ground>,
 }
 
@@ -294,6 +295,9 @@ fn prepare(
         tasks.locate(&addresses);
     }
     for remote in &mut gathering.remotes {
+        if let Some(will) = Will::of(plan, across) {
+            remote.send(&Order::Will { will })?;
+        }
         remote.send(&Order::Start {
             addresses: addresses.clone(),
         })?;
@@ -306,8 +310,7 @@ fn prepare(
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
-        // A job that may have no more tasks has no use for more hosts.
-        ground: (plan.most_tasks > size).then_some(Ground {
+        ground: across.growth.is_some().then_some(Ground {
             template,
             addresses,
         }),

@@ -78,6 +78,12 @@ pub struct Growth {
     pub command: Vec<String>,
     /// What it calls the runs of those that the job begins with.
     pub known: Vec<String>,
+    /// What it calls this host, and its run.
+    pub host: String,
+    /// See `host`.
+    pub run: String,
+    /// The name of the job there.
+    pub job: String,
 }
 
 impl Across {

@@ -15,9 +15,11 @@ use rustix::time::Timespec;
 use serde_json::json;
 
 use crate::attend::Guest;
+use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::course::{Act, Course};
 use crate::desk::Desk;
+use crate::desk::original::Original;
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::output::Output;
@@ -31,12 +33,15 @@ use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use growing::Growing;
+use lineage::Lineage;
 use regatta_transport::job::{Cause, TaskState};
 use spawning::Spawning;
 
 mod desk;
 mod elsewhere;
 mod growing;
+mod lineage;
+pub(crate) mod resuming;
 mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
@@ -98,6 +103,10 @@ struct Supervisor<'p> {
     here: Option<String>,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
+    /// Who comes next, should this host be lost, if the job can go on then.
+    lineage: Option<Lineage>,
+    /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
+    tether: Option<Link>,
     wakes: Wakes,
     /// Task 0, when it is not a child of ours.
     guest: Option<Guest>,
@@ -108,7 +117,7 @@ struct Supervisor<'p> {
     input: Option<Input>,
     course: Course,
     /// Where the tasks ask.
-    desk: Desk,
+    desk: Original,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -135,6 +144,16 @@ impl<'p> Supervisor<'p> {
             false => None,
         };
         let hosts = desk::hosts(&fleet);
+        let growth = plan
+            .across
+            .as_ref()
+            .and_then(|across| across.growth.as_ref());
+        let lineage = growth.map(|growth| {
+            let numbers = fleet.remotes.iter().map(|remote| remote.number);
+            let run = |number: u32| Some((number, growth.known.get(number as usize)?.clone()));
+            numbers.filter_map(run).collect()
+        });
+        let lineage = lineage.and_then(|runs| Lineage::new(growth, runs));
         let growing = Growing::begin(plan.across.as_ref(), fleet.ground, &signals);
         let growing = growing.unwrap_or_else(|refusal| {
             output.say(&refusal.sentence);
@@ -144,8 +163,11 @@ impl<'p> Supervisor<'p> {
         let here = fleet.here.and_then(name);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
-        Ok(Self {
-            desk: Desk::new(hosts, &host_of, plan.program.as_bytes()),
+        let desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
+        let mut supervisor = Self {
+            desk: Original::new(desk, lineage.is_some()),
+            lineage,
+            tether: None,
             spawning: Vec::new(),
             births: 0,
             here,
@@ -164,7 +186,9 @@ impl<'p> Supervisor<'p> {
             plan,
             signals,
             owner,
-        })
+        };
+        supervisor.draw_line();
+        Ok(supervisor)
     }
 
     fn run(mut self) -> u8 {
@@ -272,6 +296,7 @@ impl<'p> Supervisor<'p> {
         fds.extend(self.guest.iter().map(Guest::poll));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
+        fds.extend(self.tether.iter().flat_map(Link::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
@@ -281,7 +306,12 @@ impl<'p> Supervisor<'p> {
         let mut acts = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        if !lives {
+        if let Some(tether) = &mut self.tether {
+            while tether.read() > 0 {
+                tether.forget();
+            }
+        }
+        if !lives || self.tether.take_if(|tether| tether.is_ended()).is_some() {
             self.course.abandoned(now, &mut acts);
         }
         for Arrived {

@@ -117,6 +117,28 @@ messages! {
     }
 }
 
+impl Ask {
+    /// The number of the question.
+    pub fn id(&self) -> u32 {
+        match self {
+            Ask::Spawn { id, .. }
+            | Ask::Signal { id, .. }
+            | Ask::Tasks { id }
+            | Ask::Hosts { id }
+            | Ask::Watch { id, .. }
+            | Ask::Unwatch { id, .. }
+            | Ask::Put { id, .. }
+            | Ask::Get { id, .. }
+            | Ask::Delete { id, .. }
+            | Ask::Names { id, .. }
+            | Ask::Join { id, .. }
+            | Ask::Leave { id, .. }
+            | Ask::Members { id, .. }
+            | Ask::Meet { id, .. } => *id,
+        }
+    }
+}
+
 /// Entries of names: what `Put` and `Get` are to do.
 pub mod flags {
     /// It stays when its owner is gone.

@@ -19,10 +19,17 @@
 //!                                     < Entered
 //! Bear        start what is expected  >
 //!                                     < Born           for each: its process, or why not
+//!
+//! Will        for who comes after us  >                before Start
+//! Line        who that is             >
+//! Copy        what the desk knows     >
+//! Lead        I come after another    >
+//!                                     < State          what runs here, and what that one may not have known
 //! ```
 //!
 //! Either side sends `Beat` when it has said nothing for a while. The end of the channel is the end of the job on that
-//! host: the agent then kills what is left of it.
+//! host: the agent then kills what is left of it. Where the launcher's host may be outlived, its loss is not the end
+//! of the channel (`crate::succession`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,6 +40,8 @@ use regatta_wire::{Malformed, fields, messages};
 use crate::course::End;
 use crate::plan::Bind;
 use crate::reach::Interface;
+use crate::succession::{Line, Will};
+use crate::tasks::Ended;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_transport::world::World;
 use regatta_wire::control::{Spawn, Why};
@@ -70,6 +79,14 @@ messages! {
         14 Enter { world: World }
         /// Start the tasks that are expected.
         15 Bear { birth: u32, first: u32, count: u32 }
+        /// What who goes on with the job has to know, should the launcher's host be lost.
+        16 Will { will: Will }
+        /// Who goes on with it then.
+        17 Line { line: Line }
+        /// A piece of a copy of the desk, or of a change to it; the last one of it, or not.
+        18 Copy { change: bool, bytes: Vec<u8>, last: bool }
+        /// I am the launcher from now on, and know of so many tasks.
+        19 Lead { tasks: u32 }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -108,6 +125,8 @@ messages! {
         14 Entered { first: u32 }
         /// The answer to `Bear`, for each task.
         15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
+        /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
+        16 State { state: State, asked: u32 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }
@@ -206,6 +225,40 @@ fields!(Preparation {
     window,
     most,
     silence
+});
+
+/// What an agent knows that another launcher may not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct State {
+    pub hello: Hello,
+    /// How many tasks are in its table, and those of them that the new launcher has not.
+    pub tasks: u32,
+    pub worlds: Vec<World>,
+    /// Of its own tasks: those that are to be started, those that run and their processes, and how the others ended.
+    pub unstarted: Vec<u32>,
+    pub running: Vec<(u32, u32)>,
+    pub ended: Vec<Ended>,
+    /// How often each of its tasks was told something, and that all tasks it has heard to have started are below a number.
+    pub heard: Vec<(u32, (u32, u32))>,
+    /// How often it was told to start tasks that other tasks had asked for.
+    pub births: u32,
+}
+fields!(State {
+    hello,
+    tasks,
+    worlds,
+    unstarted,
+    running,
+    ended,
+    heard,
+    births
+});
+
+fields!(Ended {
+    rank,
+    pid,
+    end,
+    state
 });
 
 impl Field for Bind {

@@ -221,7 +221,7 @@ impl Supervisor<'_> {
         })
     }
 
-    fn host_lost(&mut self, index: usize, cause: &str) {
+    pub(super) fn host_lost(&mut self, index: usize, cause: &str) {
         let remote = &mut self.remotes[index];
         remote.lose();
         if remote.has(0) {
@@ -252,6 +252,7 @@ impl Supervisor<'_> {
         }
         self.desk.host_lost(number);
         self.births_end_on(number, &unstarted);
+        self.draw_line();
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.

@@ -24,6 +24,7 @@ use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 use crate::signals::Signals;
+use crate::succession::Will;
 use arriving::{Arriving, Step};
 
 mod arriving;
@@ -31,6 +32,8 @@ mod arriving;
 /// What a job needs to take in hosts.
 pub(super) struct Growing<'p> {
     across: &'p Across,
+    /// Hosts are taken in; otherwise the news are only for whom they may come from.
+    takes_in: bool,
     ground: Ground,
     news: News,
     listed: Vec<Listed>,
@@ -61,6 +64,8 @@ impl<'p> Growing<'p> {
         };
         Ok(Some(Self {
             across,
+            // A job that may have no more tasks has no use for more hosts.
+            takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
             news: News::open(&growth.command, signals)?,
             listed: Vec::new(),
@@ -142,10 +147,7 @@ impl<'p> Growing<'p> {
 
     /// Takes note of hosts that nobody knew. `members` are the names of those that live.
     fn look(&mut self, members: &[&str]) {
-        if let Some(listed) = self.news.next() {
-            self.listed = listed;
-        }
-        for host in &self.listed {
+        for host in self.listed.iter().filter(|_| self.takes_in) {
             // While one of that name is still taken for alive the new one waits.
             if self.known.contains(&host.run) || members.contains(&host.name.as_str()) {
                 continue;
@@ -168,6 +170,12 @@ impl Supervisor<'_> {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
+        if let Some(report) = growing.news.next() {
+            self.heed_standing(&report);
+            if report.hindrance.is_none() {
+                growing.listed = report.hosts;
+            }
+        }
         if self.course.is_over() || self.course.is_ending() {
             growing.end();
         } else {
@@ -194,7 +202,7 @@ impl Supervisor<'_> {
         let arrived = growing.advance(&mut arriving, &self.signals, &others, &mut notes);
         notes.iter().for_each(|note| self.output.say(note));
         match (arrived, arriving.step) {
-            (Ok(true), Step::Preparing(remote)) => self.admit(growing, remote),
+            (Ok(true), Step::Preparing(remote)) => self.admit(growing, remote, &arriving.host.run),
             (Ok(_), step) => growing.arriving.push(Arriving { step, ..arriving }),
             (Err(refusal), step) => {
                 growing.part(step);
@@ -205,12 +213,15 @@ impl Supervisor<'_> {
     }
 
     /// Makes a host one of the job's.
-    fn admit(&mut self, growing: &Growing, mut remote: Remote) {
+    fn admit(&mut self, growing: &Growing, mut remote: Remote, run: &str) {
         let Some(hello) = remote.hello.clone() else {
             return;
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
         // What is said while a job runs fits every frame.
+        if let Some(will) = Will::of(self.plan, growing.across) {
+            let _ = remote.send(&Order::Will { will });
+        }
         let _ = remote.send(&Order::Start { addresses });
         for world in growing.worlds.iter().cloned() {
             let _ = remote.send(&Order::Enter { world });
@@ -231,6 +242,11 @@ impl Supervisor<'_> {
             lives: true,
         });
         remote.heard = Instant::now();
+        let number = remote.number;
         self.remotes.push(remote);
+        self.lineage
+            .iter_mut()
+            .for_each(|lineage| lineage.add(number, run));
+        self.draw_line();
     }
 }
