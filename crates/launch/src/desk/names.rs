@@ -304,7 +304,9 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use regatta_wire::control::{Why, flags};
+
+    use super::{Names, matches};
 
     #[test]
     fn patterns_match_names() {
