@@ -12,11 +12,10 @@
  * 256 bytes.
  */
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+
+#include "processes.h"
 
 enum {
     LINE_DATA = 56,       /* bytes beside the sequence number in a line */
@@ -25,7 +24,6 @@ enum {
     PIECE = 16 * 1024,    /* longest copy between two looks at the counters */
     BOARD = 16384,        /* longest piece of a collective that goes over the board */
     BOARD_ROOM = 32768,   /* what a task may have on the board: blocks for all others */
-    MOST_TASKS = 64
 };
 
 struct line {
@@ -68,7 +66,7 @@ typedef struct {
 } env_request;
 
 static struct shared *env_shared;
-static int env_my_rank, env_my_size, env_crowded;
+static int env_crowded;
 static uint64_t env_turn;
 static struct cursor env_out[MOST_TASKS], env_in[MOST_TASKS];
 
@@ -121,44 +119,13 @@ static inline void env_init(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    env_my_size = env_tasks_wanted();
-    if (env_my_size > MOST_TASKS)
-        env_fail("limit", "at most 64 tasks");
+    env_count_tasks();
     size_t bytes = sizeof(struct shared) + (size_t)(env_my_size * env_my_size) * sizeof(struct channel);
     env_shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (env_shared == MAP_FAILED)
         env_fail("mmap", "no shared memory");
-    pid_t parent = getpid();
-    for (int r = 1; r < env_my_size; r++) {
-        pid_t child = fork();
-        if (child < 0)
-            env_fail("fork", "cannot start another process");
-        if (child == 0) {
-            env_my_rank = r;
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != parent)
-                _exit(1);
-            break;
-        }
-    }
+    env_fork_tasks();
     env_pin();
-}
-
-static inline void env_finalize(void)
-{
-    if (env_my_rank == 0)
-        while (wait(NULL) > 0)
-            ;
-}
-
-static inline int env_rank(void)
-{
-    return env_my_rank;
-}
-
-static inline int env_size(void)
-{
-    return env_my_size;
 }
 
 static inline void env_version(char *text, size_t size)

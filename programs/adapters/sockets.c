@@ -14,14 +14,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
-enum { MOST_TASKS = 64 };
+#include "processes.h"
 
 /* Where each task listens; 0: not yet. For the start only. */
 struct ports {
@@ -41,7 +38,7 @@ typedef struct {
 
 static struct host env_hosts[MOST_TASKS];
 static int env_sockets[MOST_TASKS];
-static int env_my_rank, env_my_size, env_crowded;
+static int env_crowded;
 
 static inline void env_pause(void)
 {
@@ -135,46 +132,15 @@ static inline void env_init(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    env_my_size = env_tasks_wanted();
-    if (env_my_size > MOST_TASKS)
-        env_fail("limit", "at most 64 tasks");
+    env_count_tasks();
     env_read_hosts();
     struct ports *ports = mmap(NULL, sizeof *ports, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (ports == MAP_FAILED)
         env_fail("mmap", "no memory");
-    pid_t parent = getpid();
-    for (int r = 1; r < env_my_size; r++) {
-        pid_t child = fork();
-        if (child < 0)
-            env_fail("fork", "cannot start another process");
-        if (child == 0) {
-            env_my_rank = r;
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != parent)
-                _exit(1);
-            break;
-        }
-    }
+    env_fork_tasks();
     env_enter_host();
     env_connect_all(ports);
     munmap(ports, sizeof *ports);
-}
-
-static inline void env_finalize(void)
-{
-    if (env_my_rank == 0)
-        while (wait(NULL) > 0)
-            ;
-}
-
-static inline int env_rank(void)
-{
-    return env_my_rank;
-}
-
-static inline int env_size(void)
-{
-    return env_my_size;
 }
 
 static inline void env_version(char *text, size_t size)

@@ -2,55 +2,10 @@
  * Tasks that start tasks: one program is the spawner, by its scenario, and what it starts, by what
  * follows "as".
  */
-#include "check.h"
-#include <errno.h>
+#include "spawn.h"
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-enum { MOST = 256, GREETING = 5, EVENT = 6, END = 7 };
-
-static char self[4096];
-
-static const char *own_path(void)
-{
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    CHECK(n > 0);
-    self[n] = '\0';
-    return self;
-}
-
-/* Start `count` tasks of this program in a role; their ids. */
-static void start(const char *role, const char *more, int count, int *tids)
-{
-    char *argv[] = {(char *)role, (char *)more, NULL};
-    int started = -1;
-    rg_spawn_options options = {.elsewhere = getenv("ELSEWHERE") != NULL};
-    OK(rg_spawn(own_path(), argv, &options, count, tids, &started));
-    CHECK(started == count);
-}
-
-static rg_event next_event(void)
-{
-    rg_event event;
-    rg_status status;
-    OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, &status));
-    CHECK(status.source == rg_tid() && status.length == sizeof event);
-    CHECK(event.mark == RG_EVENT_MARK);
-    return event;
-}
-
-/* What was started waits for the word to end. */
-static void await_end(void)
-{
-    OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));
-}
-
-static void end(int count, const int *tids)
-{
-    for (int i = 0; i < count; i++)
-        OK(rg_send(NULL, 0, tids[i], END, RG_ALL));
-}
 
 /* -- what is started ------------------------------------------------------------------------- */
 
@@ -310,6 +265,20 @@ static void missing(void)
     int tid;
     start("as-quiet", NULL, 1, &tid);
     end(1, &tid);
+}
+
+/* One of two hosts lacks the program: tasks are started on the other one, and each that is not says why. */
+static void missing_there(void)
+{
+    int tids[4] = {0, 0, 0, 0}, started = 0;
+    if (me == 0) {
+        char *argv[] = {"as-quiet", NULL};
+        FAILS(rg_spawn(args[0], argv, NULL, 4, tids, &started), RG_ERR_PROGRAM, args[1]);
+        CHECK(started == 2 && tids[0] >= size && tids[1] >= size);
+        CHECK(tids[2] == RG_ERR_PROGRAM && tids[3] == RG_ERR_PROGRAM);
+        end(2, tids);
+    }
+    OK(rg_barrier(RG_WORLD));
 }
 
 /* A program that never joins is a task all the same. */
@@ -692,6 +661,7 @@ int main(int argc, char **argv)
         {"talkers", talkers, false},
         {"places", places, false},
         {"missing", missing, false},
+        {"missing-there", missing_there, false},
         {"stranger", stranger, false},
         {"notices", notices, false},
         {"by-descriptor", by_descriptor, false},

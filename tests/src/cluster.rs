@@ -82,6 +82,7 @@ impl Cluster {
             "--pid",
             "env",
             &conf,
+            "XDG_RUNTIME_DIR=/run/user.own",
         ];
         way.iter()
             .chain(words)

@@ -7,6 +7,7 @@ folder=$1
 shift
 mount -t tmpfs tmpfs /run
 mkdir /run/netns /run/munge "$folder/state"
+mkdir -m 700 /run/user.own
 # Anybody may speak to munged; the folder of a namespace is nobody else's.
 chmod 755 /run/munge
 head -c 128 /dev/urandom >"$folder/munge.key"
@@ -69,7 +70,10 @@ export SLURM_CONF="$folder/slurm.conf"
 slurmctld -c
 for node in "$@"; do
     mkdir "$folder/spool-$node"
-    nsenter --net="/run/netns/$node" slurmd -N "$node"
+    # All nodes have the same files, so each has a folder of its own for the sockets of a user's daemons.
+    nsenter --net="/run/netns/$node" unshare --mount sh -ec '
+        mount -t tmpfs -o mode=700 tmpfs /run/user.own
+        exec slurmd -N "$1"' sh "$node"
 done
 tries=0
 while [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c idle)" != $# ]; do

@@ -10,7 +10,10 @@ mod cluster;
 mod job;
 pub mod lan;
 mod left;
-mod programs;
+mod network;
+pub mod programs;
+pub mod pvm;
+pub mod pvm_machine;
 pub mod soak;
 
 pub use cluster::Cluster;

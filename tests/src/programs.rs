@@ -20,6 +20,26 @@ struct Places {
 
 static PLACES: LazyLock<Places> = LazyLock::new(find);
 
+/// Cargo's folder of this profile holds this file; if it does not yet, package `package` makes it.
+pub fn built(file: &str, package: &str) -> PathBuf {
+    let path = PLACES.target.join(file);
+    if !path.exists() {
+        build(&PLACES.target, &[package]);
+    }
+    path
+}
+
+/// Give a library the name by which programs look for it: a symbolic link, so that it is always the
+/// newest one. Returns the folder.
+pub fn link(library: &Path, name: &str) -> PathBuf {
+    let fresh = PLACES
+        .made
+        .join(format!("link-{name}-{}", std::process::id()));
+    std::os::unix::fs::symlink(library, &fresh).expect("a link");
+    std::fs::rename(&fresh, PLACES.made.join(name)).expect("the library's name");
+    PLACES.made.clone()
+}
+
 fn find() -> Places {
     let own = std::env::current_exe().expect("the test program's path");
     let target = own
@@ -28,7 +48,7 @@ fn find() -> Places {
         .expect("target/PROFILE/deps/TEST")
         .to_owned();
     if !target.join("regatta").exists() || !target.join("libregatta.so").exists() {
-        build(&target);
+        build(&target, &["regatta-capi", "regatta-cli"]);
     }
     let made = target
         .join("programs")
@@ -41,10 +61,11 @@ fn find() -> Places {
     Places { target, made }
 }
 
-fn build(target: &Path) {
+fn build(target: &Path, packages: &[&str]) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
-        .args(["build", "-p", "regatta-capi", "-p", "regatta-cli"])
+        .arg("build")
+        .args(packages.iter().flat_map(|package| ["-p", package]))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CARGO_TARGET_DIR", target.parent().expect("target"));
     if target.ends_with("release") {
@@ -69,24 +90,29 @@ pub fn program(name: &str) -> PathBuf {
     static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(name.to_owned())
-        .or_insert_with(|| compile(name))
+        .or_insert_with(|| {
+            let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/capi/include");
+            compile_with(name, &[include], &[PLACES.made.join(SONAME)])
+        })
         .clone()
 }
 
-fn compile(name: &str) -> PathBuf {
+/// The C program `programs/NAME.c`, with these folders of headers and these libraries.
+pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fresh = PLACES.made.join(format!("{name}-{}", std::process::id()));
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
         .arg("-pthread")
-        .arg(format!(
-            "-I{}",
-            here.join("../crates/capi/include").display()
-        ))
+        .args(
+            includes
+                .iter()
+                .map(|include| format!("-I{}", include.display())),
+        )
         .arg(here.join("programs").join(format!("{name}.c")))
         .arg("-o")
         .arg(&fresh)
-        .arg(PLACES.made.join(SONAME))
+        .args(libraries)
         .output()
         .expect("a C compiler");
     assert!(

@@ -47,22 +47,48 @@ fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
     pids.into_iter().flatten().collect()
 }
 
+/// Task 1 is killed when all are in the middle of it; the others hear its name, and go on without it.
+fn death_of_one(tasks: u32, hosts: &str, scenario: &[&str]) {
+    let job = Job::new(tasks, "death", scenario).option("--on-failure=continue");
+    let mut job = job.across(hosts).start();
+    let victim = blocked(&mut job, tasks)[1];
+    kill_process(victim, Signal::KILL).expect("a living victim");
+    let ended = job.end().ended_with(128 + 9);
+    for rank in (0..tasks).filter(|&rank| rank != 1) {
+        let named = format!("got {rank} -7 task 1");
+        let last = format!("went on {rank}");
+        assert!(
+            ended.text.contains(&named) && ended.text.contains(&last),
+            "no {named:?} or no {last:?} in\n{}",
+            ended.story()
+        );
+    }
+}
+
 #[test]
 fn a_death_on_another_host_is_named_and_survived() {
     for scenario in [&["receive-exact"][..], &["collective", "allreduce"]] {
-        let job = Job::new(3, "death", scenario).option("--on-failure=continue");
-        let mut job = job.across("alpha:1,beta:1,gamma:1").start();
-        let victim = blocked(&mut job, 3)[1];
-        kill_process(victim, Signal::KILL).expect("a living victim");
-        let ended = job.end().ended_with(128 + 9);
-        for rank in [0, 2] {
-            let named = format!("got {rank} -7 task 1");
-            let last = format!("went on {rank}");
-            assert!(
-                ended.text.contains(&named) && ended.text.contains(&last),
-                "no {named:?} or no {last:?} in\n{}",
-                ended.story()
-            );
+        death_of_one(3, "alpha:1,beta:1,gamma:1", scenario);
+    }
+}
+
+#[test]
+fn a_death_in_a_collective_is_named_on_all_hosts() {
+    // One of those whom another leads, and one that leads.
+    for hosts in ["alpha:2,beta:2", "alpha:1,beta:3"] {
+        for scenario in [
+            &["collective", "barrier"][..],
+            &["collective", "allreduce"],
+            &["collective", "allreduce", "large"],
+        ] {
+            death_of_one(4, hosts, scenario);
         }
+    }
+}
+
+#[test]
+fn a_death_in_a_storm_of_collectives_between_hosts() {
+    for hosts in ["alpha:2,beta:2", "alpha:1,beta:3", "alpha:1,beta:2,gamma:1"] {
+        death_of_one(4, hosts, &["storm"]);
     }
 }

@@ -228,3 +228,13 @@ fn what_cannot_be_raced_is_told() {
         .ended_with(1)
         .said("takes the command unshare");
 }
+
+#[test]
+fn a_race_without_participants_is_refused() {
+    let arguments = ["race", "--environment", "limit", "--operation", "spawn"];
+    Job::command(&arguments)
+        .run()
+        .ended_with(1)
+        .said("nothing to race")
+        .said("spawn is raced without limit");
+}

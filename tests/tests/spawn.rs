@@ -56,6 +56,46 @@ fn what_cannot_be_started_is_an_error_for_each() {
     spawner(&["missing"]).run().passed();
 }
 
+/// A folder that goes with this.
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Beta sees something else where the program is.
+#[test]
+fn what_one_host_cannot_start_the_others_do() {
+    let own = std::env::temp_dir().join(format!("rg-missing-{}", std::process::id()));
+    let own = Folder(own);
+    let folder = own.0.join("programs");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (worker, reach) = (folder.join("worker"), own.0.join("reach"));
+    std::fs::copy(regatta_tests::program("spawn"), &worker).expect("a program");
+    let text = |path: &std::path::Path| path.display().to_string();
+    let (folder, worker, reach) = (text(&folder), text(&worker), text(&reach));
+    for (hide, said) in [
+        ("mount -t tmpfs tmpfs $0", "does not exist"),
+        ("mount --bind /dev/null $0/worker", "not executable"),
+    ] {
+        let apart = format!(
+            "unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc sh -ec '{hide}; exec \"$@\"'"
+        );
+        let script = format!(
+            "#!/bin/sh\nhost=$1; shift\n[ $host = beta ] && exec {apart} {folder} \"$@\"\nexec \"$@\"\n"
+        );
+        std::fs::write(&reach, script).expect("a script");
+        let job = Job::new(2, "spawn", &["missing-there", &worker, said]);
+        let job = job
+            .option("--host")
+            .option("alpha:1,beta:1")
+            .option("--rsh");
+        job.option(&format!("sh {reach} {{host}}")).run().passed();
+    }
+}
+
 #[test]
 fn a_program_that_never_joins_is_a_task_too() {
     spawner(&["stranger"]).run().passed();

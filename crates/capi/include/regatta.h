@@ -69,6 +69,7 @@ extern "C" {
 #define RG_ERR_NAME (-20)      /* nothing has this name */
 #define RG_ERR_EXISTS (-21)    /* something has this name already */
 #define RG_ERR_DENIED (-22)    /* it belongs to another task */
+#define RG_ERR_NOTHING (-23)   /* no message came in that time */
 
 const char *rg_strerror(int code);  /* static storage; never NULL */
 const char *rg_last_error(void);    /* this thread's; valid until its next failing call */
@@ -85,6 +86,17 @@ int rg_init(void);
  * synchronous message has come wait for room in it, until that task has not looked for 5 s. In a job
  * of several hosts it waits until what was sent to other hosts has arrived there. */
 int rg_finalize(void);
+/* As rg_init for a task that was started in a job. Any other process enters the job of this name: one that
+ * runs by itself, which programs started by hand enter and leave, and which ends when it is told to (rg_halt).
+ * With RG_BEGIN it is begun if it is not there; with RG_BEGIN_ONLY that is all that is done, and with RG_LOOK
+ * nothing: RG_ERR_LAUNCHER says that it is not there. After rg_finalize
+ * it may be entered again, as a new task. A name is made of letters, digits, '.', '-' and '_'. */
+#define RG_BEGIN 1
+#define RG_BEGIN_ONLY 2
+#define RG_LOOK 3
+int rg_enter(const char *job, int flags);
+/* End the job: all its tasks, this one too. */
+int rg_halt(void);
 int rg_initialized(void); /* 1 between rg_init and rg_finalize, else 0 */
 
 /* ---- who ---------------------------------------------------------------------------------- */
@@ -117,6 +129,7 @@ int rg_size(rg_group group); /* number of members, or a negative error */
 /* Task ids count from 0 in the order in which tasks are started, and are never used twice in a job. */
 int rg_tid(void); /* my task id, or an error */
 int rg_tid_of(rg_group group, int rank);
+int rg_host_of(int tid); /* the number of the host it runs on */
 int rg_rank_of(rg_group group, int tid); /* RG_ERR_TASK when not a member */
 int rg_parent(void);                     /* task id of who started me; RG_NONE: the launcher */
 
@@ -147,9 +160,17 @@ int rg_ssend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Ready: the caller promises that the receive is already posted. Regatta needs no such promise
  * and treats it like rg_send; it is here for interfaces that have it. */
 int rg_rsend(const void *buf, size_t len, int to, int tag, rg_group group);
+/* Buffered: does not wait for the receiver, however much has been sent. What finds no room is copied, and goes
+ * during later calls of this task; rg_finalize waits until it has gone. */
+int rg_bsend(const void *buf, size_t len, int to, int tag, rg_group group);
 /* Blocks until a message arrives. Too long for the buffer: the front is kept, status->length is
  * the whole length, RG_ERR_TRUNCATED. */
 int rg_recv(void *buf, size_t capacity, int from, int tag, rg_group group, rg_status *status);
+/* Receive a message that fits, waiting so many seconds at most (0: not at all; negative: as long as it takes).
+ * RG_ERR_NOTHING: none came. One that does not fit stays where it is: RG_ERR_TRUNCATED, and *status says whose
+ * it is, with what tag and how long. */
+int rg_recv_within(void *buf, size_t capacity, int from, int tag, rg_group group, double seconds,
+                   rg_status *status);
 /* Blocks until both are complete. */
 int rg_sendrecv(const void *sbuf, size_t slen, int to, int stag, void *rbuf, size_t rcapacity,
                 int from, int rtag, rg_group group, rg_status *status);
@@ -181,6 +202,7 @@ typedef struct {
 } rg_view;
 
 int rg_sendv(const rg_view *views, int n, int to, int tag, rg_group group);
+int rg_bsendv(const rg_view *views, int n, int to, int tag, rg_group group);
 int rg_recvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_status *status);
 int rg_isendv(const rg_view *views, int n, int to, int tag, rg_group group, rg_request *request);
 int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg_request *request);
@@ -334,19 +356,47 @@ int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offset
 
 typedef struct {
     const char *host;               /* name of a host, "." for mine; NULL: where there is room */
+    const char *search;             /* directories in which the program is searched for, with ':' between
+                                     * them; NULL: those of PATH */
     const char *architecture;       /* such as "x86_64"; only hosts of that kind */
     const char *directory;          /* in which the tasks run; NULL: that of the job */
     const char *const *environment; /* "NAME=value", ..., NULL: added to the job's environment */
     int32_t elsewhere;              /* 1: on any host but `host` (NULL: but mine) */
+    int32_t output;                 /* where goes what they write; 0: where goes what I write */
+    int32_t output_tag;             /* of the messages with it, and their group */
+    rg_group output_group;
+    int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
     int32_t reserved;
 } rg_spawn_options;
+
+#define RG_OUTPUT_JOB 1    /* with the job's output */
+#define RG_OUTPUT_LINES 2  /* to me, each line as a message; a long one in pieces */
+#define RG_OUTPUT_BLOCKS 3 /* to me, in pieces as it comes */
+#define RG_OUTPUT_BIRTHS 16 /* or this to LINES or BLOCKS: a message for each task that is started, too, before all others */
+
+#define RG_OUTPUT_MARK 0x756f4752 /* the first word of a message with output */
+#define RG_OUTPUT_MOST 4096
+
+/* What a started task has written, as a message of the spawner to itself with the tag and in the group
+ * that the options name; its length is that of the head and the text. In order for each task and
+ * stream. Whoever asked for it has to receive it: a task waits, as at a full pipe, when a few hundred
+ * kilobytes of its host's have not been received. It stops coming when I call rg_finalize or end: the
+ * rest then goes with the job's output. */
+typedef struct {
+    uint32_t mark;
+    int32_t tid;
+    int32_t stream;            /* 1 or 2: its standard output or standard error; 0: it has been started, and the
+                                * text is an int32_t, the task that has done that, or RG_NONE */
+    uint32_t length;           /* bytes of text; 0: the stream has ended, nothing more comes */
+    char text[RG_OUTPUT_MOST]; /* a line has its newline, unless it was cut or the last */
+} rg_output;
 
 /* Start `count` tasks of `program`, found as `regatta run` finds it, with the arguments argv[0], ...,
  * NULL (without the program's name; argv may be NULL). options may be NULL. They are a world of their
  * own; their ids are consecutive. When the call returns they can be sent to, though they may not have
  * called rg_init yet.
  * If some could not be started, the others were: tids[0 .. *started) are ids, the rest of the `count`
- * entries is the RG_ERR_ code of each, and so is the return value. Output goes where the job's goes.
+ * entries is the RG_ERR_ code of each, and so is the return value.
  * They end when they like; the job ends when its last task has. */
 int rg_spawn(const char *program, char *const argv[], const rg_spawn_options *options, int count,
              int *tids, int *started);
@@ -357,7 +407,7 @@ int rg_kill(int tid);
 
 typedef struct {
     int32_t tid;
-    int32_t parent; /* who started it; RG_NONE: the launcher */
+    int32_t parent; /* who started it; RG_NONE: the launcher; itself: somebody who wants to be no parent */
     int32_t host;   /* number of its host */
     int32_t pid;
     char program[240]; /* as it was named, with its end; cut when longer */
@@ -370,11 +420,24 @@ typedef struct {
     int32_t alive;
     char name[64];
     char architecture[32];
+    int32_t speed; /* compared to others: 1000, unless something else was said of it */
+    int32_t reserved;
 } rg_host;
 
 /* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
 int rg_tasks(rg_task *tasks, int capacity, int *count);
 int rg_hosts(rg_host *hosts, int capacity, int *count);
+
+/* Have hosts join the job, or leave it; of a job that was entered (rg_enter). A line names a host, and may go on with
+ * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
+ * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
+ * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
+ * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. */
+int rg_add_hosts(const char *const *lines, int count, int *numbers);
+int rg_remove_hosts(const char *const *names, int count, int *numbers);
+/* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
+ * added later. *added is how many joined. */
+int rg_add_host_file(const char *text, int *added);
 
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
@@ -448,6 +511,9 @@ int rg_leave(const char *group);
 int rg_members(const char *group, int *tids, int capacity, int *count);
 /* Blocks until `count` members have called it. All must say the same count. */
 int rg_meet(const char *group, int count);
+/* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
+ * for all of them; else *members is 0. */
+int rg_meet_members(const char *group, int count, int *tids, int capacity, int *members);
 
 /* ---- settings and insight ---------------------------------------------------------------------- */
 

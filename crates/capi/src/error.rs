@@ -7,9 +7,11 @@ use regatta_process::control::Why;
 use regatta_process::{Error, Result};
 
 pub(crate) const OK: c_int = 0;
+/// Nothing came in time.
+pub(crate) const NOTHING: c_int = -23;
 
 /// The header's name and words for each code, in the order -1, -2, ...
-const WORDS: [&CStr; 22] = [
+const WORDS: [&CStr; 23] = [
     c"an argument makes no sense",
     c"called before rg_init or after rg_finalize",
     c"no such task or rank",
@@ -32,6 +34,7 @@ const WORDS: [&CStr; 22] = [
     c"nothing has this name",
     c"something has this name already",
     c"it belongs to another task",
+    c"no message came in that time",
 ];
 
 pub(crate) fn code(error: &Error) -> c_int {

@@ -7,6 +7,7 @@
 mod collective;
 mod error;
 mod group;
+mod hosts;
 mod life;
 mod loan;
 mod memory;

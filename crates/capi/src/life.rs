@@ -2,11 +2,44 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::error::answer;
+use regatta_process::Error;
+
+use crate::error::{answer, argument};
+use crate::text::required;
+
+/// What `rg_enter` is to do when the job is not there.
+const BEGIN: c_int = 1;
+const BEGIN_ONLY: c_int = 2;
+const LOOK: c_int = 3;
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_init() -> c_int {
     answer(regatta_process::init())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_enter(job: *const c_char, flags: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let name = unsafe { required(job, "job") };
+    let name = name.and_then(|name| {
+        let name = name.to_str();
+        name.map_err(|_| argument("the name of a job is not UTF-8"))
+    });
+    let entered = name.and_then(|name| match flags {
+        0 | BEGIN => regatta_process::enter_job(name, flags == BEGIN),
+        BEGIN_ONLY => regatta_process::begin_job(name),
+        LOOK => match regatta_process::job_is_there(name)? {
+            true => Ok(()),
+            false => Err(Error::Launcher(format!("there is no job {name}"))),
+        },
+        _ => Err(argument("no such flag")),
+    });
+    answer(entered)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_halt() -> c_int {
+    answer(regatta_process::halt())
 }
 
 #[unsafe(no_mangle)]

@@ -1,10 +1,11 @@
 //! Sends, receives and probes.
 
 use std::ffi::{c_int, c_void};
+use std::time::Duration;
 
-use regatta_process::{self as process, Error, Mode, Result, Status, TagSelect, Views};
+use regatta_process::{self as process, Came, Error, Mode, Result, Status, TagSelect, Views};
 
-use crate::error::{OK, answer, code, fail};
+use crate::error::{NOTHING, OK, answer, code, fail};
 use crate::memory::{
     RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output, strided,
 };
@@ -220,6 +221,106 @@ fn sendrecv(
     let error = process::end_send(sent).err();
     let (status, own) = received?;
     Ok((status, own.or(error)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_bsend(
+    buf: *const c_void,
+    len: usize,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    if is_block(buf, len) && process::send_now(&block_checked(buf, len), to, tag, group.id()) {
+        return OK;
+    }
+    send_kept(block(buf, len), to, tag, group)
+}
+
+#[inline(never)]
+fn send_kept(views: Result<Views>, to: c_int, tag: c_int, group: RgGroup) -> c_int {
+    answer(views.and_then(|views| process::send_kept(views, to, tag, group.id())))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_bsendv(
+    views: *const RgView,
+    n: c_int,
+    to: c_int,
+    tag: c_int,
+    group: RgGroup,
+) -> c_int {
+    // SAFETY: the C contract: `views` points to `n` views.
+    send_kept(unsafe { strided(views, n) }, to, tag, group)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_recv_within(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    seconds: f64,
+    status: *mut RgStatus,
+) -> c_int {
+    if is_block(buf, capacity)
+        && let Some((source, tag, length)) = process::receive_fitting_now(
+            &block_checked(buf, capacity),
+            from,
+            tag,
+            group.id(),
+            seconds != 0.0,
+        )
+    {
+        if !status.is_null() {
+            let told = RgStatus {
+                source,
+                tag,
+                length,
+                error: OK,
+                reserved: 0,
+            };
+            // SAFETY: the C contract: a status pointer is valid or NULL.
+            unsafe { status.write(told) };
+        }
+        return OK;
+    }
+    let patience = Duration::try_from_secs_f64(seconds).ok();
+    receive_within(block(buf, capacity), from, tag, group, patience, status)
+}
+
+#[inline(never)]
+fn receive_within(
+    views: Result<Views>,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    patience: Option<Duration>,
+    place: *mut RgStatus,
+) -> c_int {
+    let tag = process::tag_select(tag);
+    let came = views.and_then(|views| {
+        let capacity = views.len();
+        let (came, error) = process::receive_within(views, from, tag, group.id(), patience)?;
+        Ok((came, error, capacity))
+    });
+    match came {
+        Ok((Came::Whole(status), error, _)) => report(&status, error.as_ref(), place),
+        Ok((Came::TooLong(status), _, capacity)) => {
+            let error = Error::Truncated {
+                length: status.length,
+                capacity,
+            };
+            report(&status, Some(&error), place)
+        }
+        Ok((Came::Nothing, ..)) => {
+            // No error of which there is anything to say.
+            let _ = report(&Status::EMPTY, None, place);
+            NOTHING
+        }
+        Err(error) => report(&Status::EMPTY, Some(&error), place),
+    }
 }
 
 #[unsafe(no_mangle)]

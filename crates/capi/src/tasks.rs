@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use regatta_process::control::{HostInfo, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{HostInfo, Output, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -12,10 +12,15 @@ use crate::text::{list, name, optional, put, put_all, required};
 #[repr(C)]
 pub struct RgSpawnOptions {
     pub host: *const c_char,
+    pub search: *const c_char,
     pub architecture: *const c_char,
     pub directory: *const c_char,
     pub environment: *const *const c_char,
     pub elsewhere: i32,
+    pub output: i32,
+    pub output_tag: i32,
+    pub output_group: RgGroup,
+    pub orphans: i32,
     pub reserved: i32,
 }
 
@@ -36,6 +41,8 @@ pub struct RgHost {
     pub alive: i32,
     pub name: [c_char; 64],
     pub architecture: [c_char; 32],
+    pub speed: i32,
+    pub reserved: i32,
 }
 
 /// What the options of a spawn say.
@@ -71,6 +78,30 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
     )
 }
 
+/// Added to how output comes: births do, too.
+const BIRTHS: i32 = 16;
+
+/// Where the options of a spawn send what the tasks write.
+fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
+    let Some(options) = options else {
+        return Ok(Output::AsMine);
+    };
+    let births = options.output & BIRTHS != 0;
+    let lines = match options.output & !BIRTHS {
+        0 if !births => return Ok(Output::AsMine),
+        1 if !births => return Ok(Output::Job),
+        2 => true,
+        3 => false,
+        _ => {
+            return Err(argument(
+                "output is none of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
+            ));
+        }
+    };
+    let (tag, group) = (options.output_tag, options.output_group.id());
+    process::to_me(tag, group, lines, births)
+}
+
 /// `NAME=value` as a pair.
 fn variable(text: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>)> {
     let at = text
@@ -82,6 +113,11 @@ fn variable(text: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>)> {
         Error::Argument(format!("{shown:?} is not of the form NAME=value"))
     })?;
     Ok((text[..at].to_vec(), text[at + 1..].to_vec()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_host_of(tid: c_int) -> c_int {
+    crate::error::number(process::host_of(tid))
 }
 
 #[unsafe(no_mangle)]
@@ -101,12 +137,16 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        let (directory, environment) = match options {
-            Some(options) => {
-                // SAFETY: as above.
-                unsafe { (optional(options.directory), list(options.environment)) }
-            }
-            None => (None, Vec::new()),
+        let (search, directory, environment) = match options {
+            // SAFETY: as above.
+            Some(options) => unsafe {
+                (
+                    optional(options.search),
+                    optional(options.directory),
+                    list(options.environment),
+                )
+            },
+            None => (None, None, Vec::new()),
         };
         Ok(Spawn {
             program: program.to_bytes().to_vec(),
@@ -114,11 +154,14 @@ unsafe extern "C" fn rg_spawn(
             count: count.ok_or_else(|| argument("count is not positive"))?,
             // SAFETY: as above.
             place: unsafe { place(options) }?,
+            search: search.map(|search| search.to_bytes().to_vec()),
             directory: directory.map(|directory| directory.to_bytes().to_vec()),
             environment: environment
                 .into_iter()
                 .map(variable)
                 .collect::<Result<_>>()?,
+            output: destination(options)?,
+            orphans: options.is_some_and(|options| options.orphans != 0),
         })
     };
     let spawned = match order().and_then(process::spawn) {
@@ -181,6 +224,8 @@ fn host(info: HostInfo) -> RgHost {
         alive: i32::from(info.lives),
         name: put(info.name.as_bytes()),
         architecture: put(info.architecture.as_bytes()),
+        speed: info.speed as i32,
+        reserved: 0,
     }
 }
 
@@ -279,5 +324,25 @@ unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
     let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    answer(group.and_then(|group| process::meet(group, count?)))
+    answer(group.and_then(|group| process::meet(group, count?).map(|_| ())))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_meet_members(
+    group: *const c_char,
+    count: c_int,
+    tids: *mut c_int,
+    capacity: c_int,
+    members: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let group = unsafe { name(group, "group") };
+    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
+    let met = group.and_then(|group| process::meet(group, count?));
+    let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
+    answer(met.and_then(|all| {
+        let all = all.unwrap_or_default();
+        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        unsafe { put_all(all.into_iter().map(tid), tids, capacity, members) }
+    }))
 }

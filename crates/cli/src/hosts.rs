@@ -9,7 +9,7 @@ use regatta_launch::hosts::{self, Host, Map};
 use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
 
 /// How long a host may take to answer, unless the user says otherwise.
-const CONNECT: Duration = Duration::from_secs(10);
+pub const CONNECT: Duration = Duration::from_secs(10);
 
 /// Options of commands that concern several hosts.
 #[derive(Args)]
@@ -141,7 +141,12 @@ impl Hosts {
             .iter()
             .filter(|host| ["here", "up"].contains(&host.state.as_str()));
         let living: Vec<&listed::Host> = living.collect();
-        let hosts = living.iter().map(|host| Host {
+        // One that takes no tasks is where a job of Slurm was asked for.
+        let (taking, others): (Vec<&listed::Host>, Vec<_>) =
+            living.iter().partition(|host| host.cores != Some(0));
+        let runs = taking.iter().chain(&others);
+        let runs = runs.map(|host| host.run.clone()).collect();
+        let hosts = taking.iter().map(|host| Host {
             name: name_of(host, &report.hosts),
             slots: host.cores.map(u32::from),
             processors: None,
@@ -166,7 +171,7 @@ impl Hosts {
         Ok(Some(Across {
             growth: Some(Growth {
                 command: tell.map(str::to_owned).to_vec(),
-                known: living.iter().map(|host| host.run.clone()).collect(),
+                known: runs,
                 run: here.map(|host| host.run.clone()).unwrap_or_default(),
                 host: report.here.clone(),
                 job,

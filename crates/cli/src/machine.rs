@@ -7,6 +7,8 @@ use clap::Args;
 use regatta_daemon::commands::{self, Added, Beginning};
 use regatta_daemon::{DEFAULT, Place};
 use regatta_launch::hosts::Host;
+use regatta_launch::keeper::Channels;
+use regatta_launch::slurm::{self, Nodes};
 use regatta_launch::{Across, Choice, Refusal};
 use serde_json::json;
 
@@ -55,9 +57,9 @@ struct Reaching {
     #[arg(long)]
     send_agent: bool,
 
-    /// How long a host may take to answer
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
-    connect_timeout: Duration,
+    /// How long a host may take to answer [default: 10, or 30 for the nodes of a job of Slurm]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    connect_timeout: Option<Duration>,
 }
 
 impl Reaching {
@@ -67,16 +69,27 @@ impl Reaching {
             rsh: rsh.filter(|words| !words.is_empty()),
             interface: self.interface.clone(),
             send: self.send_agent,
-            connect: self.connect_timeout,
+            connect: self.connect_timeout.unwrap_or(hosts::CONNECT),
             ..Across::new(hosts)
         }
+    }
+
+    /// To the nodes of a job, by `srun` unless another way was named.
+    fn across_nodes(&self, nodes: &Nodes) -> Across {
+        let mut across = self.across(nodes.others.clone());
+        if across.rsh.is_none() {
+            across.rsh = Some(nodes.rsh.clone());
+            across.connect = self.connect_timeout.unwrap_or(slurm::CONNECT);
+        }
+        across
     }
 }
 
 /// Start a virtual machine: a daemon here, and one on each of these hosts.
 ///
 /// Jobs started by `regatta run` then run on all its hosts. Hosts can be added and removed at any time, from any of them; the
-/// machine goes on when one is lost, this one included, as long as a majority is left.
+/// machine goes on when one is lost, this one included, as long as a majority is left. Inside a job of Slurm, and with no host
+/// named, the hosts are the job's nodes, and the machine ends with the job.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -164,29 +177,37 @@ fn named(lists: &[List]) -> Vec<Host> {
 /// `regatta up`.
 pub fn up(arguments: &Up) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
-    let system = rustix::system::uname();
-    let own = system.nodename().to_string_lossy();
-    let named_so = arguments.own.iter().flat_map(|list| list.0.clone()).next();
-    let own = named_so.unwrap_or_else(|| Host {
-        name: own.into_owned(),
-        slots: None,
-        processors: None,
-    });
+    let reaching = &arguments.reaching;
+    let nodes = match arguments.hosts.is_empty() {
+        true => slurm::nodes(reaching.rsh.is_none())?,
+        false => None,
+    };
+    let own = own(arguments, nodes.as_ref());
     let name = own.name.clone();
-    commands::begin(
+    let tied = nodes.is_some() && reaching.rsh.is_none();
+    let tie = commands::begin(
         &place,
         &Beginning {
             silence: arguments.host_timeout,
             own,
-            interface: arguments.reaching.interface.clone(),
+            interface: reaching.interface.clone(),
+            tied,
         },
     )?;
-    let hosts = named(&arguments.hosts);
-    let added = match hosts.is_empty() {
-        true => Ok(Vec::new()),
-        false => commands::add(&place, &arguments.reaching.across(hosts), |note| {
-            eprintln!("regatta: {note}");
+    let across = match &nodes {
+        Some(nodes) => reaching.across_nodes(nodes),
+        None => reaching.across(named(&arguments.hosts)),
+    };
+    let say = |note: &str| eprintln!("regatta: {note}");
+    let added = match (across.hosts.is_empty(), tied) {
+        (false, false) => commands::add(&place, &across, say),
+        (false, true) => commands::add_tied(&place, &across, say).and_then(|(added, channels)| {
+            channels.keep(&tie)?;
+            Ok(added)
         }),
+        (true, false) => Ok(Vec::new()),
+        // The only node is this one: a channel to itself ends with the job.
+        (true, true) => hold_here(&across, nodes.as_ref(), &tie).map(|()| Vec::new()),
     };
     let added = added.inspect_err(|_| {
         // What was begun and cannot be finished leaves nothing.
@@ -204,6 +225,31 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         &json!({"event": "up", "machine": place.machine(), "hosts": count}),
     );
     Ok(())
+}
+
+/// What this host is in the machine. One that is none of a job's nodes, where the job was asked for, takes no tasks.
+fn own(arguments: &Up, nodes: Option<&Nodes>) -> Host {
+    if let Some(named_so) = arguments.own.iter().flat_map(|list| list.0.clone()).next() {
+        return named_so;
+    }
+    let here = nodes.and_then(|nodes| nodes.here.clone());
+    here.unwrap_or_else(|| Host {
+        name: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        slots: nodes.map(|_| 0),
+        processors: None,
+    })
+}
+
+fn hold_here(across: &Across, nodes: Option<&Nodes>, tie: &commands::Tie) -> Result<(), Refusal> {
+    let here = nodes.and_then(|nodes| nodes.here.clone());
+    let across = Across {
+        hosts: here.into_iter().collect(),
+        ..across.clone()
+    };
+    Channels::to(&across)?.keep(tie)
 }
 
 fn tell_added(which: &Which, added: &[Added]) {

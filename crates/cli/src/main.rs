@@ -4,12 +4,14 @@
 
 mod agent;
 mod attend;
+mod console;
 mod daemon;
 mod doctor;
 mod hosts;
 mod listing;
 mod machine;
 mod reach;
+mod resident;
 mod run;
 mod tasks;
 
@@ -41,6 +43,7 @@ enum Command {
     Kill(tasks::Kill),
     Vouch(machine::Vouch),
     Down(machine::Down),
+    Console(console::Arguments),
     Doctor(doctor::Arguments),
     Race(regatta_race::cli::Race),
     #[command(hide = true)]
@@ -50,9 +53,14 @@ enum Command {
     Daemon(daemon::Arguments),
     #[command(hide = true)]
     Reach(reach::Arguments),
+    #[command(hide = true)]
+    Resident(resident::Arguments),
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = console::under_another_name() {
+        return status;
+    }
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Up(arguments) => machine::finish(machine::up(&arguments)),
@@ -63,8 +71,10 @@ fn main() -> ExitCode {
         Command::Hosts(arguments) => machine::finish(listing::hosts(&arguments)),
         Command::Ps(arguments) => machine::finish(tasks::list(&arguments)),
         Command::Kill(arguments) => machine::finish(tasks::kill(&arguments)),
+        Command::Console(arguments) => console::run(&arguments),
         Command::Daemon(arguments) => daemon::run(&arguments),
         Command::Reach(arguments) => reach::run(&arguments),
+        Command::Resident(arguments) => resident::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),

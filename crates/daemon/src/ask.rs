@@ -174,6 +174,8 @@ pub(crate) struct Charge {
     pub address: IpAddr,
     /// Whom it joins; nobody: it begins a machine.
     pub contacts: Vec<(String, SocketAddr)>,
+    /// It leaves when who has started it ends.
+    pub tied: bool,
 }
 
 /// What the starter of a daemon is told, and the daemon by its starter.
@@ -181,7 +183,7 @@ pub(crate) struct Charge {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Birth {
     Begin(Charge),
-    /// Stay, whatever becomes of who started you.
+    /// Stay, whatever becomes of who started you, unless you are tied to that.
     Keep,
 }
 
@@ -308,6 +310,7 @@ mod tests {
             cores: Some(4),
             address: "10.0.0.1".parse().unwrap(),
             contacts: vec![("beta".to_owned(), "10.0.0.2:9".parse().unwrap())],
+            tied: true,
         });
         assert_eq!(decode::<Birth>(&encode(&charge)), Ok(charge));
     }

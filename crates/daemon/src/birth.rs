@@ -8,7 +8,8 @@
 //!                          <     done
 //! ```
 //!
-//! If the starter is gone before it has said `keep`, the daemon leaves again: what was begun and not finished leaves nothing.
+//! If the starter is gone before it has said `keep`, the daemon leaves again: what was begun and not finished leaves nothing. A daemon
+//! that is *tied* leaves whenever its starter is gone: where processes live as long as something that was lent, the starter is one of them.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
@@ -155,10 +156,20 @@ fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk) {
             false
         }
     };
-    match kept {
-        true => _ = talk.say(&Reply::Done),
-        false => answer::leave(daemon),
+    if kept {
+        let _ = talk.say(&Reply::Done);
+        if !daemon.charge.tied {
+            return;
+        }
+        await_end(&mut talk);
     }
+    answer::leave(daemon);
+}
+
+/// Until the other end is gone. Nothing is said any more.
+pub(crate) fn await_end(talk: &mut Talk) {
+    talk.limit(None);
+    while talk.line(0).is_ok() {}
 }
 
 fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {

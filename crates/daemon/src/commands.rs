@@ -1,9 +1,11 @@
 //! The user's commands: what they ask the daemon of this host, and how hosts are added.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use regatta_launch::hosts::Host;
+use regatta_launch::keeper::Channels;
 use regatta_launch::muster::{self, Muster, Outcome};
 use regatta_launch::{Across, Choice, Refusal, identity};
 use regatta_transport::place::Key;
@@ -25,6 +27,17 @@ pub struct Beginning {
     pub own: Host,
     /// Which of its addresses it is to have.
     pub interface: Option<Choice>,
+    /// Its daemon leaves when its [`Tie`] is gone.
+    pub tied: bool,
+}
+
+/// What a daemon is tied to: it leaves when this is dropped by the last process that has it.
+pub struct Tie(Talk);
+
+impl AsFd for Tie {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// A host that was added.
@@ -37,7 +50,7 @@ pub struct Added {
 }
 
 /// Begins a machine on this host.
-pub fn begin(place: &Place, beginning: &Beginning) -> Result<(), Refusal> {
+pub fn begin(place: &Place, beginning: &Beginning) -> Result<Tie, Refusal> {
     if place.connect()?.is_some() {
         return Err(Refusal::of_regatta(format!(
             "the virtual machine {} is up already: `regatta add HOST` adds hosts to it, `regatta down` ends it, and `--vm NAME` means another one",
@@ -63,16 +76,35 @@ pub fn begin(place: &Place, beginning: &Beginning) -> Result<(), Refusal> {
         cores: beginning.own.slots,
         address,
         contacts: Vec::new(),
+        tied: beginning.tied,
     })?;
-    birth::keep(&mut talk)
+    birth::keep(&mut talk)?;
+    Ok(Tie(talk))
 }
 
 /// Adds hosts: all of them, or, with a sentence for each that cannot be, none. `say` gets what is worth telling on the way.
-pub fn add(
+pub fn add(place: &Place, across: &Across, say: impl FnMut(&str)) -> Result<Vec<Added>, Refusal> {
+    add_with(place, across, false, say).map(|(added, channels)| {
+        channels.end();
+        added
+    })
+}
+
+/// Adds hosts whose daemons leave when the channels end, or what carries them.
+pub fn add_tied(
     place: &Place,
     across: &Across,
+    say: impl FnMut(&str),
+) -> Result<(Vec<Added>, Channels), Refusal> {
+    add_with(place, across, true, say)
+}
+
+fn add_with(
+    place: &Place,
+    across: &Across,
+    tied: bool,
     mut say: impl FnMut(&str),
-) -> Result<Vec<Added>, Refusal> {
+) -> Result<(Vec<Added>, Channels), Refusal> {
     let invitation = invitation(place)?;
     if let Some(hindrance) = &invitation.hindrance {
         return Err(Refusal::of_regatta(format!(
@@ -110,7 +142,7 @@ pub fn add(
             )?)?;
             invitation = self::invitation(place)?;
         }
-        begin_on(muster, across, place, &invitation, address_of)?;
+        begin_on(muster, across, place, &invitation, tied, address_of)?;
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -127,6 +159,7 @@ fn begin_on(
     across: &Across,
     place: &Place,
     invitation: &Invitation,
+    tied: bool,
     address_of: impl Fn(u32) -> IpAddr,
 ) -> Result<(), Refusal> {
     for (number, host) in (0..).zip(&across.hosts) {
@@ -138,6 +171,7 @@ fn begin_on(
             cores: host.slots,
             address: address_of(number),
             contacts: contacts(&invitation.hosts, number as usize),
+            tied,
         };
         muster.tell(number, ask::encode(&Birth::Begin(charge)))?;
     }

@@ -14,6 +14,8 @@ use rustix::fs::FlockOperation;
 
 /// The machine that is meant when none is named.
 pub const DEFAULT: &str = "default";
+/// Behind the names of jobs that stay.
+const JOB: &str = ".job";
 /// Longest name of a machine.
 const LONGEST: usize = 64;
 
@@ -48,6 +50,16 @@ impl Place {
         })
     }
 
+    /// Where a job that stays is entered, for this user and in this environment: beside the machines' daemons.
+    pub fn of_job(name: &str) -> Result<Place, Refusal> {
+        Place::of(&format!("{name}{JOB}"))
+    }
+
+    /// Where the tasks of a job that stays write.
+    pub fn log(&self) -> PathBuf {
+        self.directory.join(format!("{}.log", self.machine))
+    }
+
     /// The machine's name.
     pub fn machine(&self) -> &str {
         &self.machine
@@ -78,7 +90,7 @@ impl Place {
     }
 
     /// Makes this process the machine's daemon on this host, if there is no other.
-    pub(crate) fn claim(&self) -> Result<Claimed, Refusal> {
+    pub fn claim(&self) -> Result<Claimed, Refusal> {
         let refused = |what: &str, error: std::io::Error| {
             Refusal::of_regatta(format!(
                 "{what} {} for the daemon's socket: {error}. XDG_RUNTIME_DIR names a directory where that is possible",
@@ -151,7 +163,8 @@ pub(crate) fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
 }
 
 /// The daemon's socket; gone with this.
-pub(crate) struct Claimed {
+pub struct Claimed {
+    /// It is listened at already, and nobody waits for long there.
     pub listener: UnixListener,
     path: PathBuf,
     directory: PathBuf,

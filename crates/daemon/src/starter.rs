@@ -1,6 +1,7 @@
 //! The starter of a daemon on another host, at the far end of a shell: it starts the daemon, and passes on what is said.
 //!
-//! It is gone when the daemon stays; and if it goes before, the daemon goes too.
+//! It is gone when the daemon stays; and if it goes before, the daemon goes too. The starter of a daemon that is tied to it stays as long
+//! as the daemon does, whatever becomes of the channel.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -15,22 +16,37 @@ use crate::talk::Talk;
 /// Serves a muster on standard input and output. `temporary` says that this program is a copy made for that.
 pub fn run(temporary: bool) -> Result<(), Refusal> {
     let mut station = Station::open(temporary)?;
-    let mut daemon: Option<Talk> = None;
-    loop {
+    let mut started = Started::default();
+    while !started.stays {
         match station.next(None) {
             Word::Nothing => {}
             Word::End => return Ok(()),
-            Word::Charge(bytes) => match obey(&bytes, &mut daemon, &mut station) {
+            Word::Charge(bytes) => match obey(&bytes, &mut started, &mut station) {
                 Ok(()) => station.answer(ask::encode(&Reply::Done)),
                 Err(refusal) => station.refuse(&refusal),
             },
         }
     }
+    if let Some(mut daemon) = started.daemon {
+        birth::await_end(&mut daemon);
+    }
+    Ok(())
 }
 
-fn obey(bytes: &[u8], daemon: &mut Option<Talk>, station: &mut Station) -> Result<(), Refusal> {
-    match (ask::decode::<Birth>(bytes)?, daemon.as_mut()) {
+/// A daemon that was started.
+#[derive(Default)]
+struct Started {
+    daemon: Option<Talk>,
+    /// It is tied to this process.
+    tied: bool,
+    /// And was told to stay.
+    stays: bool,
+}
+
+fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<(), Refusal> {
+    match (ask::decode::<Birth>(bytes)?, started.daemon.as_mut()) {
         (Birth::Begin(charge), None) => {
+            started.tied = charge.tied;
             // The muster may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
             let failed = |error| Refusal::of_regatta(format!("the starter cannot wait: {error}"));
             let (done, ends) = UnixStream::pair().map_err(failed)?;
@@ -44,13 +60,17 @@ fn obey(bytes: &[u8], daemon: &mut Option<Talk>, station: &mut Station) -> Resul
                     return Err(Refusal::of_regatta("the channel has ended"));
                 }
             }
-            let started = starting.join();
-            *daemon = Some(started.unwrap_or_else(|_| {
+            let daemon = starting.join().unwrap_or_else(|_| {
                 Err(Refusal::of_regatta("the starter of the daemon has failed"))
-            })?);
+            })?;
+            started.daemon = Some(daemon);
             Ok(())
         }
-        (Birth::Keep, Some(talk)) => birth::keep(talk),
+        (Birth::Keep, Some(talk)) => {
+            birth::keep(talk)?;
+            started.stays = started.tied;
+            Ok(())
+        }
         _ => Err(Refusal::of_regatta(
             "the starter of a daemon was told something out of turn",
         )),

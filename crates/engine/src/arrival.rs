@@ -7,6 +7,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
+use crate::told::Toll;
 use crate::transport::{Arrival, Fault, Peer, Transport};
 
 /// A message that waits for its receive.
@@ -14,6 +15,8 @@ use crate::transport::{Arrival, Fault, Peer, Transport};
 pub(crate) enum Body {
     /// The bytes, held here.
     Bytes(Held),
+    /// The same, told to itself: what is due when it is received.
+    Told(Held, Toll),
     /// On offer: still with its sender.
     Offer(Offer),
     /// Sent to itself, synchronously: still in user memory, with the send's request.
@@ -36,7 +39,7 @@ pub(crate) fn charge(bytes: usize) -> usize {
 impl Body {
     pub(crate) fn length(&self) -> usize {
         match self {
-            Body::Bytes(bytes) => bytes.len(),
+            Body::Bytes(bytes) | Body::Told(bytes, _) => bytes.len(),
             Body::Offer(offer) => offer.total as usize,
             Body::Own(views, _) | Body::Arriving(_, views) => views.len(),
             Body::Loan { total, .. } => *total as usize,

@@ -9,10 +9,13 @@ use regatta_memory::views::Views;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
+use crate::reduction::{
+    combine_up, leaders_allreduce, ring_allreduce, shared_allreduce, tell_down,
+};
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
-use crate::tree::{self, Hosts, Tree};
+use crate::tree::{self, Tree};
 
 /// Where each member's part lies in a buffer: length and offset by rank.
 #[derive(Clone, Debug)]
@@ -56,11 +59,11 @@ impl Reduction {
         self.count * self.element.size()
     }
 
-    fn combine(&self, from: Views, inout: Views) -> Step {
+    pub(crate) fn combine(&self, from: Views, inout: Views) -> Step {
         self.combine_part(from, inout, self.count)
     }
 
-    fn combine_part(&self, from: Views, inout: Views, count: usize) -> Step {
+    pub(crate) fn combine_part(&self, from: Views, inout: Views, count: usize) -> Step {
         Step::Combine {
             operator: self.operator,
             element: self.element,
@@ -189,8 +192,8 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Two tasks: exchange and combine; larger and commutative: a ring of partial sums, then a
-    /// ring of results (each task moves twice the data whatever their number). Otherwise: reduce
-    /// to rank 0, then broadcast.
+    /// ring of results (each task moves twice the data whatever their number), or across hosts a part of the work for
+    /// each member. Otherwise: reduce to rank 0, then broadcast.
     pub fn start_allreduce(
         &mut self,
         group: GroupId,
@@ -209,13 +212,33 @@ impl<T: Transport> Engine<T> {
                 true => steps.scratch(bytes),
                 false => output.clone(),
             };
-            steps.push(Step::Receive(1 - rank, theirs.clone()));
-            steps.push(Step::Send(1 - rank, input.clone()));
+            let both = [
+                Step::Receive(1 - rank, theirs.clone()),
+                Step::Send(1 - rank, input.clone()),
+            ];
+            match self.hosts(group, 0)? {
+                None => steps.extend(both),
+                // A look for a message that cannot be there yet is a system call.
+                Some(_) => steps.extend(both.into_iter().rev()),
+            }
             steps.push(Step::Wait);
             steps.push(match in_place {
                 true => what.combine(theirs, output),
                 false => what.combine(input, output),
             });
+        } else if what.bytes() >= RING_FROM
+            && what.operator.commutative()
+            && let Some(hosts) = self.hosts(group, 0)?
+        {
+            // Memory that is not one block has no parts.
+            let from = match input.contiguous() {
+                Some(_) => input,
+                None => {
+                    steps.push(Step::Copy(input, output.clone()));
+                    output.clone()
+                }
+            };
+            shared_allreduce(&mut steps, &hosts, rank, &from, &output, what);
         } else if what.bytes() >= RING_FROM && what.operator.commutative() && size > 1 {
             ring_allreduce(&mut steps, (rank, size), input, output, what);
         } else if what.operator.commutative()
@@ -358,136 +381,5 @@ impl<T: Transport> Engine<T> {
         }
         steps.push(Step::Copy(gives.cut(&input, rank), gets.cut(&output, rank)));
         self.start_schedule(group, steps)
-    }
-}
-
-/// From the children, in the order of their ranks, into `mine`; then to the parent.
-fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Reduction) {
-    let bytes = what.bytes();
-    for &child in &tree.children {
-        // The child's operands are of higher places: it is `inout`, we come from before.
-        let theirs = steps.scratch(bytes);
-        steps.push(Step::Receive(child, theirs.clone()));
-        steps.push(Step::Wait);
-        steps.push(what.combine(mine.clone(), theirs.clone()));
-        steps.push(Step::Copy(theirs, mine.clone()));
-    }
-    if let Some(parent) = tree.parent {
-        steps.push(Step::Send(parent, mine.clone()));
-    }
-}
-
-/// From the parent into `buffer`, and on to the children.
-fn tell_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
-    steps.push(Step::Wait);
-    if let Some(parent) = tree.parent {
-        steps.push(Step::Receive(parent, buffer.clone()));
-        steps.push(Step::Wait);
-    }
-    let children = tree.children.iter().rev();
-    steps.extend(children.map(|&child| Step::Send(child, buffer.clone())));
-}
-
-/// Up to each host's leader; the leaders exchange with each other, in rounds with one at twice the distance each time;
-/// down from each leader. Between two hosts that is one message each way, at the same time.
-fn leaders_allreduce(
-    steps: &mut Steps,
-    hosts: &Hosts,
-    rank: u32,
-    input: Views,
-    output: &Views,
-    what: Reduction,
-) {
-    let within = hosts.within(rank);
-    let (size, place) = (hosts.leaders.len(), hosts.number());
-    steps.push(Step::Copy(input, output.clone()));
-    combine_up(steps, &within, output, what);
-    if within.parent.is_none() {
-        // Of the leaders beyond a power of two each gives its part to one below, and gets the result from it.
-        let paired = 1 << size.ilog2();
-        let extra = size - paired;
-        let bytes = what.bytes();
-        let hear = |steps: &mut Steps, from: usize| {
-            let theirs = steps.scratch(bytes);
-            steps.push(Step::Receive(hosts.leaders[from], theirs.clone()));
-            steps.push(Step::Wait);
-            steps.push(what.combine(theirs, output.clone()));
-        };
-        let tell = |to: usize| Step::Send(hosts.leaders[to], output.clone());
-        if place >= paired {
-            steps.push(tell(place - paired));
-            steps.push(Step::Wait);
-            steps.push(Step::Receive(hosts.leaders[place - paired], output.clone()));
-        } else {
-            if place < extra {
-                hear(steps, place + paired);
-            }
-            let mut bit = 1;
-            while bit < paired {
-                steps.push(tell(place ^ bit));
-                hear(steps, place ^ bit);
-                bit *= 2;
-            }
-            if place < extra {
-                steps.push(tell(place + paired));
-            }
-        }
-    }
-    tell_down(steps, &within, output);
-}
-
-/// Bytes that are received while the ones before are combined.
-const SEGMENT: usize = 64 << 10;
-
-fn ring_allreduce(
-    steps: &mut Steps,
-    (rank, size): (u32, u32),
-    input: Views,
-    output: Views,
-    what: Reduction,
-) {
-    let width = what.element.size();
-    let each = what.count.div_ceil(size as usize);
-    let piece = |index: u32| {
-        let from = (index as usize * each).min(what.count);
-        let count = each.min(what.count - from);
-        (from * width, count)
-    };
-    let cut = |whole: &Views, index: u32| {
-        let (offset, count) = piece(index);
-        whole.part(offset, count * width)
-    };
-    steps.push(Step::Copy(input, output.clone()));
-    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
-    let segment = (SEGMENT / width).max(1);
-    let landing = [(); 2].map(|()| steps.scratch(segment * width));
-    for round in 0..size - 1 {
-        let gives = (rank + size - round) % size;
-        let gets = (rank + size - round - 1) % size;
-        // All pieces are cut alike, so both neighbours agree on the segments. While one segment
-        // is combined the next is on its way.
-        let mut combine = None;
-        for (turn, from) in (0..each).step_by(segment).enumerate() {
-            let part = |whole: &Views, index: u32| {
-                let (offset, count) = piece(index);
-                let count = count.saturating_sub(from).min(segment);
-                (whole.part(offset + from * width, count * width), count)
-            };
-            let (mine, count) = part(&output, gets);
-            let theirs = landing[turn % 2].part(0, count * width);
-            steps.push(Step::Receive(left, theirs.clone()));
-            steps.push(Step::Send(right, part(&output, gives).0));
-            steps.extend(combine.take());
-            steps.push(Step::Wait);
-            combine = Some(what.combine_part(theirs, mine, count));
-        }
-        steps.extend(combine);
-    }
-    for round in 0..size - 1 {
-        let gives = (rank + 1 + size - round) % size;
-        let gets = (rank + size - round) % size;
-        steps.push(Step::Receive(left, cut(&output, gets)));
-        steps.push(Step::Send(right, cut(&output, gives)));
-        steps.push(Step::Wait);
     }
 }

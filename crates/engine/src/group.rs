@@ -7,12 +7,15 @@
 //! that have no group in common may use the same numbers. *Channels* are groups of everybody, by number, and grow with
 //! the job. Nobody makes them: they are numbers themselves, and their contexts are beyond those of all other groups.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::Status;
 use crate::transport::{Peer, Presence, Transport};
+use crate::tree::Hosts;
 
 /// A group, as callers hold it. The world is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,14 @@ enum Members {
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
 }
 
+impl Members {
+    fn listed(peers: Vec<Peer>) -> Members {
+        let ranks = peers.iter().zip(0..).map(|(&peer, rank)| (peer, rank));
+        let ranks = ranks.collect();
+        Members::Listed(peers, ranks)
+    }
+}
+
 /// A group's state.
 pub struct Group<T: Transport> {
     /// Context of its messages.
@@ -55,6 +66,10 @@ pub struct Group<T: Transport> {
     pub(crate) hall: Option<T::Hall>,
     /// The hall's name, or 0.
     hall_name: u64,
+    /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
+    pub(crate) hosts: Option<Option<Arc<Hosts>>>,
+    /// Those on this host, if there are members on others: see `across`.
+    pub(crate) here: Option<Box<Group<T>>>,
     /// Rounds met in the hall so far.
     pub(crate) round: u32,
     /// The last round known to have been posted by all.
@@ -71,6 +86,39 @@ pub struct Group<T: Transport> {
 }
 
 impl<T: Transport> Group<T> {
+    fn new(context: u32, members: Members, rank: u32, hall: Option<T::Hall>) -> Group<T> {
+        Group {
+            context,
+            members,
+            rank,
+            hall,
+            hall_name: 0,
+            hosts: None,
+            here: None,
+            round: 0,
+            cleared: 0,
+            sequence: 0,
+            shrinks: 0,
+            broken: None,
+            failed: None,
+            acknowledged: FxHashSet::default(),
+        }
+    }
+
+    /// The members of a group that are on this host, with the hall they share, or none.
+    pub(crate) fn of_host(
+        context: u32,
+        peers: Vec<Peer>,
+        rank: u32,
+        hall: Option<(T::Hall, u64)>,
+    ) -> Group<T> {
+        let (hall, hall_name) = hall.map_or((None, 0), |(hall, name)| (Some(hall), name));
+        Group {
+            hall_name,
+            ..Group::new(context, Members::listed(peers), rank, hall)
+        }
+    }
+
     /// How many members. Of channels it is not known here.
     #[inline(always)]
     pub fn size(&self) -> u32 {
@@ -139,28 +187,14 @@ impl<T: Transport> Groups<T> {
         (first, size): (Peer, u32),
         hall: Option<T::Hall>,
     ) -> Groups<T> {
-        let group = |context, members, rank, hall| Group {
-            context,
-            members,
-            rank,
-            hall,
-            hall_name: 0,
-            round: 0,
-            cleared: 0,
-            sequence: 0,
-            shrinks: 0,
-            broken: None,
-            failed: None,
-            acknowledged: FxHashSet::default(),
-        };
-        let mut all = group(CHANNELS, Members::All, me, None);
+        let mut all = Group::new(CHANNELS, Members::All, me, None);
         all.broken = Some(Error::Argument(
             "a channel (RG_ALL) is no group for collectives: its members come and go. Select the \
              members you mean (rg_group_select)"
                 .into(),
         ));
         Groups {
-            list: vec![Some(group(
+            list: vec![Some(Group::new(
                 0,
                 Members::World(first, size),
                 me - first,
@@ -287,21 +321,9 @@ impl<T: Transport> Engine<T> {
             0 => None,
             name => Some(self.transport.enter_hall(name, members.len() as u32)?),
         };
-        let ranks = members.iter().zip(0..).map(|(&peer, rank)| (peer, rank));
-        let ranks: FxHashMap<_, _> = ranks.collect();
         let group = Group {
-            context,
-            rank: rank as u32,
-            members: Members::Listed(members, ranks),
-            hall,
             hall_name,
-            round: 0,
-            cleared: 0,
-            sequence: 0,
-            shrinks: 0,
-            broken: None,
-            failed: None,
-            acknowledged: FxHashSet::default(),
+            ..Group::new(context, Members::listed(members), rank as u32, hall)
         };
         let groups = &mut self.groups;
         if slot == groups.list.len() {
@@ -352,8 +374,10 @@ impl<T: Transport> Engine<T> {
             ));
         }
         let group = self.group(id)?;
-        let (context, hall, members) = (group.context, group.hall_name, group.size());
-        if hall != 0 {
+        let context = group.context;
+        let rooms = [Some(group), group.here.as_deref()].into_iter().flatten();
+        let halls: Vec<_> = rooms.map(|room| (room.hall_name, room.size())).collect();
+        for (hall, members) in halls.into_iter().filter(|&(hall, _)| hall != 0) {
             self.transport.leave_hall(hall, members);
         }
         let slot = id.0 as usize % SLOTS;

@@ -19,10 +19,12 @@
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `shrink` | the survivors of a group agree on who they are |
 //! | `meeting` | small blocking collectives through shared memory |
-//! | `schedule`, `collective` | all other collectives, blocking or not
+//! | `across` | the same for members on several hosts |
+//! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
 //! | `tree` | who tells whom, within a host and between hosts |
 #![forbid(unsafe_code)]
 
+mod across;
 mod arrival;
 mod bulk;
 mod collective;
@@ -35,11 +37,13 @@ mod losses;
 pub mod matching;
 mod meeting;
 mod receive;
+mod reduction;
 mod request;
 mod schedule;
 mod send;
 mod sent;
 mod shrink;
+mod told;
 mod transport;
 mod tree;
 mod withdraw;
@@ -50,7 +54,9 @@ pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use matching::{Select, TagSelect};
 pub use meeting::{Gathering, HALL_DEPTH, Need};
+pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
 pub use send::Mode;
 pub use shrink::Shrinking;
+pub use told::{Toll, Tolls};
 pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};

@@ -13,7 +13,7 @@ use regatta_memory::views::Views;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::group::GroupId;
+use crate::group::{Group, GroupId};
 use crate::transport::{Fault, Part, Peer, Presence, Transport};
 
 /// Whose posts a round must wait for.
@@ -23,6 +23,8 @@ pub enum Need {
     All,
     /// One member's, by rank.
     From(u32),
+    /// That of one member which posts when it has seen all others' posts.
+    Last(u32),
     /// Nobody's: this task only gives.
     Nobody,
 }
@@ -41,14 +43,49 @@ enum Phase {
 /// A round on its way.
 #[derive(Debug)]
 pub struct Gathering {
-    group: GroupId,
+    pub(crate) group: GroupId,
+    /// The number of a collective across hosts, for which only the members on this one meet.
+    pub(crate) crossing: Option<i32>,
     round: u32,
     need: Need,
     phase: Phase,
     /// The member looked at next.
     at: u32,
     /// What this task posts at the start; readers post nothing, at the end.
-    gives: Option<Views>,
+    pub(crate) gives: Option<Views>,
+}
+
+impl Gathering {
+    /// Is it part of a collective across hosts?
+    pub fn crosses(&self) -> bool {
+        self.crossing.is_some()
+    }
+
+    /// A round of those in `room`.
+    #[inline(always)]
+    pub(crate) fn begin<T: Transport>(
+        group: GroupId,
+        room: &mut Group<T>,
+        crossing: Option<i32>,
+        need: Need,
+        gives: Option<Views>,
+    ) -> Gathering {
+        room.round = room.round.wrapping_add(1);
+        let known = room.round.wrapping_sub(room.cleared) < HALL_DEPTH;
+        Gathering {
+            group,
+            crossing,
+            round: room.round,
+            need,
+            phase: match gives.is_none() || known {
+                true => Phase::Waiting,
+                // Not the oldest that would do, or every round would have to look again.
+                false => Phase::Clearing(room.round.wrapping_sub(HALL_DEPTH / 2)),
+            },
+            at: 0,
+            gives,
+        }
+    }
 }
 
 impl<T: Transport> Engine<T> {
@@ -68,31 +105,44 @@ impl<T: Transport> Engine<T> {
     pub fn meet(&mut self, id: GroupId, need: Need, gives: Option<Views>) -> Result<Gathering> {
         let group = self.groups.at_mut(id).ok_or(Error::Handle("group"))?;
         group.usable()?;
-        group.round = group.round.wrapping_add(1);
-        let known = group.round.wrapping_sub(group.cleared) < HALL_DEPTH;
-        let clear = gives.is_none() || known;
-        let gathering = Gathering {
-            group: id,
-            round: group.round,
-            need,
-            phase: if clear {
-                Phase::Waiting
-            } else {
-                // Not the oldest that would do, or every round would have to look again.
-                Phase::Clearing(group.round.wrapping_sub(HALL_DEPTH / 2))
-            },
-            at: 0,
-            gives,
-        };
-        if clear {
-            self.post(&gathering);
-        }
+        let gathering = Gathering::begin(id, group, None, need, gives);
+        self.post_at_once(&gathering);
         Ok(gathering)
     }
 
     #[inline(always)]
-    fn post(&mut self, gathering: &Gathering) {
-        let (Some(group), Some(gives)) = (self.groups.at(gathering.group), &gathering.gives) else {
+    pub(crate) fn post_at_once(&mut self, gathering: &Gathering) {
+        if gathering.phase == Phase::Waiting {
+            self.post(gathering);
+        }
+    }
+
+    /// Those who meet: the group, or its members on this host.
+    #[inline(always)]
+    pub(crate) fn room(&self, gathering: &Gathering) -> Option<&Group<T>> {
+        let group = self.groups.at(gathering.group)?;
+        match gathering.crossing {
+            None => Some(group),
+            Some(_) => group.here.as_deref(),
+        }
+    }
+
+    /// All posts up to this round have been made.
+    #[inline(always)]
+    fn clear(&mut self, gathering: &Gathering, round: u32) {
+        let Some(group) = self.groups.at_mut(gathering.group) else {
+            return;
+        };
+        match (gathering.crossing, &mut group.here) {
+            (None, _) => group.cleared = round,
+            (Some(_), Some(here)) => here.cleared = round,
+            (Some(_), None) => {}
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn post(&mut self, gathering: &Gathering) {
+        let (Some(group), Some(gives)) = (self.room(gathering), &gathering.gives) else {
             return;
         };
         if let Some(hall) = &group.hall {
@@ -115,9 +165,7 @@ impl<T: Transport> Engine<T> {
             if !self.all_past(gathering, round) {
                 return false;
             }
-            if let Some(group) = self.groups.at_mut(gathering.group) {
-                group.cleared = round;
-            }
+            self.clear(gathering, round);
             gathering.phase = Phase::Waiting;
             gathering.at = 0;
             self.post(gathering);
@@ -128,10 +176,18 @@ impl<T: Transport> Engine<T> {
                 gathering.at = rank;
                 self.has_posted(gathering, rank, gathering.round)
             }
+            Need::Last(rank) => {
+                gathering.at = rank;
+                let posted = self.has_posted(gathering, rank, gathering.round);
+                if posted {
+                    self.clear(gathering, gathering.round);
+                }
+                posted
+            }
             Need::All => {
                 let all = self.all_posted(gathering, gathering.round);
-                if all && let Some(group) = self.groups.at_mut(gathering.group) {
-                    group.cleared = gathering.round;
+                if all {
+                    self.clear(gathering, gathering.round);
                 }
                 all
             }
@@ -140,14 +196,14 @@ impl<T: Transport> Engine<T> {
 
     #[inline(always)]
     fn has_posted(&self, gathering: &Gathering, rank: u32, round: u32) -> bool {
-        let group = self.groups.at(gathering.group);
+        let group = self.room(gathering);
         let hall = group.and_then(|group| group.hall.as_ref());
         hall.is_some_and(|hall| self.transport.posted(hall, rank, round))
     }
 
     #[inline(always)]
     fn all_posted(&self, gathering: &mut Gathering, round: u32) -> bool {
-        let Some(group) = self.groups.at(gathering.group) else {
+        let Some(group) = self.room(gathering) else {
             return false;
         };
         let Some(hall) = &group.hall else {
@@ -164,7 +220,7 @@ impl<T: Transport> Engine<T> {
 
     /// Have all posted this round? A member that is ahead may have put a later post in its place.
     fn all_past(&self, gathering: &mut Gathering, round: u32) -> bool {
-        let Some(group) = self.groups.at(gathering.group) else {
+        let Some(group) = self.room(gathering) else {
             return false;
         };
         let Some(hall) = &group.hall else {
@@ -188,11 +244,19 @@ impl<T: Transport> Engine<T> {
         }
         self.read_notices(gathering.group);
         let usable = self.group(gathering.group)?.usable();
-        if (self.gone.is_empty() && usable.is_ok()) || self.met(gathering) {
+        let failed = match gathering.crossing {
+            // Of members on other hosts one that waits here hears only so.
+            Some(tag) => self.failed(gathering.group, tag),
+            None => None,
+        };
+        if (self.gone.is_empty() && usable.is_ok() && failed.is_none()) || self.met(gathering) {
             return Ok(());
         }
         usable?;
-        let group = self.group(gathering.group)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let group = self.room(gathering).ok_or(Error::Handle("group"))?;
         let last = gathering.round.wrapping_sub(1);
         let missed = |rank: u32| match &group.hall {
             Some(hall) => {
@@ -223,8 +287,9 @@ impl<T: Transport> Engine<T> {
     /// could have posted what came since; and nobody is a whole depth ahead of one that has not
     /// posted. Members that a loss has made miss rounds are another matter.
     pub fn check_posts(&mut self, gathering: &Gathering) -> Result<()> {
-        let group = self.group(gathering.group)?;
-        let Some(hall) = group.hall.as_ref().filter(|_| group.broken.is_none()) else {
+        let whole = self.group(gathering.group)?.broken.is_none();
+        let group = self.room(gathering).ok_or(Error::Handle("group"))?;
+        let Some(hall) = group.hall.as_ref().filter(|_| whole) else {
             return Ok(());
         };
         let (round, ahead) = match gathering.phase {
@@ -253,7 +318,7 @@ impl<T: Transport> Engine<T> {
     /// Copy bytes from what a member posted.
     #[inline(always)]
     pub fn collect(&self, gathering: &Gathering, rank: u32, part: Part, into: &Views) {
-        let group = self.groups.at(gathering.group);
+        let group = self.room(gathering);
         if let Some(hall) = group.and_then(|group| group.hall.as_ref()) {
             self.transport
                 .collect(hall, rank, gathering.round, part, into);
@@ -271,7 +336,7 @@ impl<T: Transport> Engine<T> {
 
     /// About to sleep (or awake again): let the member waited for ring.
     pub fn announce_wait(&self, gathering: &Gathering, sleeping: bool) {
-        let group = self.groups.at(gathering.group);
+        let group = self.room(gathering);
         if let Some((group, hall)) = group.and_then(|group| Some((group, group.hall.as_ref()?))) {
             let target = sleeping.then_some(gathering.at);
             self.transport.await_post(hall, group.rank, target);

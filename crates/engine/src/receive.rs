@@ -14,6 +14,17 @@ use crate::request::{Handle, Stage, Status};
 use crate::sent::Tickets;
 use crate::transport::{Peer, Transport};
 
+/// What a look at the front of what others have sent has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A message from this source with this tag and length, which has been received.
+    Taken(Peer, i32, usize),
+    /// Nothing.
+    Nothing,
+    /// Something else, for which a request must be made.
+    Other,
+}
+
 impl<T: Transport> Engine<T> {
     /// Receive a small message from this source with this tag if it is the next one there. `None`:
     /// nothing has happened.
@@ -29,6 +40,57 @@ impl<T: Transport> Engine<T> {
             return None;
         }
         self.transport.accept_matching(source, context, tag, into)
+    }
+
+    /// As `receive_now`, with this tag or any, from this source or whoever has it at the front of what it has sent.
+    #[inline(always)]
+    pub fn look_for(
+        &mut self,
+        source: Option<Peer>,
+        context: u32,
+        tag: Option<i32>,
+        into: &Views,
+    ) -> Look {
+        if !self.unexpected.is_empty() || !self.posted.is_empty() {
+            return Look::Other;
+        }
+        match source {
+            Some(source) if source == self.me => Look::Other,
+            Some(source) => self.look_at(source, context, tag, into),
+            None => {
+                let mut cursor = 0;
+                match self.transport.next_ready(&mut cursor) {
+                    Some(source) => self.look_at(source, context, tag, into),
+                    None => Look::Nothing,
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn look_at(&mut self, source: Peer, context: u32, tag: Option<i32>, into: &Views) -> Look {
+        if let Some(tag) = tag
+            && let Some(length) = self.transport.accept_matching(source, context, tag, into)
+        {
+            return Look::Taken(source, tag, length);
+        }
+        let Ok(front) = self.transport.front(source) else {
+            return Look::Other;
+        };
+        let Some(front) = front else {
+            return Look::Nothing;
+        };
+        let frame = front.frame;
+        let fits = frame.kind == Kind::Eager
+            && frame.context == context
+            && tag.is_none_or(|tag| tag == frame.tag)
+            && front.length <= into.len();
+        if !fits {
+            return Look::Other;
+        }
+        let tag = frame.tag;
+        self.transport.accept(source, into);
+        Look::Taken(source, tag, front.length)
     }
 
     /// Is there something from this source that is not what `receive_now` looks for? Then a
@@ -300,6 +362,12 @@ impl<T: Transport> Engine<T> {
                 self.buffered -= charge(bytes.len());
                 self.requests.get(id).views.fill(&bytes);
                 self.requests.received(id, source, tag, bytes.len());
+            }
+            Body::Told(bytes, toll) => {
+                self.buffered -= charge(bytes.len());
+                self.requests.get(id).views.fill(&bytes);
+                self.requests.received(id, source, tag, bytes.len());
+                self.tolls.pay(toll);
             }
             Body::Own(views, sender) => {
                 views.copy_to(&self.requests.get(id).views);

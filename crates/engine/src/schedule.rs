@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Receive(u32, Views),
     /// Until everything before is complete.
     Wait,
+    /// Until one is complete of the sends and receives before, by number.
+    Until(u32),
     /// From one memory to another.
     Copy(Views, Views),
     /// `inout = from op inout`.
@@ -41,15 +43,24 @@ pub(crate) enum Step {
 #[derive(Default)]
 pub(crate) struct Steps {
     list: Vec<Step>,
+    /// Sends and receives among them.
+    started: u32,
     refused: Option<Error>,
 }
 
 impl Steps {
     pub(crate) fn push(&mut self, step: Step) {
+        self.started += matches!(step, Step::Send(..) | Step::Receive(..)) as u32;
         match self.list.try_reserve(1) {
             Ok(()) => self.list.push(step),
             Err(_) => self.refuse(Refused((self.list.len() + 1) * size_of::<Step>())),
         }
+    }
+
+    /// A send or receive; its number, for [`Step::Until`].
+    pub(crate) fn start(&mut self, step: Step) -> u32 {
+        self.push(step);
+        self.started
     }
 
     pub(crate) fn extend(&mut self, steps: impl IntoIterator<Item = Step>) {
@@ -79,7 +90,9 @@ pub(crate) struct Schedule {
     pub(crate) tag: i32,
     request: u32,
     steps: std::vec::IntoIter<Step>,
-    pending: Vec<Handle>,
+    /// Sends and receives so far; those that are not complete, by number.
+    started: u32,
+    pending: Vec<(u32, Handle)>,
     /// A message did not fit: the outcome, once the schedule has run to its end for the others.
     truncated: Option<Error>,
     /// A message was taken back: this ends when it is known why.
@@ -89,7 +102,13 @@ pub(crate) struct Schedule {
 impl<T: Transport> Engine<T> {
     /// Start a collective.
     pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Steps) -> Result<Handle> {
-        let (context, tag) = self.next_collective(id)?;
+        let (_, tag) = self.next_collective(id)?;
+        self.run_schedule(id, tag, steps)
+    }
+
+    /// The same for a collective that has begun already, as number `tag` of its group.
+    pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
+        let context = self.group(id)?.context + 1;
         if let Some(error) = steps.refused {
             self.tell_failed(id, tag, &error);
             return Err(error);
@@ -104,6 +123,7 @@ impl<T: Transport> Engine<T> {
             tag,
             request,
             steps: steps.list.into_iter(),
+            started: 0,
             pending: Vec::new(),
             truncated: None,
             stalled: false,
@@ -124,7 +144,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Context and tag of the next collective of a group, if it can be complete.
-    fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
+    pub(crate) fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
         let group = self.group_mut(id)?;
         group.usable()?;
         group.sequence = (group.sequence + 1) & 0x3fff_ffff;
@@ -170,7 +190,12 @@ impl<T: Transport> Engine<T> {
             let Some(step) = schedule.steps.as_slice().first() else {
                 return self.settled(schedule);
             };
-            if matches!(step, Step::Wait) && !self.settled(schedule)? {
+            let ready = match *step {
+                Step::Wait => self.settled(schedule)?,
+                Step::Until(number) => self.is_through(schedule, number)?,
+                _ => true,
+            };
+            if !ready {
                 return Ok(false);
             }
             let Some(step) = schedule.steps.next() else {
@@ -182,37 +207,55 @@ impl<T: Transport> Engine<T> {
 
     /// Are all started sends and receives complete?
     fn settled(&mut self, schedule: &mut Schedule) -> Result<bool> {
-        while let Some(&handle) = schedule.pending.last() {
-            match self.finish(handle)? {
-                None => return Ok(false),
-                Some((_, error)) => {
-                    schedule.pending.pop();
-                    match error {
-                        None => {}
-                        // The others rely on what this member does next.
-                        Some(error @ Error::Truncated { .. }) => {
-                            schedule.truncated.get_or_insert(error);
-                        }
-                        // Its sender goes no further. Why, the death or the notice will tell, which
-                        // names the culprit and may still be on its way.
-                        Some(Error::Cancelled) => schedule.stalled = true,
-                        Some(error) => return Err(error),
-                    }
-                }
+        while let Some(last) = schedule.pending.len().checked_sub(1) {
+            if !self.settle_one(schedule, last)? {
+                return Ok(false);
             }
         }
         Ok(!schedule.stalled)
     }
 
+    /// Is the one with this number?
+    fn is_through(&mut self, schedule: &mut Schedule, number: u32) -> Result<bool> {
+        let mut pending = schedule.pending.iter();
+        if let Some(at) = pending.position(|&(one, _)| one == number)
+            && !self.settle_one(schedule, at)?
+        {
+            return Ok(false);
+        }
+        Ok(!schedule.stalled)
+    }
+
+    /// Is one of those that were pending complete? Then it is so no more.
+    fn settle_one(&mut self, schedule: &mut Schedule, at: usize) -> Result<bool> {
+        let Some((_, error)) = self.finish(schedule.pending[at].1)? else {
+            return Ok(false);
+        };
+        schedule.pending.remove(at);
+        match error {
+            None => {}
+            // The others rely on what this member does next.
+            Some(error @ Error::Truncated { .. }) => {
+                schedule.truncated.get_or_insert(error);
+            }
+            // Its sender goes no further. Why, the death or the notice will tell, which
+            // names the culprit and may still be on its way.
+            Some(Error::Cancelled) => schedule.stalled = true,
+            Some(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
     fn take_step(&mut self, schedule: &mut Schedule, step: Step) -> Result<()> {
+        schedule.started += matches!(step, Step::Send(..) | Step::Receive(..)) as u32;
         match step {
-            Step::Wait => {}
+            Step::Wait | Step::Until(_) => {}
             Step::Send(rank, views) => {
                 let to = self.member(schedule.group, rank)?;
                 let (context, tag) = (schedule.context, schedule.tag);
                 let sent = self.start_send(to, context, tag, views, Mode::Standard)?;
                 if sent != Handle::SENT {
-                    schedule.pending.push(sent);
+                    schedule.pending.push((schedule.started, sent));
                 }
             }
             Step::Receive(rank, views) => {
@@ -222,7 +265,7 @@ impl<T: Transport> Engine<T> {
                     tag: TagSelect::Exactly(schedule.tag),
                 };
                 let handle = self.start_receive(select, views)?;
-                schedule.pending.push(handle);
+                schedule.pending.push((schedule.started, handle));
             }
             Step::Copy(from, into) => {
                 from.copy_to(&into);
@@ -248,7 +291,7 @@ impl<T: Transport> Engine<T> {
             self.tell_failed(schedule.group, schedule.tag, error);
         }
         // After an error the user's memory must not be touched any more.
-        for handle in schedule.pending {
+        for (_, handle) in schedule.pending {
             self.forget(handle);
         }
         let error = error.or(schedule.truncated.take());

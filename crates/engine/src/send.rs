@@ -2,7 +2,6 @@
 //!
 //! *Rules of the eager path* (`send_now`): no lock, no allocation, no system call, no loop.
 
-use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
@@ -150,20 +149,7 @@ impl<T: Transport> Engine<T> {
         Ok(Handle::SENT)
     }
 
-    /// A message from this task to itself that is there whatever the buffer holds: something to be told, not to be sent
-    /// again.
-    pub fn tell_self(&mut self, context: u32, tag: i32, bytes: &[u8]) {
-        if let Some(receive) = self.posted.take(context, self.me, tag) {
-            self.requests.get(receive).views.fill(bytes);
-            return self.requests.received(receive, self.me, tag, bytes.len());
-        }
-        let mut held = Held::zeros(bytes.len());
-        held.copy_from_slice(bytes);
-        self.buffered += charge(bytes.len());
-        self.keep(context, tag, Body::Bytes(held));
-    }
-
-    fn keep(&mut self, context: u32, tag: i32, body: Body) {
+    pub(crate) fn keep(&mut self, context: u32, tag: i32, body: Body) {
         let source = self.me;
         self.unexpected.push(Waiting {
             source,

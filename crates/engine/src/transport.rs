@@ -97,10 +97,6 @@ pub trait Transport {
     /// That peer is gone, and all that it sent has been taken in: nothing of what leads to it is needed any more.
     fn forget(&mut self, _peer: Peer) {}
 
-    /// How many hosts the tasks run on.
-    fn hosts(&self) -> u32 {
-        1
-    }
     /// The number of a peer's host. Peers of one host share memory.
     fn host(&self, _peer: Peer) -> u32 {
         0
@@ -190,6 +186,8 @@ pub trait Transport {
     fn leave_hall(&mut self, name: u64, members: u32);
     /// Most bytes a member may post.
     fn hall_capacity(&self, hall: &Self::Hall) -> usize;
+    /// Most bytes a member may post in any hall of a group of so many, wherever it is.
+    fn post_limit(&self, members: u32) -> usize;
     /// Post the bytes of `from` as round `round` of member `index`, and wake whoever waits for it.
     /// `peer_of` tells which task a member is.
     fn post(

@@ -5,8 +5,9 @@
 //! the root leads its host). Leaders form a binomial tree, and the members of each host another below their leader.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -30,50 +31,81 @@ pub(crate) struct Tree {
 /// The members by host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Hosts {
-    /// The leaders' ranks; the root's host first.
-    pub(crate) leaders: Vec<u32>,
-    /// Ranks on this task's host, its leader first.
-    pub(crate) here: Vec<u32>,
+    /// The ranks on each host, its leader first; the root's host first.
+    lists: Vec<Vec<u32>>,
+    /// Which of them this task is on.
+    number: usize,
 }
 
 impl Hosts {
     /// The members `0..size` as `rank` sees them, with `root` leading its host.
     fn of<H: Eq + Hash>(host: impl Fn(u32) -> H, size: u32, root: u32, rank: u32) -> Hosts {
-        let mine = host(rank);
-        let mut seen = FxHashSet::default();
-        let (mut leaders, mut here) = (vec![], vec![]);
+        let mut known = FxHashMap::default();
+        let mut lists: Vec<Vec<u32>> = vec![];
         for other in std::iter::once(root).chain((0..size).filter(|&other| other != root)) {
-            let theirs = host(other);
-            if theirs == mine {
-                here.push(other);
-            }
-            if seen.insert(theirs) {
-                leaders.push(other);
+            let number = *known.entry(host(other)).or_insert(lists.len());
+            match lists.get_mut(number) {
+                Some(list) => list.push(other),
+                None => lists.push(vec![other]),
             }
         }
-        Hosts { leaders, here }
+        let number = known.get(&host(rank)).copied().unwrap_or_default();
+        Hosts { lists, number }
     }
 
-    /// Where this member's host stands among the leaders.
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Which of them this member is on.
     pub(crate) fn number(&self) -> usize {
-        let leader = self.here.first();
-        let found = self.leaders.iter().position(|rank| Some(rank) == leader);
+        self.number
+    }
+
+    /// The rank that leads a host.
+    pub(crate) fn leader(&self, number: usize) -> u32 {
+        self.lists[number][0]
+    }
+
+    /// The ranks on this member's host, its leader first.
+    pub(crate) fn here(&self) -> &[u32] {
+        &self.lists[self.number]
+    }
+
+    /// The ranks in place `place` of every host, as far as all have so many members.
+    pub(crate) fn across(&self, place: usize) -> impl Iterator<Item = u32> {
+        self.lists
+            .iter()
+            .filter_map(move |list| list.get(place).copied())
+    }
+
+    /// Members of the host that has fewest, and of the one that has most.
+    pub(crate) fn fewest(&self) -> usize {
+        self.lists.iter().map(Vec::len).min().unwrap_or_default()
+    }
+
+    pub(crate) fn most(&self) -> usize {
+        self.lists.iter().map(Vec::len).max().unwrap_or_default()
+    }
+
+    /// Where `rank`, which is on this host, stands on it.
+    pub(crate) fn place(&self, rank: u32) -> usize {
+        let found = self.here().iter().position(|&other| other == rank);
         found.unwrap_or_default()
     }
 
-    /// The place of `rank`, which is one of `here`, in the tree of its host.
+    /// The place of `rank`, which is on this host, in the tree of its host.
     pub(crate) fn within(&self, rank: u32) -> Tree {
-        let place = self.here.iter().position(|&other| other == rank);
-        binomial(self.here.len(), place.unwrap_or_default(), |at| {
-            self.here[at]
-        })
+        let here = self.here();
+        binomial(here.len(), self.place(rank), |at| here[at])
     }
 
     /// The same for words without data: few members have their leader for parent, all of them, so that none is woken for
     /// another's sake.
     fn star(&self, rank: u32) -> Tree {
-        let (leader, others) = match self.here.split_first() {
-            Some(parts) if self.here.len() <= STAR => parts,
+        let (leader, others) = match self.here().split_first() {
+            Some(parts) if self.here().len() <= STAR => parts,
             _ => return self.within(rank),
         };
         match rank == *leader {
@@ -91,7 +123,7 @@ impl Hosts {
     fn tree(&self, rank: u32) -> Tree {
         let mut tree = self.within(rank);
         if tree.parent.is_none() {
-            let between = binomial(self.leaders.len(), self.number(), |at| self.leaders[at]);
+            let between = binomial(self.count(), self.number, |at| self.leader(at));
             tree.parent = between.parent;
             tree.children.extend(between.children);
         }
@@ -125,20 +157,32 @@ impl Tree {
 
 impl<T: Transport> Engine<T> {
     /// The members of a group by host, with `root` leading its own. `None`: all are on one.
-    pub(crate) fn hosts(&self, id: GroupId, root: u32) -> Result<Option<Hosts>> {
-        if self.transport.hosts() < 2 {
-            return Ok(None);
-        }
+    pub(crate) fn hosts(&mut self, id: GroupId, root: u32) -> Result<Option<Arc<Hosts>>> {
         let group = self.group(id)?;
         let host = |rank: u32| group.peer(rank).map(|peer| self.transport.host(peer));
-        let hosts = Hosts::of(host, group.size(), root, group.rank);
-        Ok((hosts.leaders.len() > 1).then_some(hosts))
+        match &group.hosts {
+            Some(None) => Ok(None),
+            Some(known) if root == 0 => Ok(known.clone()),
+            Some(_) => Ok(Some(Arc::new(Hosts::of(
+                host,
+                group.size(),
+                root,
+                group.rank,
+            )))),
+            None => {
+                let hosts = Hosts::of(host, group.size(), 0, group.rank);
+                let several = hosts.count() > 1;
+                self.group_mut(id)?.hosts = Some(several.then(|| Arc::new(hosts)));
+                self.hosts(id, root)
+            }
+        }
     }
 
     /// This member's place in the tree from `root` to all members of a group.
-    pub(crate) fn tree(&self, id: GroupId, root: u32) -> Result<Tree> {
+    pub(crate) fn tree(&mut self, id: GroupId, root: u32) -> Result<Tree> {
+        let hosts = self.hosts(id, root)?;
         let group = self.group(id)?;
-        if let Some(hosts) = self.hosts(id, root)? {
+        if let Some(hosts) = hosts {
             return Ok(hosts.tree(group.rank));
         }
         Ok(Tree::flat(group.rank, group.size(), root))
@@ -159,22 +203,25 @@ pub(crate) fn barrier(hosts: &Hosts, rank: u32) -> Steps {
             steps.push(Step::Receive(parent, Views::none()));
             steps.push(Step::Wait);
         }
-        None => {
-            let (size, place) = (hosts.leaders.len(), hosts.number());
-            let mut distance = 1;
-            while distance < size {
-                let after = hosts.leaders[(place + distance) % size];
-                let before = hosts.leaders[(place + size - distance) % size];
-                steps.push(Step::Send(after, Views::none()));
-                steps.push(Step::Receive(before, Views::none()));
-                steps.push(Step::Wait);
-                distance *= 2;
-            }
-        }
+        None => leaders_barrier(&mut steps, hosts),
     }
     let told = children.iter().rev();
     steps.extend(told.map(|&child| Step::Send(child, Views::none())));
     steps
+}
+
+/// The leaders' part: in each round tell the one at twice the distance, and hear from the one before.
+pub(crate) fn leaders_barrier(steps: &mut Steps, hosts: &Hosts) {
+    let (size, place) = (hosts.count(), hosts.number());
+    let mut distance = 1;
+    while distance < size {
+        let after = hosts.leader((place + distance) % size);
+        let before = hosts.leader((place + size - distance) % size);
+        steps.push(Step::Send(after, Views::none()));
+        steps.push(Step::Receive(before, Views::none()));
+        steps.push(Step::Wait);
+        distance *= 2;
+    }
 }
 
 #[cfg(test)]

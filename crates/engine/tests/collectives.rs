@@ -487,7 +487,7 @@ proptest! {
     }
 }
 
-/// The algorithms that large messages take: segments down a tree, a ring of partial sums.
+/// The algorithms that large messages take: segments down a tree, a ring of partial sums, shared work across hosts.
 #[test]
 fn large_broadcasts_and_sums() {
     let sizes = Sizes {
@@ -497,7 +497,10 @@ fn large_broadcasts_and_sums() {
         stream: 130_000,
         streams: 2,
     };
-    for size in [2u32, 3, 5, 8] {
+    for (size, hosts) in [2u32, 3, 5, 8]
+        .into_iter()
+        .flat_map(|size| [1, 2, 3].map(|hosts| (size, hosts)))
+    {
         let how = Builtin::Sum;
         let operations = [
             Operation::Broadcast {
@@ -505,6 +508,10 @@ fn large_broadcasts_and_sums() {
                 len: 300_001,
             },
             Operation::Allreduce { count: 70_003, how },
+            Operation::Allreduce {
+                count: 16 << 10,
+                how,
+            },
             Operation::Broadcast {
                 root: 0,
                 len: 128 << 10,
@@ -517,6 +524,7 @@ fn large_broadcasts_and_sums() {
         ];
         let peers: Vec<Peer> = (0..size).collect();
         let mut crew = Crew::new(size, &peers, sizes, &operations);
+        crew.net.spread(hosts);
         crew.finish();
         assert!(crew.all_well());
     }

@@ -20,6 +20,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::time::Timespec;
 
+use crate::caught::Piece;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report, State};
 use crate::feed::Feed;
@@ -257,7 +258,9 @@ impl Agent {
             fds.push(PollFd::from_borrowed_fd(self.streams.fd(), PollFlags::IN));
         }
         if let Some(tasks) = &self.tasks {
-            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+            let caught = tasks.caught.fd();
+            let all = caught.into_iter().chain([tasks.controls.fd()]);
+            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.heritage.iter().flat_map(Heritage::polls));
@@ -318,6 +321,7 @@ impl Agent {
             return;
         };
         tasks.forget_expected();
+        tasks.caught.all_taken();
         if let Some(template) = &self.template {
             self.room.set(template.window as usize);
         }
@@ -397,7 +401,12 @@ impl Agent {
                     feed.push(&bytes);
                 }
             }
-            Order::Deaf { rank, stream } => self.streams.deafen(rank, stream as usize),
+            Order::Deaf { rank, stream } => {
+                self.streams.deafen(rank, stream as usize);
+                if let Some(tasks) = &mut self.tasks {
+                    tasks.caught.deafen(rank, stream);
+                }
+            }
             // A charge is for the starter of a daemon.
             Order::Beat {} | Order::Charge { .. } => {}
             order => {
@@ -418,6 +427,7 @@ impl Agent {
                 }
                 tasks.tell(task, &bytes);
             }
+            Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
             Order::SignalTask { task, signal } => {
                 // It may have ended meanwhile, which is told anyway.
                 let _ = tasks.signal(task, signal);
@@ -426,8 +436,9 @@ impl Agent {
                 birth,
                 count,
                 order,
+                route,
             } => {
-                let (addresses, refused) = match tasks.expect(birth, count, &order) {
+                let (addresses, refused) = match tasks.expect(birth, count, &order, route) {
                     Ok(addresses) => (addresses, None),
                     Err(refused) => (Vec::new(), Some(refused)),
                 };
@@ -470,7 +481,7 @@ impl Agent {
         let Some(tasks) = &mut self.tasks else { return };
         let mut asked = Vec::new();
         let heritage = &mut self.heritage;
-        tasks.controls.heed(|task, bytes| {
+        let ended = tasks.heed(|task, bytes| {
             if let Some(heritage) = heritage {
                 heritage.note_asked(task, bytes);
             }
@@ -479,6 +490,7 @@ impl Agent {
                 bytes: bytes.to_vec(),
             });
         });
+        asked.extend(ended.into_iter().map(|task| Report::Hushed { task }));
         asked.iter().for_each(|report| self.say(report));
     }
 
@@ -508,7 +520,7 @@ impl Agent {
         self.beacon = None;
         self.template = Some(order.clone());
         let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-        let directory = text(&order.directory);
+        let directory = here(text(&order.directory));
         std::env::set_current_dir(&directory).map_err(|error| {
             Refusal::of_regatta(format!(
                 "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
@@ -521,7 +533,11 @@ impl Agent {
             .find(|(name, _)| name == "PATH")
             .map(|(_, value)| value.as_os_str());
         let name = text(&order.program);
-        let program = program::find(&name, path)?;
+        // A job that stays begins without a program.
+        let program = match name.is_empty() {
+            true => std::path::PathBuf::new(),
+            false => program::find(&name, path)?,
+        };
         let here: Vec<u32> = (0..)
             .zip(&order.host_of)
             .filter(|&(_, &host)| host == order.here)
@@ -598,6 +614,13 @@ impl Agent {
                 if let Some(heritage) = &mut self.heritage {
                     heritage.note_ended(ended);
                 }
+                let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
+                let (link, room) = (&mut self.link, &self.room);
+                tasks.caught.last_words(ended.rank, &mut |piece| {
+                    if !orphan {
+                        send_caught(link, room, piece);
+                    }
+                });
                 self.say(&Report::Ended {
                     rank: ended.rank,
                     pid: ended.pid,
@@ -616,10 +639,18 @@ impl Agent {
 
     /// Sends what tasks have written, as far as the window allows.
     fn pump(&mut self) {
+        if self.is_orphan() {
+            return;
+        }
         let (link, room) = (&mut self.link, &self.room);
         self.streams.pump(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
         });
+        if let Some(tasks) = &mut self.tasks {
+            tasks
+                .caught
+                .pump(&mut |piece| send_caught(link, room, piece));
+        }
         if let Some(taken) = self
             .feed
             .as_mut()
@@ -655,6 +686,11 @@ impl Agent {
             return;
         }
         let (link, room) = (&mut self.link, &self.room);
+        if let Some(tasks) = &mut self.tasks {
+            tasks
+                .caught
+                .drain(&mut |piece| send_caught(link, room, piece));
+        }
         if self.streams.drain(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
         }) {
@@ -678,6 +714,27 @@ fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {
         bytes: bytes.to_vec(),
     });
     true
+}
+
+fn send_caught(link: &mut Link, room: &Cell<usize>, piece: Piece) {
+    let Piece {
+        task,
+        stream,
+        route,
+        bytes,
+        then,
+    } = piece;
+    let Some(route) = route else {
+        send_output(link, room, Heard::Bytes(task, stream as usize, &bytes));
+        return;
+    };
+    let _ = link.send(&Report::Caught {
+        task,
+        stream,
+        route,
+        bytes,
+        then,
+    });
 }
 
 fn signal_all(number: i32, spared: &[Pid]) {
@@ -709,6 +766,16 @@ const LOCAL: [&str; 11] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
+/// A directory of this host. What is no path from the root may name its variables.
+fn here(directory: std::ffi::OsString) -> std::ffi::OsString {
+    match directory.to_str() {
+        Some(text) if !text.starts_with('/') => {
+            regatta_hostfile::expand(text, |name| std::env::var(name).ok()).into()
+        }
+        _ => directory,
+    }
+}
+
 /// The launcher's environment, in which this host's own matters are this host's.
 fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
@@ -726,7 +793,7 @@ fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsStri
         .environment
         .iter()
         .map(|(name, value)| (text(name), text(value)));
-    let directory = ("PWD".into(), text(&order.directory));
+    let directory = ("PWD".into(), here(text(&order.directory)));
     own.chain(sent.filter(|(name, _)| !is_local(name)))
         .chain([directory])
         .collect()

@@ -30,7 +30,7 @@ pub const CONTROL: i32 = 62;
 /// A task that is not a child of its launcher.
 pub(crate) struct Guest {
     pub pid: u32,
-    fd: OwnedFd,
+    pub fd: OwnedFd,
 }
 
 /// Attends the task with this process, until nothing of its job is left. Returns at once: who goes on is a child.
@@ -88,6 +88,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
         names: Vec::new(),
         host_of: Vec::new(),
         guest: Some(guest),
+        door: None,
         ground: None,
     };
     let owner = Owner { leash: None, group };
@@ -96,6 +97,11 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
 }
 
 impl Guest {
+    pub(crate) fn try_clone(&self) -> std::io::Result<Guest> {
+        let (pid, fd) = (self.pid, self.fd.try_clone()?);
+        Ok(Guest { pid, fd })
+    }
+
     /// What to wait for.
     pub(crate) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.fd, PollFlags::IN)

@@ -33,6 +33,10 @@ pub(crate) struct Controls {
     lines: HashMap<u32, Line>,
     epoll: OwnedFd,
     buffer: Vec<u8>,
+    /// Those whose sockets have ended, and nobody has been told.
+    ended: Vec<u32>,
+    /// Those that had not read everything, and have been written more since.
+    pub(crate) written: Vec<u32>,
 }
 
 impl Controls {
@@ -46,6 +50,8 @@ impl Controls {
             lines: HashMap::new(),
             epoll,
             buffer: vec![0; PIECE],
+            ended: Vec::new(),
+            written: Vec::new(),
         })
     }
 
@@ -83,6 +89,11 @@ impl Controls {
         self.epoll.as_fd()
     }
 
+    /// Does a task still listen?
+    pub(crate) fn has(&self, task: u32) -> bool {
+        self.lines.contains_key(&task)
+    }
+
     /// A task is no more.
     pub(crate) fn close(&mut self, task: u32) {
         self.lines.remove(&task);
@@ -98,13 +109,16 @@ impl Controls {
         }; EVENTS];
         let now = rustix::time::Timespec::default();
         let ready = epoll::wait(&self.epoll, &mut events[..], Some(&now)).unwrap_or(0);
-        let mut ended = Vec::new();
+        let mut ended = std::mem::take(&mut self.ended);
         for event in &events[..ready] {
             let task = event.data.u64() as u32;
             let Some(line) = self.lines.get_mut(&task) else {
                 continue;
             };
             let flags = event.flags;
+            if !line.unsent.is_empty() {
+                self.written.push(task);
+            }
             let lives = line.flush(&self.epoll, task)
                 && (!flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR)
                     || line.read(&mut self.buffer))
@@ -125,6 +139,7 @@ impl Controls {
         let fits = frames::put_bytes(bytes, &mut line.unsent).is_ok();
         if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > UNREAD {
             self.lines.remove(&task);
+            self.ended.push(task);
         }
     }
 }
@@ -224,13 +239,17 @@ mod tests {
             if let Some(bytes) = frames.next_bytes().unwrap() {
                 break bytes.to_vec();
             }
+            // Whoever sleeps by now has to be woken for the rest.
             controls.heed(|_, _| ());
+            assert!(controls.written.iter().all(|&task| task == 1));
         };
         assert_eq!(came, answer);
+        assert!(!std::mem::take(&mut controls.written).is_empty());
         for _ in 0..12 {
             controls.say(1, &answer);
         }
         assert!(controls.lines.is_empty());
+        assert_eq!(controls.heed(|_, _| ()), [1]);
     }
 
     #[test]

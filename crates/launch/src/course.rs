@@ -127,6 +127,8 @@ pub(crate) struct Course {
     on_failure: OnFailure,
     grace: Duration,
     timeout: Option<Duration>,
+    /// Nothing but a wish ends it.
+    stays: bool,
     phase: Phase,
     notice: Option<(Duration, String)>,
     running: u32,
@@ -151,16 +153,19 @@ pub(crate) struct Course {
 
 impl Course {
     pub(crate) fn new(plan: &Plan, tasks: u32) -> Self {
+        // The first number of a job that stays is nobody's.
+        let tasks = if plan.stays { 0 } else { tasks };
         Self {
             tasks,
             on_failure: plan.on_failure,
             grace: plan.grace,
             timeout: plan.timeout,
+            stays: plan.stays,
             phase: Phase::Running,
             notice: None,
             running: 0,
             ended: 0,
-            starting: true,
+            starting: !plan.stays,
             births: 0,
             first_tasks: tasks,
             joined: false,
@@ -381,6 +386,9 @@ impl Course {
             }
         }
         let ends = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
+        if ends && self.stays {
+            return self.kill(now, acts);
+        }
         if ends {
             self.forwarded.push(signal.as_raw());
             if self.starting {
@@ -397,6 +405,11 @@ impl Course {
             true => Act::SignalElsewhere(signal),
             false => Act::Signal(signal),
         });
+    }
+
+    /// A task wants the job to end.
+    pub(crate) fn halt(&mut self, now: Duration, acts: &mut Vec<Act>) {
+        self.kill(now, acts);
     }
 
     /// Nobody is there any more to whom the job belongs.
@@ -468,7 +481,7 @@ impl Course {
         acts.push(Act::Signal(Signal::TERM));
         // A stopped process takes note when it goes on.
         acts.push(Act::Signal(Signal::CONT));
-        (self.starting, self.births) = (false, 0);
+        (self.starting, self.births, self.stays) = (false, 0, false);
         self.phase = Phase::Asked(now + ASKED);
     }
 
@@ -476,7 +489,7 @@ impl Course {
         self.notice = None;
         acts.push(Act::StopStarting);
         acts.push(Act::Signal(Signal::KILL));
-        (self.starting, self.births) = (false, 0);
+        (self.starting, self.births, self.stays) = (false, 0, false);
         self.phase = Phase::Killed(now + AGAIN, now + PATIENCE);
     }
 
@@ -503,7 +516,7 @@ impl Course {
 
     /// Whether all tasks have ended and no more will be started.
     pub(crate) fn is_over(&self) -> bool {
-        self.running == 0 && !self.starting && self.births == 0
+        self.running == 0 && !self.starting && self.births == 0 && !self.stays
     }
 
     /// Whether what still runs cannot be ended.

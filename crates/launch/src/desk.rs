@@ -8,6 +8,7 @@ mod groups;
 mod memory;
 mod names;
 pub(crate) mod original;
+mod outputs;
 mod placing;
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,14 @@ mod whole;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ask, Ending, Event, HostInfo, Spawn, TaskInfo, Tell, Why};
+use regatta_wire::control::{Ask, Ending, Event, HostInfo, Route, Spawn, TaskInfo, Tell, Why};
 
 use crate::course::End;
 use groups::Groups;
 use memory::Memory;
+pub(crate) use memory::is_kept;
 use names::Names;
+use outputs::Written;
 use watches::Watches;
 
 /// A host of the job.
@@ -31,8 +34,13 @@ pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) architecture: String,
     pub(crate) cores: u32,
+    /// Compared to others; see [`SPEED`].
+    pub(crate) speed: u32,
     pub(crate) lives: bool,
 }
+
+/// The speed of a host of which nobody has said another.
+pub(crate) const SPEED: u32 = 1000;
 
 /// A task that there is, or was.
 #[derive(Clone, Debug)]
@@ -45,6 +53,7 @@ struct Task {
     ended: Option<Ending>,
     /// Its death by a signal has been asked for.
     doomed: bool,
+    written: Written,
 }
 
 /// What the launcher is asked to do.
@@ -54,6 +63,23 @@ pub(crate) enum Deed {
     Spawn { by: u32, id: u32, order: Spawn },
     /// Send a signal to a task.
     Signal { task: u32, signal: i32 },
+    /// End the job.
+    Halt,
+    /// Take hosts in, or give them back.
+    Hosts { by: u32, id: u32, wish: Wish },
+    /// A task has received so much of what another one has written.
+    Taken { by: u32, task: u32, bytes: u32 },
+}
+
+/// What a task wants of hosts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// These are to be taken in, each a line of a host file.
+    Add(Vec<String>),
+    /// These are to be given back.
+    Remove(Vec<String>),
+    /// Those of this host file are to be taken in.
+    File(String),
 }
 
 /// Why something is not done: a kind and a sentence.
@@ -84,16 +110,18 @@ impl Desk {
             memory: None,
             said: Vec::new(),
         };
-        desk.add_tasks(None, host_of, program);
+        desk.add_tasks(None, host_of, program, None);
         desk
     }
 
-    /// Gives numbers to tasks that are to be started on these hosts; the first of the numbers.
+    /// Gives numbers to tasks that are to be started on these hosts, and whose output goes there; the first of the
+    /// numbers.
     pub(crate) fn add_tasks(
         &mut self,
         parent: Option<u32>,
         host_of: &[u32],
         program: &[u8],
+        route: Option<Route>,
     ) -> u32 {
         let first = self.tasks.len() as u32;
         let program: Rc<[u8]> = program.into();
@@ -104,8 +132,16 @@ impl Desk {
             program: program.clone(),
             ended: None,
             doomed: false,
+            written: Written::to(route),
         }));
         first
+    }
+
+    /// Whoever has started the tasks from this number on does not want to be their parent: each is its own.
+    pub(crate) fn orphan(&mut self, from: u32) {
+        for (number, task) in (0..).zip(&mut self.tasks).skip(from as usize) {
+            task.parent = Some(number);
+        }
     }
 
     /// How many numbers have been given.
@@ -169,6 +205,22 @@ impl Desk {
                 self.answer(by, id, allowed.map(|()| 0));
                 return deed.filter(|_| signal != 0);
             }
+            Ask::Halt { id } => {
+                self.answer(by, id, Ok(0));
+                return Some(Deed::Halt);
+            }
+            Ask::AddHosts { id, hosts } => {
+                let wish = Wish::Add(hosts);
+                return Some(Deed::Hosts { by, id, wish });
+            }
+            Ask::RemoveHosts { id, hosts } => {
+                let wish = Wish::Remove(hosts);
+                return Some(Deed::Hosts { by, id, wish });
+            }
+            Ask::HostFile { id, text } => {
+                let wish = Wish::File(text);
+                return Some(Deed::Hosts { by, id, wish });
+            }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();
                 self.say(by, Tell::Tasks { id, tasks });
@@ -227,13 +279,21 @@ impl Desk {
                 self.say(by, Tell::Members { id, tasks });
             }
             Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
-                Ok(met) => met
+                Ok((met, all)) => met
                     .into_iter()
-                    .for_each(|(task, id)| self.answer(task, id, Ok(0))),
+                    .for_each(|(task, id)| self.met(task, id, all.clone())),
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
+            Ask::Taken { task, bytes } => return Some(Deed::Taken { by, task, bytes }),
         }
         None
+    }
+
+    fn met(&mut self, task: u32, id: u32, all: Option<Vec<Option<u32>>>) {
+        match all {
+            Some(tasks) => self.say(task, Tell::Members { id, tasks }),
+            None => self.answer(task, id, Ok(0)),
+        }
     }
 
     /// Whether a task runs, or is to be started.
@@ -278,6 +338,7 @@ impl Desk {
             architecture: host.architecture.clone(),
             cores: host.cores,
             tasks: self.tasks_on(host.number),
+            speed: host.speed,
             lives: host.lives,
         });
         infos.collect()

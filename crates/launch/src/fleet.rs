@@ -10,6 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::attend::Guest;
 use crate::channel::messages::{Order, Preparation, Report};
+use crate::door::Door;
 use crate::gather::Gathering;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -42,7 +43,9 @@ pub(crate) struct Fleet {
     pub host_of: Vec<u32>,
     /// Task 0, when it is not a child of ours.
     pub guest: Option<Guest>,
-    /// What a host is told that comes later, in a job of a virtual machine.
+    /// Where processes become tasks that nobody of the job has started.
+    pub door: Option<Door>,
+    /// What a host is told that comes later, in a job that can take in hosts, or outlive this one.
     pub ground: Option<Ground>,
 }
 
@@ -99,6 +102,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         names: Vec::new(),
         host_of: Vec::new(),
         guest: None,
+        door: None,
         ground: None,
     })
 }
@@ -310,7 +314,8 @@ fn prepare(
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
-        ground: across.growth.is_some().then_some(Ground {
+        door: None,
+        ground: (plan.most_tasks > size || across.growth.is_some()).then_some(Ground {
             template,
             addresses,
         }),

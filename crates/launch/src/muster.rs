@@ -9,11 +9,11 @@ use std::net::IpAddr;
 use crate::channel::messages::{Order, Report};
 use crate::gather::{self, Gathering};
 use crate::hosts::{self, Host};
+use crate::keeper::Channels;
 use crate::owner::Owner;
 use crate::plan::Across;
 use crate::reach::{Choice, Interface};
 use crate::refusal::Refusal;
-use crate::remote;
 use crate::rsh::Role;
 use crate::signals::Signals;
 
@@ -25,7 +25,7 @@ pub struct Muster<'a> {
 /// What became of a host, by its number in the list.
 pub type Outcome<T> = (u32, Result<T, Refusal>);
 
-/// Opens channels to the hosts, lets `work` do what is to be done, and ends the channels. This host takes part under the number
+/// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number
 /// after the last; when it has an address already, under that one only.
 ///
 /// For programs with one thread: signals that would end the process are heeded by the waiting instead.
@@ -34,7 +34,7 @@ pub fn with<R>(
     own_name: &str,
     own_address: Option<IpAddr>,
     work: impl FnOnce(&mut Muster<'_>) -> Result<R, Refusal>,
-) -> Result<R, Refusal> {
+) -> Result<(R, Channels), Refusal> {
     hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
     let here = across.hosts.len() as u32;
     let mut across = across.clone();
@@ -55,9 +55,10 @@ pub fn with<R>(
             .candidates
             .retain(|candidate| candidate.address == address);
     }
-    let done = work(&mut muster);
-    remote::part(&mut muster.gathering.remotes);
-    done
+    // If it fails the channels end with the muster.
+    let done = work(&mut muster)?;
+    let remotes = std::mem::take(&mut muster.gathering.remotes);
+    Ok((done, Channels { remotes }))
 }
 
 impl Muster<'_> {

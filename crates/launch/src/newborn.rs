@@ -6,19 +6,21 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use regatta_transport::job::JobError;
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Why};
+use regatta_wire::control::{Route, Spawn, Why};
 
 use crate::desk::Refused;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
+use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
-use crate::tasks::{self, Start, Started, Tasks, Unstarted};
+use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
 
 /// So many tasks are started before the loop looks at what else happened.
@@ -31,6 +33,8 @@ struct Expected {
     image: Image,
     program: PathBuf,
     listeners: VecDeque<TcpListener>,
+    /// Who gets what they write; none: the job's output.
+    route: Option<Route>,
 }
 
 /// All that is expected, and the worlds of which something lives here.
@@ -63,6 +67,7 @@ impl Tasks {
         birth: u32,
         count: u32,
         order: &Spawn,
+        route: Option<Route>,
     ) -> Result<Vec<Option<SocketAddr>>, Refused> {
         if self.stopped {
             return Err((Why::State, "the job is being ended".to_owned()));
@@ -71,7 +76,8 @@ impl Tasks {
         let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
         let directory = order.directory.as_ref().map(text);
         let name = text(&order.program);
-        let search = self.variable("PATH");
+        let search = order.search.as_ref().map(|search| self.expanded(search));
+        let search = search.or_else(|| self.variable("PATH"));
         let program = find(&name, directory.as_deref(), search.as_deref())?;
         if let Some(directory) = &directory
             && !Path::new(directory).is_dir()
@@ -121,12 +127,27 @@ impl Tasks {
                 image,
                 program,
                 listeners: listeners.into(),
+                route,
             },
         );
         Ok(match addresses.is_empty() {
             true => vec![None; count as usize],
             false => addresses.into_iter().map(Some).collect(),
         })
+    }
+
+    /// The directories of a search, in which variables of this host may be named.
+    fn expanded(&self, search: &[u8]) -> OsString {
+        match std::str::from_utf8(search) {
+            Ok(text) if text.contains('$') => {
+                let known = |name: &str| {
+                    let own = std::env::var_os(name).or_else(|| self.variable(name));
+                    own.map(|value| value.to_string_lossy().into_owned())
+                };
+                regatta_hostfile::expand(text, known).into()
+            }
+            _ => OsString::from_vec(search.to_vec()),
+        }
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -194,14 +215,19 @@ impl Tasks {
         };
         let world = self.job().membership(birth.first);
         let mut born = Vec::with_capacity(BATCH as usize);
+        let mut caught = std::mem::take(&mut self.caught);
         for rank in some.clone() {
             self.later.insert(rank);
+            let outlet = match expected.route {
+                Some(route) => Outlet::Caught(&mut caught, route),
+                None => Outlet::of(streams.as_deref_mut()),
+            };
             let start = Start {
                 rank,
                 listener: expected.listeners.pop_front(),
                 input: None,
                 cores: None,
-                streams: streams.as_deref_mut(),
+                outlet,
                 mask,
             };
             let started = self.start_from(&mut expected.image, start);
@@ -210,13 +236,17 @@ impl Tasks {
             }
             match &started {
                 Ok(_) => self.job().count_living(1),
-                Err(_) => self.later_ended(rank),
+                Err(_) => {
+                    caught.forget(rank);
+                    self.later_ended(rank);
+                }
             }
             born.push((
                 rank,
                 started.map_err(|why| self.explain(&expected.program, why)),
             ));
         }
+        self.caught = caught;
         birth.count -= some.len() as u32;
         birth.first = some.end;
         match birth.count {
@@ -224,6 +254,50 @@ impl Tasks {
             _ => self.births.bearing.push_front((birth, Some(expected))),
         }
         born
+    }
+
+    /// A socket for one more task to listen at, if the tasks of this host do.
+    pub(crate) fn listener(&mut self) -> Result<Option<TcpListener>, Refused> {
+        self.make_room(1);
+        let listener = self.address.map(|address| TcpListener::bind((address, 0)));
+        listener.transpose().map_err(|error| {
+            let sentence = format!("no socket can be opened for a new task: {error}");
+            (Why::System, sentence)
+        })
+    }
+
+    /// Makes a process that nobody here has started the task of this number, which all hosts have entered.
+    pub(crate) fn admit(
+        &mut self,
+        rank: u32,
+        Newcomer { arrival, listener }: &Newcomer,
+    ) -> Result<Started, Refused> {
+        let control = self.controls.open(rank).map_err(|errno| {
+            let sentence = format!("no socket can be opened to a new task: {errno}");
+            (Why::System, sentence)
+        })?;
+        self.later.insert(rank);
+        self.births.world_of.insert(rank, rank);
+        self.births.left.insert(rank, 1);
+        let pid = arrival.guest.pid;
+        self.job().announce(rank, pid);
+        let size = self.job().first();
+        let listener = listener.as_ref().map(AsFd::as_fd);
+        if !arrival.welcome(rank, size, self.segment(), control, listener) {
+            self.controls.close(rank);
+            self.later_ended(rank);
+            return Err((Why::State, "the new task has gone again".to_owned()));
+        }
+        self.job().count_living(1);
+        self.crowding();
+        Ok(Started { rank, pid })
+    }
+
+    /// A task that was no child of ours has gone.
+    pub(crate) fn departed(&mut self, rank: u32) {
+        self.job().count_living(-1);
+        self.controls.close(rank);
+        self.later_ended(rank);
     }
 
     /// If there are more tasks than cores now and were not before, or the other way round, the tasks have to know.

@@ -72,11 +72,11 @@ pub struct Across {
 }
 
 /// Where a running job hears of hosts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Growth {
     /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it.
     pub command: Vec<String>,
-    /// What it calls the runs of those that the job begins with.
+    /// What it calls the runs of those that the job begins with, in their order, and of others that are not for it.
     pub known: Vec<String>,
     /// What it calls this host, and its run.
     pub host: String,
@@ -128,6 +128,8 @@ pub struct Plan {
     pub grace: Duration,
     /// How many tasks the job may have from its first to its last, when tasks start others.
     pub most_tasks: u32,
+    /// It begins without a task and ends when it is told to, not with its last task.
+    pub stays: bool,
 }
 
 impl Plan {
@@ -144,6 +146,7 @@ impl Plan {
             on_failure: OnFailure::Stop,
             grace: Duration::from_secs(10),
             most_tasks: MOST_TASKS,
+            stays: false,
         }
     }
 }

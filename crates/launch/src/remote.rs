@@ -9,6 +9,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use regatta_hostfile::Options;
+
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order};
 use crate::plan::Across;
@@ -57,6 +59,8 @@ pub(crate) struct Remote {
     status: Option<i32>,
     errors: Option<OwnedFd>,
     said: String,
+    /// What whoever asked for it has said of it.
+    pub options: Options,
 }
 
 impl Remote {
@@ -111,6 +115,7 @@ impl Remote {
             status: None,
             errors: Some(errors),
             said: String::new(),
+            options: Options::default(),
         })
     }
 
@@ -140,6 +145,7 @@ impl Remote {
             status: None,
             errors: None,
             said: String::new(),
+            options: Options::default(),
         })
     }
 

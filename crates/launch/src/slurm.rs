@@ -37,15 +37,10 @@ pub fn given(
     by_srun: bool,
 ) -> Result<Option<Given>, Refusal> {
     let environment = &regatta_slurm::environment;
-    let found = Allocation::find(environment).map_err(|error| {
-        Refusal::of_regatta(format!(
-            "what Slurm says of this job is not understood: {error}. Name the hosts with --host"
-        ))
-    })?;
-    let Some(allocation) = found else {
+    let Some(allocation) = allocation(environment)? else {
         return Ok(None);
     };
-    refuse_many_launchers(environment)?;
+    refuse_many_launchers(environment, "regatta run PROGRAM")?;
     fits(tasks, oversubscribe, &allocation)?;
     let here = environment("SLURMD_NODENAME");
     let hosts = match &allocation.nodes[..] {
@@ -53,17 +48,64 @@ pub fn given(
         [only] if here.as_ref() == Some(&only.name) => None,
         nodes => Some(nodes.iter().map(host).collect()),
     };
-    if hosts.is_some() && by_srun && !is_in_path("srun") {
-        return Err(Refusal::of_regatta(format!(
-            "this is job {} of Slurm, and its command srun, which leads to the nodes, is not in PATH: add it, or name another way with --rsh, or run only here with --host localhost",
-            allocation.job
-        )));
+    if hosts.is_some() && by_srun {
+        require_srun(&allocation)?;
     }
     Ok(Some(Given {
         tasks: allocation.slots(),
         hosts,
         rsh: srun(&allocation.job),
     }))
+}
+
+/// The nodes of a job, for a virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodes {
+    /// This host, if it is one of them.
+    pub here: Option<Host>,
+    /// The others.
+    pub others: Vec<Host>,
+    /// The command that runs `sh` on one of them.
+    pub rsh: Vec<String>,
+}
+
+/// What Slurm has given to the job that this process is in; None outside an allocation. `by_srun` is as for [`given`].
+pub fn nodes(by_srun: bool) -> Result<Option<Nodes>, Refusal> {
+    let environment = &regatta_slurm::environment;
+    let Some(allocation) = allocation(environment)? else {
+        return Ok(None);
+    };
+    refuse_many_launchers(environment, "regatta up")?;
+    if by_srun {
+        require_srun(&allocation)?;
+    }
+    let name = environment("SLURMD_NODENAME");
+    let is_here = |host: &Host| Some(&host.name) == name.as_ref();
+    let (here, others): (Vec<Host>, Vec<Host>) =
+        allocation.nodes.iter().map(host).partition(is_here);
+    Ok(Some(Nodes {
+        here: here.into_iter().next(),
+        others,
+        rsh: srun(&allocation.job),
+    }))
+}
+
+fn allocation(environment: regatta_slurm::Environment) -> Result<Option<Allocation>, Refusal> {
+    Allocation::find(environment).map_err(|error| {
+        Refusal::of_regatta(format!(
+            "what Slurm says of this job is not understood: {error}. Name the hosts yourself"
+        ))
+    })
+}
+
+fn require_srun(allocation: &Allocation) -> Result<(), Refusal> {
+    match is_in_path("srun") {
+        true => Ok(()),
+        false => Err(Refusal::of_regatta(format!(
+            "this is job {} of Slurm, and its command srun, which leads to the nodes, is not in PATH: add it, or name another way with --rsh, or run only here with --host localhost",
+            allocation.job
+        ))),
+    }
 }
 
 fn host(node: &Node) -> Host {
@@ -75,14 +117,23 @@ fn host(node: &Node) -> Host {
 }
 
 /// A launcher per task would start the job that many times.
-fn refuse_many_launchers(environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Refusal> {
+fn refuse_many_launchers(
+    environment: regatta_slurm::Environment,
+    command: &str,
+) -> Result<(), Refusal> {
     let count = environment("SLURM_STEP_NUM_TASKS").and_then(|text| text.parse::<u32>().ok());
-    match count.filter(|&count| count > 1 && environment("SLURM_STEP_ID").is_some()) {
-        None => Ok(()),
-        Some(count) => Err(Refusal::usage(format!(
-            "srun has started `regatta run` {count} times, and each would start the whole job: say `srun -n {count} PROGRAM` without `regatta run`, or `regatta run PROGRAM` without srun"
-        ))),
-    }
+    let Some(count) = count.filter(|&count| count > 1 && environment("SLURM_STEP_ID").is_some())
+    else {
+        return Ok(());
+    };
+    Err(Refusal::usage(match command.strip_suffix(" PROGRAM") {
+        Some(short) => format!(
+            "srun has started `{short}` {count} times, and each would start the whole job: say `srun -n {count} PROGRAM` without `{short}`, or `{command}` without srun"
+        ),
+        None => format!(
+            "srun has started `{command}` {count} times, and each would start the whole machine: say `{command}` without srun"
+        ),
+    }))
 }
 
 fn fits(tasks: Option<u32>, oversubscribe: bool, allocation: &Allocation) -> Result<(), Refusal> {

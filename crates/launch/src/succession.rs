@@ -125,6 +125,10 @@ impl Will {
     /// Of a job that can outlive the host of its launcher.
     pub(crate) fn of(plan: &Plan, across: &Across) -> Option<Will> {
         let (growth, reach) = (across.growth.as_ref()?, across.rsh.as_ref()?);
+        // Only a machine can say that a host is lost.
+        if growth.command.is_empty() {
+            return None;
+        }
         let behind = |words: &[String]| words.get(1..).unwrap_or_default().to_vec();
         Some(Will {
             job: growth.job.clone(),

@@ -17,9 +17,10 @@ use serde_json::json;
 use crate::attend::Guest;
 use crate::channel::Link;
 use crate::channel::messages::Order;
-use crate::course::{Act, Course};
+use crate::course::{Act, Course, End};
 use crate::desk::Desk;
 use crate::desk::original::Original;
+use crate::door::Door;
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::output::Output;
@@ -34,13 +35,17 @@ use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use growing::Growing;
 use lineage::Lineage;
+use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
+pub(crate) use spawning::Newcomer;
 use spawning::Spawning;
 
 mod desk;
 mod elsewhere;
 mod growing;
+mod guests;
 mod lineage;
+mod outputs;
 pub(crate) mod resuming;
 mod spawning;
 
@@ -108,8 +113,10 @@ struct Supervisor<'p> {
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
-    /// Task 0, when it is not a child of ours.
-    guest: Option<Guest>,
+    /// Tasks that are no children of ours.
+    guests: BTreeMap<u32, Guest>,
+    /// Where they come in, if they may.
+    door: Option<Door>,
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
@@ -121,6 +128,7 @@ struct Supervisor<'p> {
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
+    owed: Vec<Owed>,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -154,7 +162,7 @@ impl<'p> Supervisor<'p> {
             numbers.filter_map(run).collect()
         });
         let lineage = lineage.and_then(|runs| Lineage::new(growth, runs));
-        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, &signals);
+        let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
         let growing = growing.unwrap_or_else(|refusal| {
             output.say(&refusal.sentence);
             None
@@ -163,13 +171,17 @@ impl<'p> Supervisor<'p> {
         let here = fleet.here.and_then(name);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
-        let desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
+        let mut desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
+        if plan.stays {
+            desk.ended(0, End::Exited(0));
+        }
         let mut supervisor = Self {
             desk: Original::new(desk, lineage.is_some()),
             lineage,
             tether: None,
             spawning: Vec::new(),
             births: 0,
+            owed: Vec::new(),
             here,
             growing,
             input,
@@ -177,7 +189,8 @@ impl<'p> Supervisor<'p> {
             tasks: fleet.tasks,
             remotes: fleet.remotes,
             wakes: Wakes::new(),
-            guest: fleet.guest,
+            guests: fleet.guest.into_iter().map(|guest| (0, guest)).collect(),
+            door: fleet.door,
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
             output,
@@ -192,7 +205,7 @@ impl<'p> Supervisor<'p> {
     }
 
     fn run(mut self) -> u8 {
-        if let Some(pid) = self.guest.as_ref().map(|guest| guest.pid) {
+        if let Some(pid) = self.guests.get(&0).map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
         }
         loop {
@@ -204,7 +217,8 @@ impl<'p> Supervisor<'p> {
             self.heed_tasks();
             self.send_input();
             self.reap();
-            self.heed_guest();
+            self.heed_door();
+            self.heed_guests();
             self.speak();
             self.pump();
             self.tick();
@@ -286,14 +300,17 @@ impl<'p> Supervisor<'p> {
             fds.push(PollFd::from_borrowed_fd(streams.fd(), PollFlags::IN));
         }
         if let Some(tasks) = &self.tasks {
-            fds.push(PollFd::from_borrowed_fd(tasks.controls.fd(), PollFlags::IN));
+            let caught = tasks.caught.fd();
+            let all = caught.into_iter().chain([tasks.controls.fd()]);
+            fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(
             self.output
                 .blocked()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
-        fds.extend(self.guest.iter().map(Guest::poll));
+        fds.extend(self.guests.values().map(Guest::poll));
+        fds.extend(self.door.iter().flat_map(Door::polls));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
         fds.extend(self.tether.iter().flat_map(Link::polls));
@@ -331,29 +348,6 @@ impl<'p> Supervisor<'p> {
         }
         // The commands that carry channels stay until the end.
         self.childless = none_left || self.course.is_over() && self.has_only_commands();
-    }
-
-    /// Takes note of the end of task 0 when it was not our child.
-    fn heed_guest(&mut self) {
-        let Some(tasks) = &self.tasks else { return };
-        let state = tasks.job().state(0);
-        let ended = |guest: &Guest| guest.end(state == TaskState::Left);
-        let Some(end) = self.guest.as_ref().and_then(ended) else {
-            return;
-        };
-        let pid = self.guest.take().map_or(0, |guest| guest.pid);
-        tasks.job().count_living(-1);
-        self.task_ended(Ended {
-            rank: 0,
-            pid,
-            end,
-            state,
-        });
-        if state != TaskState::Left {
-            let mut acts = Vec::new();
-            self.course.abandoned(self.started.elapsed(), &mut acts);
-            self.perform(acts);
-        }
     }
 
     fn has_only_commands(&self) -> bool {
@@ -412,7 +406,7 @@ impl<'p> Supervisor<'p> {
             .tasks
             .as_ref()
             .is_some_and(|tasks| tasks.adopted && rank == 0);
-        let excused = by_hand || self.desk.is_excused(rank);
+        let excused = by_hand || self.plan.stays || self.desk.is_excused(rank);
         self.course.task_ended(
             self.started.elapsed(),
             (rank, pid),
@@ -422,7 +416,9 @@ impl<'p> Supervisor<'p> {
         );
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
+        self.pass_last_words(rank);
         self.desk.ended(rank, end);
+        self.hushed(rank);
     }
 
     /// The host of this number, if it is another one.
@@ -457,6 +453,7 @@ impl<'p> Supervisor<'p> {
                 output.borrow_mut().pass(heard)
             });
         }
+        self.pass_caught();
         self.output.flush();
     }
 
@@ -465,6 +462,7 @@ impl<'p> Supervisor<'p> {
         if let Some(streams) = &mut self.streams {
             streams.drain(|| true, &mut |heard| self.output.pass(heard));
         }
+        self.drain_caught();
         self.output.flush();
     }
 
@@ -490,6 +488,7 @@ impl<'p> Supervisor<'p> {
                 Act::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
                 Act::Signal(signal) => {
                     tree::signal_all(signal, &self.helpers());
+                    self.signal_guests(signal);
                     self.tell_all(&Order::Signal {
                         signal: signal.as_raw(),
                     });

@@ -48,6 +48,11 @@ pub(crate) fn restore(mask: &Mask) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
 }
 
+/// Blocks no signal any more.
+pub(crate) fn unblock_all() {
+    restore(&Mask(sigset(&[])));
+}
+
 /// Has a command start with `mask` as its set of blocked signals; otherwise it would inherit ours.
 pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
     let mask = *mask;

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::bind::Placement;
+use crate::caught::Caught;
 use crate::controls::Controls;
 use crate::course::End;
 use crate::newborn::Births;
@@ -25,6 +26,7 @@ use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{closing, limits, program, sys, tree, words};
 use regatta_transport::job::{Invitation, Job, TaskState, VERSION};
+use regatta_wire::control::Route;
 
 /// So many tasks are started before the loop looks at what else happened.
 const BATCH: u32 = 16;
@@ -78,6 +80,8 @@ pub(crate) struct Tasks {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The sockets on which the tasks ask.
     pub(crate) controls: Controls,
+    /// What tasks write for those who have started them.
+    pub(crate) caught: Caught,
     /// What other tasks start.
     pub(crate) births: Births,
     /// Those of them that were started here.
@@ -103,8 +107,32 @@ pub(crate) struct Start<'a> {
     pub listener: Option<TcpListener>,
     pub input: Option<OwnedFd>,
     pub cores: Option<rustix::thread::CpuSet>,
-    pub streams: Option<&'a mut Streams>,
+    pub outlet: Outlet<'a>,
     pub mask: &'a Mask,
+}
+
+/// Where a task's output goes.
+pub(crate) enum Outlet<'a> {
+    /// Where ours does.
+    Ours,
+    /// To us.
+    Streams(&'a mut Streams),
+    /// To another task.
+    Caught(&'a mut Caught, Route),
+}
+
+impl<'a> Outlet<'a> {
+    pub(crate) fn of(streams: Option<&'a mut Streams>) -> Self {
+        streams.map_or(Outlet::Ours, Outlet::Streams)
+    }
+
+    fn pipes(self, rank: u32) -> rustix::io::Result<Option<[OwnedFd; 2]>> {
+        match self {
+            Outlet::Ours => Ok(None),
+            Outlet::Streams(streams) => streams.pipes(rank).map(Some),
+            Outlet::Caught(caught, route) => caught.pipes(rank, route).map(Some),
+        }
+    }
 }
 
 /// Why a task was not started.
@@ -141,6 +169,7 @@ impl Tasks {
             image: image(&recipe),
             environment: recipe.environment,
             controls: Controls::new()?,
+            caught: Caught::default(),
             births: Births::default(),
             later: HashSet::new(),
             address: None,
@@ -174,6 +203,23 @@ impl Tasks {
         Ok(tasks)
     }
 
+    /// The table of `job`, whose only number is nobody's: tasks come later.
+    pub(crate) fn vacant(
+        job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
+        recipe: Recipe,
+    ) -> Result<Self, Refusal> {
+        let mut tasks = Self::new(job, vec![0], &Bind::Free, recipe)?;
+        tasks.job.leave(0);
+        tasks.job.count_living(-1);
+        tasks.next = 1;
+        Ok(tasks)
+    }
+
+    /// Was task 0 not started by us?
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.adopted
+    }
+
     /// Opens a listening socket for each task, and returns where they are.
     pub(crate) fn listen(&mut self, address: IpAddr) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
         let refused = |error: std::io::Error| {
@@ -191,6 +237,11 @@ impl Tasks {
         Ok(addresses)
     }
 
+    /// Has the tasks that come later listen at this address.
+    pub(crate) fn will_listen(&mut self, address: IpAddr) {
+        self.address = Some(address);
+    }
+
     /// Notes where all ranks of the job listen.
     pub(crate) fn locate(&self, addresses: &[SocketAddr]) {
         for (rank, &address) in (0..self.job.tasks()).zip(addresses) {
@@ -201,6 +252,10 @@ impl Tasks {
     /// Gives task 0 this standard input instead of ours.
     pub(crate) fn set_input(&mut self, input: OwnedFd) {
         self.input = Some(input);
+    }
+
+    pub(crate) fn segment(&self) -> BorrowedFd<'_> {
+        self.segment.as_fd()
     }
 
     pub(crate) fn job(&self) -> &Job {
@@ -272,7 +327,7 @@ impl Tasks {
                 _ => None,
             },
             cores: self.placement.of(index as u32),
-            streams,
+            outlet: Outlet::of(streams),
             mask,
         };
         let mut image = std::mem::replace(&mut self.image, Image::empty());
@@ -294,15 +349,11 @@ impl Tasks {
     ) -> Result<Started, Unstarted> {
         let rank = start.rank;
         let set_up = |errno| Unstarted::Refused(cannot_set_up(rank, errno));
-        let pipes = start
-            .streams
-            .map(|streams| streams.pipes(rank))
-            .transpose()
-            .map_err(|errno| {
-                Unstarted::Refused(Refusal::of_regatta(format!(
-                    "no pipe for the output of task {rank}: {errno}"
-                )))
-            })?;
+        let pipes = start.outlet.pipes(rank).map_err(|errno| {
+            Unstarted::Refused(Refusal::of_regatta(format!(
+                "no pipe for the output of task {rank}: {errno}"
+            )))
+        })?;
         let listener = start
             .listener
             .map(|listener| under(LISTENER_FD, listener.as_fd()))
@@ -372,6 +423,18 @@ impl Tasks {
             self.controls.say(rank, bytes);
             self.job.announce_news(rank);
         }
+    }
+
+    /// What the tasks of this host have asked, as far as it has arrived, and who has closed its socket.
+    pub(crate) fn heed(&mut self, asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
+        let ended = self.controls.heed(asked);
+        // Who did not read what was said reads it when it is told that there is something.
+        for rank in std::mem::take(&mut self.controls.written) {
+            if rank < self.job.tasks() {
+                self.job.announce_news(rank);
+            }
+        }
+        ended
     }
 
     /// What it means that this child has ended: nothing, when it was no task.

@@ -62,7 +62,7 @@ fn hand_over(segment: i32, control: i32) -> io::Result<()> {
 }
 
 /// The command `regatta`: beside this library, where it is installed or was built; else by PATH.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let own = library().into_iter().chain(std::env::current_exe().ok());
     for path in own {
         let path = path.canonicalize().unwrap_or(path);

@@ -11,6 +11,7 @@ use regatta_engine::{
 };
 use regatta_memory::views::Views;
 
+use crate::across::across;
 use crate::message::wait_or_forget;
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
@@ -21,7 +22,7 @@ const LOOKS: u32 = 2000;
 /// So long a meeting may take before a member's word is doubted.
 const LONG: Duration = Duration::from_millis(10);
 
-struct Meeting<'a>(&'a mut Gathering);
+pub(crate) struct Meeting<'a>(pub(crate) &'a mut Gathering);
 
 impl Awaited for Meeting<'_> {
     type Output = ();
@@ -42,6 +43,10 @@ impl Awaited for Meeting<'_> {
             process.engine.check_posts(self.0)?;
         }
         Ok(())
+    }
+
+    fn is_far(&self) -> bool {
+        self.0.crosses()
     }
 }
 
@@ -68,7 +73,7 @@ fn meet<R>(
 impl Process {
     /// Look whether a round is complete, for about as long as that takes if all are on time.
     #[inline(always)]
-    fn look(&mut self, gathering: &mut Gathering) -> bool {
+    pub(crate) fn look(&mut self, gathering: &mut Gathering) -> bool {
         let looks = if self.crowded { 1 } else { LOOKS };
         for _ in 0..looks {
             if self.engine.met(gathering) {
@@ -142,7 +147,7 @@ fn shape(group: GroupId) -> Result<(u32, u32)> {
     Ok((group.rank, group.size()))
 }
 
-fn outcome(handle: Handle) -> Result<()> {
+pub(crate) fn outcome(handle: Handle) -> Result<()> {
     match wait_or_forget(handle)?.1 {
         None => Ok(()),
         Some(error) => Err(error),
@@ -152,7 +157,8 @@ fn outcome(handle: Handle) -> Result<()> {
 /// Wait until all members have come.
 #[inline(always)]
 pub fn barrier(group: GroupId) -> Result<()> {
-    if meet_all(group, 0, &Views::none(), |_, _, _, _| ())? {
+    let nothing = Views::none();
+    if meet_all(group, 0, &nothing, |_, _, _, _| ())? || across(group, &nothing, &nothing, None)? {
         return Ok(());
     }
     outcome(start_barrier(group)?)
@@ -252,6 +258,21 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
 fn fold(process: &Process, gathering: &Gathering, upto: u32, output: &Views, what: &Reduction) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
+    process.engine.collect(gathering, 0, part, output);
+    fold_others(process, gathering, upto, output, what);
+}
+
+/// The same where that of rank 0 is in `output` already.
+#[inline(always)]
+pub(crate) fn fold_others(
+    process: &Process,
+    gathering: &Gathering,
+    upto: u32,
+    output: &Views,
+    what: &Reduction,
+) {
+    let total = what.bytes();
+    let part = Part { offset: 0, total };
     // As large as a post can be, but not made larger than needed.
     let (mut small, mut large);
     let theirs: &mut [u128] = if total <= 256 {
@@ -264,7 +285,6 @@ fn fold(process: &Process, gathering: &Gathering, upto: u32, output: &Views, wha
     let total = total.min(size_of_val(theirs));
     // SAFETY: the array outlives the views, which do not leave this function.
     let theirs = unsafe { Views::block(theirs.as_mut_ptr().cast(), total) };
-    process.engine.collect(gathering, 0, part, output);
     for rank in 1..upto {
         process.engine.collect(gathering, rank, part, &theirs);
         if what.operator.commutative() {
@@ -306,7 +326,7 @@ pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -
             fold(process, gathering, size, &output, &what);
         },
     )?;
-    if met {
+    if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
     outcome(start_allreduce(group, input, output, what)?)

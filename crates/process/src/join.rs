@@ -2,6 +2,7 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use regatta_engine::{Engine, Error, Result, Settings};
 use regatta_transport::job::{Invitation, Job, JobError};
@@ -14,15 +15,31 @@ use crate::state::{PROCESS, Process, enter};
 
 /// Join the job this process was invited to, or become a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
+    init_or(true, uninvited)
+}
+
+/// Join the job this process was invited to or, once that is over, enter the one of this name; with `start` it is begun
+/// when it is not there. A second call does nothing.
+pub fn enter_job(name: &str, start: bool) -> Result<()> {
+    init_or(false, || match crate::slurm::step()? {
+        Some(step) => crate::slurm::join(&step),
+        None => crate::door::knock(name, start),
+    })
+}
+
+fn init_or(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     fork::watch();
-    let joined = join();
+    let joined = join(again, otherwise);
     if joined.is_err() {
         fork::unwatch();
     }
     joined
 }
 
-fn join() -> Result<()> {
+/// The invitation in the environment has been followed. It is good once: who tries it `again` is told so.
+static ACCEPTED: AtomicBool = AtomicBool::new(false);
+
+fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let mut place = PROCESS.lock().ok_or_else(fork::in_child)?;
     if place.is_some() {
         return Ok(());
@@ -34,8 +51,8 @@ fn join() -> Result<()> {
         control,
         listener,
     } = match std::env::var(Invitation::VARIABLE) {
-        Ok(text) => invited(&text)?,
-        Err(_) => uninvited()?,
+        Ok(text) if !ACCEPTED.swap(true, Ordering::Relaxed) || again => invited(&text)?,
+        _ => otherwise()?,
     };
     let world = job
         .membership(rank)

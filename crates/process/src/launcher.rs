@@ -2,24 +2,28 @@
 //!
 //! A task inherits a socket to its launcher. Questions are written to it; the launcher writes answers and events, changes
 //! the task's word for news in the job's table, and rings its bell. So a task finds out by one load, where it looks for
-//! messages anyway, and waits for an answer as it waits for a message. Events become messages of the task to itself: one
-//! wait covers messages and events.
+//! messages anyway, and waits for an answer as it waits for a message. Events, and what started tasks write, become
+//! messages of the task to itself: one wait covers them all. The launcher sends so much of what tasks write, and then waits
+//! for the word that some of it has been received.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use regatta_engine::{Error, Result};
+use regatta_engine::{Error, Result, Toll};
 use regatta_wire::control::{Ask, Event, Tell};
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
 use crate::event;
+use crate::output::{Begun, Piece};
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, wait_for};
 
 /// Read at once.
 const PIECE: usize = 4096;
+/// The launcher is told what has been received of tasks' output when it is so much.
+const PAID: u32 = 64 << 10;
 
 /// What becomes of the events of a watch.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +43,7 @@ pub(crate) struct Control {
     last_id: u32,
     answers: FxHashMap<u32, Tell>,
     pub(crate) watches: FxHashMap<u32, Watch>,
+    pub(crate) begun: Begun,
     /// The news that have been looked at.
     seen: u32,
     /// The launcher has ended it.
@@ -54,6 +59,7 @@ impl Control {
             last_id: 0,
             answers: FxHashMap::default(),
             watches: FxHashMap::default(),
+            begun: Begun::default(),
             seen: 0,
             ended: false,
         }
@@ -107,12 +113,21 @@ impl Control {
     }
 }
 
+impl Drop for Control {
+    /// The inherited descriptor stays open; so that the launcher knows that nobody listens any more, the socket ends.
+    fn drop(&mut self) {
+        // SAFETY: a socket that is ours.
+        unsafe { libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR) };
+    }
+}
+
 impl Process {
     /// Hear what the launcher has to tell, if there is something. Says whether there was.
     #[inline(always)]
     pub(crate) fn heed(&mut self) -> bool {
         match &self.control {
             Some(control) if control.seen != self.job.news(self.engine.me()) => self.hear(),
+            Some(_) if self.engine.tolls().sum() >= PAID => self.hear(),
             _ => false,
         }
     }
@@ -124,26 +139,50 @@ impl Process {
             return false;
         };
         control.seen = news;
+        for Toll { of, amount } in self.engine.tolls().take() {
+            let (task, bytes) = (of, amount);
+            // It fits every frame.
+            let _ = frames::put(&Ask::Taken { task, bytes }, &mut control.unsent);
+        }
         control.flush();
         let moved = control.read();
-        let mut events = Vec::new();
+        let mut unasked = Vec::new();
         loop {
             match control.frames.next_message::<Tell>() {
                 Ok(None) => break,
-                Ok(Some(Tell::Event { watch, event })) => events.push((watch, event)),
-                Ok(Some(answer)) => {
-                    if let Some(id) = answer.id() {
-                        control.answers.insert(id, answer);
-                    }
-                }
+                Ok(Some(tell)) => match tell.id() {
+                    Some(id) => drop(control.answers.insert(id, tell)),
+                    None => unasked.push(tell),
+                },
                 Err(_) => {
                     control.ended = true;
                     break;
                 }
             }
         }
-        for (watch, event) in events {
-            self.happened(watch, &event);
+        for tell in unasked {
+            match tell {
+                Tell::Event { watch, event } => self.happened(watch, &event),
+                Tell::Born {
+                    task,
+                    parent,
+                    manner,
+                } => self.born(task, parent, manner),
+                Tell::Output {
+                    task,
+                    stream,
+                    manner,
+                    bytes,
+                    then,
+                } => self.wrote(Piece {
+                    task,
+                    stream,
+                    manner,
+                    bytes,
+                    then,
+                }),
+                _ => {}
+            }
         }
         self.engine.transport.look_around();
         self.crowded = self.job.is_crowded();
@@ -162,7 +201,8 @@ impl Process {
             control.watches.remove(&number);
         }
         let bytes = event::bytes(number, event);
-        self.engine.tell_self(watch.context, watch.tag, &bytes);
+        self.engine
+            .tell_self(watch.context, watch.tag, &bytes, Toll::FREE);
     }
 }
 

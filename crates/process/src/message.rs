@@ -14,13 +14,13 @@ use crate::state::{Callback, Process, enter, quick};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 
 /// Looks of a blocking receive before it becomes a request: about as long as an answer takes.
-const LOOKS: u32 = 1000;
+pub(crate) const LOOKS: u32 = 1000;
 /// How long what is waited for may depend on tasks that have not been heard, while others fill the
 /// buffer.
 const OTHERS: Duration = Duration::from_secs(10);
 
 #[inline(always)]
-fn check_tag(tag: i32) -> Result<()> {
+pub(crate) fn check_tag(tag: i32) -> Result<()> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
     }
@@ -66,12 +66,8 @@ pub fn tag_select(tag: i32) -> TagSelect {
 #[inline(always)]
 pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     let sent = quick(|process| {
-        let known = tag >= 0 && process.is_world_rank(group, to);
-        (known
-            && process
-                .engine
-                .send_now(process.first + to as u32, 0, tag, message))
-        .then_some(())
+        let (to, context) = process.address_now(group, to)?;
+        (tag >= 0 && process.engine.send_now(to, context, tag, message)).then_some(())
     });
     sent.is_some()
 }
@@ -270,10 +266,7 @@ impl Awaited for Probe {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        if is_cut_off(process, self.0.source, waited) {
-            return Err(cut_off_error(process));
-        }
-        Ok(())
+        check_cut_off(process, self.0.source, waited)
     }
 }
 
@@ -333,6 +326,18 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
         return Err(cut_off_error(process));
     }
     Ok(())
+}
+
+/// The same for a message that is looked for.
+pub(crate) fn check_cut_off(
+    process: &mut Process,
+    source: Option<Peer>,
+    waited: Duration,
+) -> Result<()> {
+    match is_cut_off(process, source, waited) {
+        true => Err(cut_off_error(process)),
+        false => Ok(()),
+    }
 }
 
 fn cut_off_error(process: &Process) -> Error {

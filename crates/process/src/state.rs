@@ -103,6 +103,16 @@ impl Process {
         group == GroupId::WORLD && (rank as u32) < self.size
     }
 
+    /// Peer and context of a rank of the world or of a channel; of other groups it takes longer.
+    #[inline(always)]
+    pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
+        if self.is_world_rank(group, rank) {
+            return Some((self.first + rank as u32, 0));
+        }
+        let context = group.channel()?;
+        ((rank as u32) < self.job.tasks()).then_some((rank as Peer, context))
+    }
+
     /// Context of the messages of a group.
     #[inline(always)]
     pub(crate) fn context(&self, group: GroupId) -> Result<u32> {

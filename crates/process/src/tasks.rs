@@ -1,7 +1,9 @@
 //! Starting, ending and watching tasks; names; named groups. The launcher does it; these calls ask it to.
 
 use regatta_engine::{Error, GroupId, Result};
-use regatta_wire::control::{Ask, HostInfo, NameInfo, Spawn, TaskInfo, Tell, What, Why};
+use regatta_wire::control::{
+    Ask, HostInfo, Manner, NameInfo, Output, Spawn, TaskInfo, Tell, What, Why,
+};
 
 use crate::launcher::{Watch, ask, ask_to_watch};
 use crate::state::enter;
@@ -44,6 +46,21 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
     }
 }
 
+/// That what tasks write comes to this one, as messages with this tag in this group: one for each line, or pieces.
+/// With `births` there is one for each task that is started, too.
+pub fn to_me(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let context = enter()?.context(group)?;
+    Ok(Output::Me(Manner {
+        context,
+        tag,
+        lines,
+        births,
+    }))
+}
+
 /// Send a signal to a task. With `end` its death by it is wanted, and no failure of the job.
 pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
@@ -54,6 +71,21 @@ pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
         end,
     })?;
     value(answer).map(|_| ())
+}
+
+/// End the job: all its tasks, this one too.
+pub fn halt() -> Result<()> {
+    value(ask(|id| Ask::Halt { id })?).map(|_| ())
+}
+
+/// The number of a task's host.
+pub fn host_of(task: i32) -> Result<u32> {
+    let held = enter()?;
+    let known = u32::try_from(task)
+        .ok()
+        .filter(|&task| task < held.job.tasks());
+    let task = known.ok_or(Error::Task(task as i64))?;
+    Ok(held.job.host_of(task))
 }
 
 /// The tasks that are there.
@@ -154,7 +186,11 @@ pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     }
 }
 
-/// Blocks until so many members of a named group have called this.
-pub fn meet(group: String, count: u32) -> Result<()> {
-    value(ask(|id| Ask::Meet { id, group, count })?).map(|_| ())
+/// Blocks until so many members of a named group have called this. The members by their numbers in it,
+/// if they were all.
+pub fn meet(group: String, count: u32) -> Result<Option<Vec<Option<u32>>>> {
+    match ask(|id| Ask::Meet { id, group, count })? {
+        Tell::Members { tasks, .. } => Ok(Some(tasks)),
+        answer => value(answer).map(|_| None),
+    }
 }

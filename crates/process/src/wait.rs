@@ -43,6 +43,11 @@ pub(crate) trait Awaited {
     fn patience(&self) -> Duration {
         LOOK
     }
+    /// Does it depend on another host? Then it takes some ten times as long as what does not, and all tasks of this one
+    /// are likely to wait for the same.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// Wait until it is there.
@@ -77,7 +82,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         let idle = idle_since.elapsed();
         if crowded {
-            if turns <= YIELDS {
+            if turns <= YIELDS || (idle < SPIN && awaited.is_far()) {
                 std::thread::yield_now();
                 continue;
             }

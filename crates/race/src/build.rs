@@ -22,6 +22,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "adapter.h",
     "adapters/limit.c",
     "adapters/mpi.c",
+    "adapters/processes.h",
     "adapters/pvm.c",
     "adapters/regatta.c",
     "adapters/sockets.c",

@@ -188,6 +188,9 @@ impl Options {
         let mut competitors = self.choose(found)?;
         notes.extend(peer_notes(&competitors));
         notes.extend(family::notes(&competitors, &self.wishes(), self.network));
+        if self.network == Network::Loopback {
+            notes.extend(leave_out_pvm(&mut competitors));
+        }
         let twin = if self.aa {
             Some(twin(&mut competitors)?)
         } else {
@@ -284,6 +287,15 @@ fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes PVM out of a race over 127.0.0.1; the note that says so.
+fn leave_out_pvm(competitors: &mut Vec<Competitor>) -> Option<String> {
+    let before = competitors.len();
+    competitors.retain(|c| c.family != Family::Pvm);
+    (competitors.len() < before).then(|| {
+        "pvm is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets".to_owned()
+    })
 }
 
 /// What a reader must know about the peers that take part.

@@ -254,7 +254,7 @@ impl Context<'_> {
         let family = self.competitors[self.group.competitor].family;
         told.unwrap_or_else(|| match self.network {
             Network::Local => settings::path(family, &self.group.settings),
-            network => network_settings::path(family, network),
+            network => network_settings::path(family, network, &self.group.settings),
         })
         .to_owned()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::build::{self, Sources};
@@ -121,6 +121,10 @@ impl Race {
             .into_iter()
             .filter(|group| programs[group.competitor].is_some())
             .collect();
+        if groups.is_empty() {
+            let why: String = self.notes.iter().map(|note| format!("\n{note}")).collect();
+            bail!("nothing to race: no environment that is here does what was asked for{why}");
+        }
         let libraries: Vec<String> = self
             .competitors
             .iter()

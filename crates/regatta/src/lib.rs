@@ -95,7 +95,8 @@ pub use request::{Operation, Request, test_all, test_any, wait_all, wait_any};
 pub use scope::{Receiving, Scope, Sending};
 pub use select::{Source, Status, TagMatch, To};
 pub use task::{Descriptor, Task, init};
-pub use tasks::event;
 pub use tasks::{
-    EVENT, Ending, Event, Get, HostInfo, NameInfo, Place, Put, Spawn, TaskInfo, Watch,
+    EVENT, Ending, Event, Get, HostInfo, Hosted, NameInfo, OUTPUT, Place, Put, Spawn, TaskInfo,
+    Watch,
 };
+pub use tasks::{event, output};

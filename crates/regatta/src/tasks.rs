@@ -7,6 +7,7 @@ use std::path::Path;
 use regatta_process::control::{self, flags};
 use regatta_process::{self as process, GroupId};
 
+pub use regatta_process::Hosted;
 pub use regatta_process::control::{Ending, Event, HostInfo, NameInfo, Place, TaskInfo};
 
 use crate::error::{Error, Result, ours};
@@ -25,19 +26,31 @@ use crate::{Group, Task, raw};
 /// # Ok::<(), regatta::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Spawn(control::Spawn);
+pub struct Spawn(control::Spawn, Written);
+
+/// Where goes what started tasks write.
+#[derive(Clone, Copy, Debug)]
+enum Written {
+    AsMine,
+    Job,
+    Me(u32, GroupId, bool),
+}
 
 impl Spawn {
     /// A program, found as `regatta run` finds it.
     pub fn new(program: impl AsRef<OsStr>) -> Spawn {
-        Spawn(control::Spawn {
+        let order = control::Spawn {
             program: program.as_ref().as_bytes().to_vec(),
             arguments: Vec::new(),
             count: 1,
             place: Place::Any,
+            search: None,
             directory: None,
             environment: Vec::new(),
-        })
+            output: control::Output::AsMine,
+            orphans: false,
+        };
+        Spawn(order, Written::AsMine)
     }
 
     /// One more argument.
@@ -49,6 +62,12 @@ impl Spawn {
     /// On these hosts; otherwise where there is room.
     pub fn at(mut self, place: Place) -> Spawn {
         self.0.place = place;
+        self
+    }
+
+    /// Search for the program in these directories, with `:` between them, instead of those of PATH.
+    pub fn search(mut self, directories: impl AsRef<OsStr>) -> Spawn {
+        self.0.search = Some(directories.as_ref().as_bytes().to_vec());
         self
     }
 
@@ -64,6 +83,25 @@ impl Spawn {
         let bytes = |text: &OsStr| text.as_bytes().to_vec();
         let variable = (bytes(name.as_ref()), bytes(value.as_ref()));
         self.0.environment.push(variable);
+        self
+    }
+
+    /// What they write comes to the spawner, each line as a message to itself with this tag in this group that holds an
+    /// [`output`]; otherwise it goes where goes what the spawner writes. A task waits when much has not been received.
+    pub fn lines_to(mut self, tag: u32, group: &Group) -> Spawn {
+        self.1 = Written::Me(tag, group.id(), true);
+        self
+    }
+
+    /// The same in pieces, as it comes.
+    pub fn blocks_to(mut self, tag: u32, group: &Group) -> Spawn {
+        self.1 = Written::Me(tag, group.id(), false);
+        self
+    }
+
+    /// What they write goes with the job's output, also if what the spawner writes does not.
+    pub fn output_to_job(mut self) -> Spawn {
+        self.1 = Written::Job;
         self
     }
 }
@@ -122,6 +160,15 @@ pub fn event(message: &[u8]) -> Option<(u32, Event)> {
 /// Bytes of a message that holds an event.
 pub const EVENT: usize = process::event::BYTES;
 
+/// The task, the stream (1 or 2) and the text in a message with what a started task has written
+/// ([`Spawn::lines_to`]); `None` if it is another message. No text: the stream has ended.
+pub fn output(message: &[u8]) -> Option<(u32, u32, &[u8])> {
+    process::output::read(message)
+}
+
+/// Most bytes of a message with output.
+pub const OUTPUT: usize = process::output::HEAD + process::output::MOST;
+
 /// # Tasks that come and go
 ///
 /// These ask the launcher of the job and block until it has answered. A task that was started by hand starts one.
@@ -147,12 +194,20 @@ impl Task {
     }
 
     /// Start `count` tasks. For each its id, or why it was not started; the others were. They are a world of their own,
-    /// and can be sent to at once. Output goes where the job's goes.
+    /// and can be sent to at once.
     pub fn spawn(&self, what: &Spawn, count: usize) -> Result<Vec<Result<u32>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let output = match what.1 {
+            Written::AsMine => control::Output::AsMine,
+            Written::Job => control::Output::Job,
+            Written::Me(tag, group, lines) => {
+                ours(process::to_me(tag_number(tag)?, group, lines, false))?
+            }
+        };
         let order = control::Spawn {
             count,
+            output,
             ..what.0.clone()
         };
         let spawned = ours(process::spawn(order))?;
@@ -192,6 +247,29 @@ impl Task {
     pub fn hosts(&self) -> Result<Vec<HostInfo>> {
         raw::outside()?;
         ours(process::hosts())
+    }
+
+    /// Have hosts join a job that was entered, each a line of a host file: a name, then options as in `beta lo=joe sp=500`.
+    /// Blocks until it is known what has become of each.
+    pub fn add_hosts(&self, lines: &[&str]) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::add_hosts(
+            lines.iter().map(|line| (*line).to_owned()).collect(),
+        ))
+    }
+
+    /// Have hosts leave a job that was entered; what runs there is ended.
+    pub fn remove_hosts(&self, names: &[&str]) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::remove_hosts(
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        ))
+    }
+
+    /// Have the hosts of a host file join a job that was entered. What else it says counts for hosts that are added later.
+    pub fn add_host_file(&self, text: &str) -> Result<Hosted> {
+        raw::outside()?;
+        ours(process::add_host_file(text.to_owned()))
     }
 
     /// Hear of something: a message of this task to itself, with this tag in this group, that holds an [`event`]. What
@@ -265,8 +343,9 @@ impl Task {
         ours(process::members(group.into()))
     }
 
-    /// Blocks until so many members of a named group have called it.
-    pub fn meet(&self, group: &str, count: usize) -> Result<()> {
+    /// Blocks until so many members of a named group have called it. The members by their numbers in
+    /// it, if they were all.
+    pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         ours(process::meet(group.into(), count))

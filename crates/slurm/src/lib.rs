@@ -19,7 +19,7 @@ pub use node::node_address;
 pub use step::Step;
 
 /// What a variable of the environment says, if it is there and says something.
-type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// This process's own environment.
 pub fn environment(name: &str) -> Option<String> {

@@ -98,6 +98,8 @@ pub(crate) struct Header {
     pub(crate) tasks_here: AtomicU32,
     /// What the job's tasks prove to each other between hosts; see `place`.
     pub(crate) trusted: AtomicU32,
+    /// 1 once there is a task on another host.
+    pub(crate) scattered: AtomicU32,
     pub(crate) key: [AtomicU64; 4],
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,

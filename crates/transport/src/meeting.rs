@@ -20,8 +20,8 @@ const INLINE: usize = 56;
 /// Bytes per member besides data.
 const PLACE: usize = (DEPTH + 1) * 64;
 
-/// Bytes of data a member may post in a hall of `members`.
-fn capacity(members: u32) -> usize {
+/// Bytes of data a member may post in a hall of `members`; not less in one of fewer.
+pub(crate) fn capacity(members: u32) -> usize {
     match members {
         0..=64 => 4096,
         65..=1024 => 1024,

@@ -28,8 +28,6 @@ pub struct Paths {
     shm: Shm,
     tcp: Option<Box<Tcp>>,
     looks: u32,
-    /// How many hosts the job runs on.
-    hosts: u32,
     /// Peers on other hosts found gone.
     ended: u32,
 }
@@ -52,12 +50,7 @@ impl Paths {
             Some(listener) => Some(Box::new(Tcp::new(job.clone(), me, listener)?)),
             None => None,
         };
-        let hosts: std::collections::BTreeSet<u32> = match tcp {
-            Some(_) => (0..job.first()).map(|rank| job.host_of(rank)).collect(),
-            None => [0].into(),
-        };
         Ok(Paths {
-            hosts: hosts.len() as u32,
             shm: Shm::new(job, me),
             tcp,
             looks: 0,
@@ -102,7 +95,9 @@ impl Paths {
     /// The task has said that it is about to sleep on its bell: let what comes from other hosts ring it, and what is
     /// there already.
     pub fn arm(&mut self) {
-        if let Some(tcp) = &mut self.tcp {
+        if let Some(tcp) = &mut self.tcp
+            && self.shm.job().is_scattered()
+        {
             tcp.arm();
         }
     }
@@ -165,10 +160,6 @@ impl Transport for Paths {
             Ok(Some(tcp)) => tcp.shut(peer),
             _ => self.shm.close(peer),
         }
-    }
-
-    fn hosts(&self) -> u32 {
-        self.hosts
     }
 
     fn host(&self, peer: Peer) -> u32 {
@@ -265,7 +256,8 @@ impl Transport for Paths {
         if first {
             self.looks = self.looks.wrapping_add(1);
             let often = self.shm.crowded() && tcp.has_links();
-            if often || self.looks.is_multiple_of(SOCKETS) {
+            let turn = self.looks.is_multiple_of(SOCKETS) && self.shm.job().is_scattered();
+            if often || turn {
                 tcp.poll();
                 self.ended = tcp.ended;
             }
@@ -390,6 +382,10 @@ impl Transport for Paths {
 
     fn hall_capacity(&self, hall: &Hall) -> usize {
         self.shm.hall_capacity(hall)
+    }
+
+    fn post_limit(&self, members: u32) -> usize {
+        self.shm.post_limit(members)
     }
 
     #[inline(always)]

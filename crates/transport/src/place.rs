@@ -49,6 +49,10 @@ impl Job {
             let place = &job.slot(rank as u32).place;
             place.host.store(host, Ordering::Release);
         }
+        let elsewhere = places.host_of.iter().any(|&host| host != places.here);
+        header
+            .scattered
+            .store(u32::from(elsewhere), Ordering::Relaxed);
         Ok(job)
     }
 
@@ -82,6 +86,11 @@ impl Job {
     /// Does a task run on this host, so that there is memory to share with it?
     pub fn is_here(&self, rank: u32) -> bool {
         self.host_of(rank) == self.header().here.load(Ordering::Relaxed)
+    }
+
+    /// Is, or was, there a task on another host, so that messages may come by other ways than memory?
+    pub fn is_scattered(&self) -> bool {
+        self.header().scattered.load(Ordering::Relaxed) != 0
     }
 
     /// How many of the first tasks run on this host.

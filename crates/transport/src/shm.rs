@@ -685,6 +685,10 @@ impl Transport for Shm {
         hall.capacity()
     }
 
+    fn post_limit(&self, members: u32) -> usize {
+        crate::meeting::capacity(members)
+    }
+
     #[inline(always)]
     fn post(
         &self,

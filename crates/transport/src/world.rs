@@ -18,8 +18,8 @@ use crate::lane;
 pub struct World {
     /// The number of its first task.
     pub first: u32,
-    /// Who started them.
-    pub parent: u32,
+    /// Who started them; none: nobody of the job.
+    pub parent: Option<u32>,
     /// The host of each, and where it listens, if it does.
     pub places: Vec<(u32, Option<SocketAddr>)>,
 }
@@ -66,13 +66,19 @@ impl Job {
             slot.place.host.store(host, Ordering::Relaxed);
             slot.world.first.store(world.first, Ordering::Relaxed);
             slot.world.count.store(count, Ordering::Relaxed);
-            slot.world.parent.store(world.parent + 1, Ordering::Relaxed);
+            let parent = world.parent.map_or(0, |parent| parent.saturating_add(1));
+            slot.world.parent.store(parent, Ordering::Relaxed);
             slot.inlet.0.hall.store(hall, Ordering::Relaxed);
             if let Some(address) = address {
                 self.set_address(task, address);
             }
         }
         self.header().given.store(end, Ordering::Release);
+        let elsewhere = world.places.iter().any(|(host, _)| *host != here);
+        if elsewhere && self.header().scattered.swap(1, Ordering::SeqCst) == 0 {
+            // Who sleeps does so on its bell alone, as nothing could come from elsewhere: from now on it can.
+            (0..world.first).for_each(|task| self.bell(task).wake());
+        }
         Ok(())
     }
 
@@ -164,7 +170,7 @@ mod tests {
     fn world(first: u32, count: usize) -> World {
         World {
             first,
-            parent: 1,
+            parent: Some(1),
             places: vec![(0, None); count],
         }
     }

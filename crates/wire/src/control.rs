@@ -1,10 +1,13 @@
 //! What a task and its launcher say to each other about tasks: starting, ending and watching them, names and groups.
 //!
 //! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
-//! task has said it wants to hear of. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
+//! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
 
 use crate::fields::{Bytes, Field};
 use crate::{Malformed, fields, messages};
+
+mod output;
+pub use output::{Manner, Output, Route, Then};
 
 /// Why something that was asked for is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +91,19 @@ messages! {
         12 Leave { id: u32, group: String }
         /// Who is a member? Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked.
+        /// Answered when so many members have asked: by `Members`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
+        /// So many bytes of what this task wrote have been received. Not answered.
+        15 Taken { task: u32, bytes: u32 }
+        /// End the job, and all its tasks.
+        16 Halt { id: u32 }
+        /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
+        20 AddHosts { id: u32, hosts: Vec<String> }
+        /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
+        21 RemoveHosts { id: u32, hosts: Vec<String> }
+        /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
+        /// `Hosted`.
+        22 HostFile { id: u32, text: String }
     }
 }
 
@@ -112,14 +126,20 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
+        20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
+        /// A task whose output comes to this one has a number, and who has started it, if that is known.
+        11 Born { task: u32, parent: Option<u32>, manner: Manner }
+        /// A task wrote this to its standard output (0) or error (1).
+        10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
     }
 }
 
 impl Ask {
-    /// The number of the question.
-    pub fn id(&self) -> u32 {
+    /// The number of the question; none: it is not answered.
+    pub fn id(&self) -> Option<u32> {
         match self {
             Ask::Spawn { id, .. }
             | Ask::Signal { id, .. }
@@ -134,7 +154,12 @@ impl Ask {
             | Ask::Join { id, .. }
             | Ask::Leave { id, .. }
             | Ask::Members { id, .. }
-            | Ask::Meet { id, .. } => *id,
+            | Ask::Meet { id, .. }
+            | Ask::Halt { id }
+            | Ask::AddHosts { id, .. }
+            | Ask::RemoveHosts { id, .. }
+            | Ask::HostFile { id, .. } => Some(*id),
+            Ask::Taken { .. } => None,
         }
     }
 }
@@ -166,18 +191,27 @@ pub struct Spawn {
     pub count: u32,
     /// On which hosts.
     pub place: Place,
+    /// The directories in which the program is searched for, with `:` between them; none: those of PATH.
+    pub search: Option<Vec<u8>>,
     /// Where they run; none: where the job runs.
     pub directory: Option<Vec<u8>>,
     /// What is added to the job's environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where goes what they write.
+    pub output: Output,
+    /// The asker does not want to be their parent.
+    pub orphans: bool,
 }
 fields!(Spawn {
     program,
     arguments,
     count,
     place,
+    search,
     directory,
-    environment
+    environment,
+    output,
+    orphans
 });
 
 /// On which hosts tasks are started.
@@ -413,6 +447,8 @@ pub struct HostInfo {
     pub cores: u32,
     /// How many tasks run there.
     pub tasks: u32,
+    /// How fast it is compared to others; 1000 where nobody has said anything.
+    pub speed: u32,
     /// It is there.
     pub lives: bool,
 }
@@ -422,6 +458,7 @@ fields!(HostInfo {
     architecture,
     cores,
     tasks,
+    speed,
     lives
 });
 
@@ -448,7 +485,7 @@ fields!(NameInfo {
 });
 
 impl Tell {
-    /// The question it answers; none: an event.
+    /// The question it answers; none: it comes unasked.
     pub fn id(&self) -> Option<u32> {
         match self {
             Tell::Refused { id, .. }
@@ -458,8 +495,9 @@ impl Tell {
             | Tell::Hosts { id, .. }
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
-            | Tell::Members { id, .. } => Some(*id),
-            Tell::Event { .. } => None,
+            | Tell::Members { id, .. }
+            | Tell::Hosted { id, .. } => Some(*id),
+            Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } => None,
         }
     }
 }

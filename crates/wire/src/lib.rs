@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
+pub mod door;
 pub mod fields;
 pub mod frames;
 pub mod hello;

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+use regatta_engine::{Arrival, Fault, Flow, HALL_DEPTH, Part, Peer, Presence, Transport};
 use regatta_memory::held::Held;
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{BODY, Frame, Kind, Route};
@@ -60,6 +60,11 @@ struct Stream {
     returned: bool,
 }
 
+/// What a member of a hall has posted: rounds and bytes.
+type Place = [(u32, Vec<u8>); HALL_DEPTH as usize];
+/// Most bytes of a post.
+const POST: usize = 64;
+
 type Ring = VecDeque<(Frame, Vec<u8>)>;
 
 struct Shared {
@@ -79,6 +84,9 @@ struct Shared {
     closed: Vec<(Peer, Peer)>,
     /// Peers are dealt to so many hosts.
     hosts: u32,
+    halls: Vec<Vec<Place>>,
+    /// A host that has no memory for halls.
+    without_halls: Option<u32>,
 }
 
 impl Shared {
@@ -119,12 +127,19 @@ impl Net {
             fuses: HashMap::new(),
             closed: Vec::new(),
             hosts: 1,
+            halls: Vec::new(),
+            without_halls: None,
         })))
     }
 
     /// Deal the peers to `hosts` hosts. Everything else stays as it is.
     pub fn spread(&self, hosts: u32) {
         self.0.borrow_mut().hosts = hosts;
+    }
+
+    /// There is no memory for halls on this host.
+    pub fn refuse_halls(&self, host: u32) {
+        self.0.borrow_mut().without_halls = Some(host);
     }
 
     pub fn end(&self, me: Peer) -> End {
@@ -231,7 +246,7 @@ impl End {
 
 impl Transport for End {
     type Bulk = Bulk;
-    type Hall = ();
+    type Hall = usize;
 
     fn me(&self) -> Peer {
         self.me
@@ -250,11 +265,8 @@ impl Transport for End {
         net.closed.push((peer, self.me));
         net.damaged.push((self.me, peer));
     }
-    fn hosts(&self) -> u32 {
-        self.net.0.borrow().hosts
-    }
     fn host(&self, peer: Peer) -> u32 {
-        peer % self.hosts()
+        peer % self.net.0.borrow().hosts
     }
     fn eager_limit(&self) -> usize {
         self.net.0.borrow().sizes.eager
@@ -477,26 +489,65 @@ impl Transport for End {
     fn shares_memory(&self, _peer: Peer) -> bool {
         false
     }
-    fn world_hall(&mut self) -> Option<()> {
+    fn world_hall(&mut self) -> Option<usize> {
         None
     }
-    fn new_hall(&mut self, _members: u32) -> Result<Option<((), u64)>, Fault> {
-        Ok(None)
+    fn new_hall(&mut self, members: u32) -> Result<Option<(usize, u64)>, Fault> {
+        let host = self.host(self.me);
+        let mut net = self.net.0.borrow_mut();
+        if net.without_halls == Some(host) {
+            return Ok(None);
+        }
+        net.halls.push(vec![Place::default(); members as usize]);
+        let number = net.halls.len();
+        Ok(Some((number - 1, number as u64)))
     }
-    fn enter_hall(&mut self, _name: u64, _members: u32) -> Result<(), Fault> {
-        Ok(())
+    fn enter_hall(&mut self, name: u64, members: u32) -> Result<usize, Fault> {
+        let number = name as usize - 1;
+        assert_eq!(
+            self.net.0.borrow().halls[number].len(),
+            members as usize,
+            "the members disagree about their hall"
+        );
+        Ok(number)
     }
     fn leave_hall(&mut self, _name: u64, _members: u32) {}
-    fn hall_capacity(&self, _hall: &()) -> usize {
-        0
+    fn hall_capacity(&self, _hall: &usize) -> usize {
+        POST
     }
-    fn post(&self, _: &(), _: u32, _: u32, _: &Views, _: u32, _: &impl Fn(u32) -> Peer) {}
-    fn posted(&self, _hall: &(), _index: u32, _round: u32) -> bool {
-        false
+    fn post_limit(&self, _members: u32) -> usize {
+        POST
     }
-    fn posted_round(&self, _hall: &(), _index: u32, _round: u32) -> u32 {
-        0
+    fn post(
+        &self,
+        hall: &usize,
+        index: u32,
+        round: u32,
+        from: &Views,
+        _: u32,
+        _: &impl Fn(u32) -> Peer,
+    ) {
+        let mut net = self.net.0.borrow_mut();
+        let place = &mut net.halls[*hall][index as usize];
+        place[(round % HALL_DEPTH) as usize] = (round, from.to_vec());
     }
-    fn collect(&self, _hall: &(), _index: u32, _round: u32, _part: Part, _into: &Views) {}
-    fn await_post(&self, _hall: &(), _index: u32, _target: Option<u32>) {}
+    fn posted(&self, hall: &usize, index: u32, round: u32) -> bool {
+        self.posted_round(hall, index, round) == round
+    }
+    fn posted_round(&self, hall: &usize, index: u32, round: u32) -> u32 {
+        let net = self.net.0.borrow();
+        net.halls[*hall][index as usize][(round % HALL_DEPTH) as usize].0
+    }
+    fn collect(&self, hall: &usize, index: u32, round: u32, part: Part, into: &Views) {
+        let net = self.net.0.borrow();
+        let (posted, bytes) = &net.halls[*hall][index as usize][(round % HALL_DEPTH) as usize];
+        assert_eq!(*posted, round, "a post is read that is not there");
+        assert_eq!(
+            bytes.len(),
+            part.total,
+            "a post is read that has another length"
+        );
+        into.fill(&bytes[part.offset..part.offset + into.len()]);
+    }
+    fn await_post(&self, _hall: &usize, _index: u32, _target: Option<u32>) {}
 }

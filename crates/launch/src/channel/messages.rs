@@ -19,6 +19,8 @@
 //!                                     < Entered
 //! Bear        start what is expected  >
 //!                                     < Born           for each: its process, or why not
+//!                                     < Caught         what it wrote, if that is for another task
+//! Taken       that has received it    >
 //!
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
@@ -44,7 +46,7 @@ use crate::succession::{Line, Will};
 use crate::tasks::Ended;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Why};
+use regatta_wire::control::{Route, Spawn, Then, Why};
 
 messages! {
     /// From the launcher to an agent.
@@ -74,19 +76,21 @@ messages! {
         /// Send a signal to one task.
         12 SignalTask { task: u32, signal: i32 }
         /// Make everything ready to start tasks that another task has asked for.
-        13 Expect { birth: u32, count: u32, order: Spawn }
+        13 Expect { birth: u32, count: u32, order: Spawn, route: Option<Route> }
         /// Enter these tasks, of whatever hosts, into the table.
         14 Enter { world: World }
         /// Start the tasks that are expected.
         15 Bear { birth: u32, first: u32, count: u32 }
+        /// So many bytes that tasks wrote for this one have been received, or will not be.
+        16 Taken { by: u32, bytes: u32 }
         /// What who goes on with the job has to know, should the launcher's host be lost.
-        16 Will { will: Will }
+        17 Will { will: Will }
         /// Who goes on with it then.
-        17 Line { line: Line }
+        18 Line { line: Line }
         /// A piece of a copy of the desk, or of a change to it; the last one of it, or not.
-        18 Copy { change: bool, bytes: Vec<u8>, last: bool }
+        19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
-        19 Lead { tasks: u32 }
+        21 Lead { tasks: u32 }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -125,8 +129,12 @@ messages! {
         14 Entered { first: u32 }
         /// The answer to `Bear`, for each task.
         15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
+        /// What a task wrote for another one.
+        16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
+        /// A task has closed its socket: it hears nothing more.
+        17 Hushed { task: u32 }
         /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
-        16 State { state: State, asked: u32 }
+        18 State { state: State, asked: u32 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

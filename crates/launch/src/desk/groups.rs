@@ -23,6 +23,8 @@ fields!(Group {
     meeting,
     wanted
 });
+/// Who have met, with the numbers of their questions; and the members, if they were all.
+pub(super) type Met = (Vec<(u32, u32)>, Option<Vec<Option<u32>>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Groups(HashMap<String, Group>);
@@ -78,14 +80,15 @@ impl Groups {
             .map_or_else(Vec::new, |group| group.members.clone())
     }
 
-    /// A member waits until `count` of them do. Those who are to be answered, with their questions.
+    /// A member waits until `count` of them do. Those who are to be answered, with their questions, and
+    /// the members of the group if all of them have come.
     pub(super) fn meet(
         &mut self,
         task: u32,
         id: u32,
         name: &str,
         count: u32,
-    ) -> Result<Vec<(u32, u32)>, Refused> {
+    ) -> Result<Met, Refused> {
         let group = self.0.get_mut(name);
         let Some(group) = group.filter(|group| group.members.contains(&Some(task))) else {
             return Err(stranger(task, name));
@@ -102,8 +105,8 @@ impl Groups {
         }
         group.meeting.push((task, id));
         Ok(match group.meeting.len() as u32 >= count {
-            true => std::mem::take(&mut group.meeting),
-            false => Vec::new(),
+            true => (std::mem::take(&mut group.meeting), group.all_of(count)),
+            false => (Vec::new(), None),
         })
     }
 
@@ -117,6 +120,12 @@ impl Groups {
 }
 
 impl Group {
+    /// The members, if there are so many.
+    fn all_of(&self, count: u32) -> Option<Vec<Option<u32>>> {
+        let all = self.members.iter().flatten().count();
+        (all == count as usize).then(|| self.members.clone())
+    }
+
     /// Whether the task was a member.
     fn drop(&mut self, task: u32) -> bool {
         self.meeting.retain(|waiting| waiting.0 != task);

@@ -80,6 +80,11 @@ pub(super) struct Remembered {
 }
 fields!(Remembered { task, count, last });
 
+/// Is this said again, should a task not have heard it? What other tasks write may be lost with a launcher.
+pub(crate) fn is_kept(tell: &Tell) -> bool {
+    !matches!(tell, Tell::Output { .. })
+}
+
 impl Desk {
     /// Remember from now on what is said.
     pub(crate) fn remember(&mut self) {
@@ -93,7 +98,7 @@ impl Desk {
     }
 
     pub(super) fn note_said(&mut self, task: u32, tell: &Tell) {
-        if let Some(memory) = &mut self.memory {
+        if let Some(memory) = self.memory.as_mut().filter(|_| is_kept(tell)) {
             let mut bytes = Vec::new();
             tell.encode(&mut bytes);
             memory.note(task, bytes);

@@ -4,11 +4,12 @@
 
 use std::ops::Deref;
 
-use regatta_wire::control::{Ask, Tell};
+use regatta_wire::control::{Ask, Output, Route, Tell, Then};
 use regatta_wire::fields::Message;
 use regatta_wire::{Malformed, messages};
 
 use super::{Deed, Desk, Host, Refused};
+use crate::caught::Piece;
 use crate::course::End;
 
 messages! {
@@ -17,7 +18,7 @@ messages! {
         /// A task asks something.
         1 Asked { task: u32, bytes: Vec<u8> }
         /// Numbers are given to tasks.
-        2 Tasks { parent: Option<u32>, hosts: Vec<u32>, program: Vec<u8> }
+        2 Tasks { parent: Option<u32>, hosts: Vec<u32>, program: Vec<u8>, route: Option<Route> }
         /// A task runs.
         3 Started { task: u32, pid: u32 }
         /// A task has ended.
@@ -28,6 +29,18 @@ messages! {
         6 HostLost { number: u32 }
         /// A task is told what the desk does not know of itself.
         7 Said { task: u32, bytes: Vec<u8> }
+        /// The tasks from this number on are their own parents.
+        8 Orphaned { from: u32 }
+        /// Their births are told.
+        9 Births { from: u32 }
+        /// It is asked where goes what tasks write that a task starts.
+        10 Routed { by: u32, output: Output }
+        /// A task hears no more of what others write.
+        11 Hushed { task: u32 }
+        /// A task writes no more to a stream.
+        12 Closed { task: u32, stream: u32 }
+        /// Nor to any other.
+        13 Silent { task: u32 }
     }
 }
 
@@ -73,13 +86,54 @@ impl Original {
         }
     }
 
-    pub(crate) fn add_tasks(&mut self, parent: Option<u32>, hosts: &[u32], program: &[u8]) {
+    pub(crate) fn add_tasks(
+        &mut self,
+        parent: Option<u32>,
+        hosts: &[u32],
+        program: &[u8],
+        route: Option<Route>,
+    ) -> u32 {
         self.note(|| Change::Tasks {
             parent,
             hosts: hosts.to_vec(),
             program: program.to_vec(),
+            route,
         });
-        self.desk.add_tasks(parent, hosts, program);
+        self.desk.add_tasks(parent, hosts, program, route)
+    }
+
+    pub(crate) fn orphan(&mut self, from: u32) {
+        self.note(|| Change::Orphaned { from });
+        self.desk.orphan(from);
+    }
+
+    pub(crate) fn tell_births(&mut self, from: u32) {
+        self.note(|| Change::Births { from });
+        self.desk.tell_births(from);
+    }
+
+    pub(crate) fn route(&mut self, by: u32, output: Output) -> Option<Route> {
+        self.note(|| Change::Routed { by, output });
+        self.desk.route(by, output)
+    }
+
+    pub(crate) fn hush(&mut self, task: u32) -> bool {
+        self.note(|| Change::Hushed { task });
+        self.desk.hush(task)
+    }
+
+    /// What is written is no business of a copy, but where it ends is.
+    pub(crate) fn wrote(&mut self, piece: &mut Piece) -> bool {
+        if piece.then == Then::Closed {
+            let (task, stream) = (piece.task, piece.stream);
+            self.note(|| Change::Closed { task, stream });
+        }
+        self.desk.wrote(piece)
+    }
+
+    pub(crate) fn writes_no_more(&mut self, task: u32) {
+        self.note(|| Change::Silent { task });
+        self.desk.writes_no_more(task);
     }
 
     pub(crate) fn take_said(&mut self) -> Vec<(u32, Tell)> {
@@ -109,10 +163,12 @@ impl Original {
     /// A task asks something, in these bytes. What makes no sense is not answered: its asker is no task of this version.
     pub(crate) fn asked(&mut self, by: u32, bytes: &[u8]) -> Option<Deed> {
         let ask = Ask::decode(bytes).ok()?;
-        self.note(|| Change::Asked {
-            task: by,
-            bytes: bytes.to_vec(),
-        });
+        if ask.id().is_some() {
+            self.note(|| Change::Asked {
+                task: by,
+                bytes: bytes.to_vec(),
+            });
+        }
         self.desk.asked(by, ask)
     }
 
@@ -146,7 +202,14 @@ impl Desk {
                 parent,
                 hosts,
                 program,
-            } => drop(self.add_tasks(parent, &hosts, &program)),
+                route,
+            } => drop(self.add_tasks(parent, &hosts, &program, route)),
+            Change::Orphaned { from } => self.orphan(from),
+            Change::Births { from } => self.tell_births(from),
+            Change::Routed { by, output } => drop(self.route(by, output)),
+            Change::Hushed { task } => drop(self.hush(task)),
+            Change::Closed { task, stream } => self.closed(task, stream),
+            Change::Silent { task } => self.writes_no_more(task),
             Change::Started { task, pid } => self.started(task, pid),
             Change::Ended { task, end } => self.ended(task, end),
             Change::HostAdded { host } => self.host_added(host),

@@ -1,8 +1,9 @@
 //! The desk, asked and told without any process.
 
-use regatta_wire::control::{Place, What, flags};
+use regatta_wire::control::{Manner, Output, Place, Then, What, flags};
 
 use super::*;
+use crate::caught::Piece;
 
 fn host(number: u32, name: &str, cores: u32) -> Host {
     Host {
@@ -10,6 +11,7 @@ fn host(number: u32, name: &str, cores: u32) -> Host {
         name: name.to_owned(),
         architecture: if number == 2 { "aarch64" } else { "x86_64" }.to_owned(),
         cores,
+        speed: SPEED,
         lives: true,
     }
 }
@@ -141,7 +143,7 @@ fn a_cancelled_watch_is_silent_and_so_is_that_of_a_dead_watcher() {
 fn the_loss_of_a_host_is_told_after_that_of_its_tasks() {
     let mut desk = desk();
     watch(&mut desk, 0, 1, What::HostLost, 1);
-    let task = desk.add_tasks(Some(0), &[1], b"worker");
+    let task = desk.add_tasks(Some(0), &[1], b"worker", None);
     watch(&mut desk, 0, 2, What::TaskEnds, task);
     desk.ended(task, End::Lost);
     desk.host_lost(1);
@@ -292,13 +294,19 @@ fn members_meet_when_enough_have_come() {
         );
     }
     desk.take_said();
+    let all = |id| {
+        let tasks = vec![Some(0), Some(1), Some(2)];
+        (id, Tell::Members { id, tasks })
+    };
     for _ in 0..2 {
         assert_eq!(meet(&mut desk, 0, 3), []);
         assert_eq!(meet(&mut desk, 1, 3), []);
         assert!(refused(&meet(&mut desk, 2, 2), Why::Argument));
-        let met = (0..3).map(|task| done(task, task, 0)).collect::<Vec<_>>();
-        assert_eq!(meet(&mut desk, 2, 3), met);
+        assert_eq!(meet(&mut desk, 2, 3), [all(0), all(1), all(2)]);
     }
+    // Where some stay away, nobody hears who the others are.
+    assert_eq!(meet(&mut desk, 0, 2), []);
+    assert_eq!(meet(&mut desk, 2, 2), [done(0, 0, 0), done(2, 2, 0)]);
 }
 
 #[test]
@@ -350,6 +358,49 @@ fn a_host_that_comes_is_told_of_again_and_again_and_used() {
     desk.take_said();
     desk.host_added(host(5, "epsilon", 2));
     assert_eq!(desk.take_said(), []);
+}
+
+#[test]
+fn output_goes_to_who_asked_for_it_as_long_as_that_hears() {
+    let mut desk = desk();
+    let manner = Manner {
+        context: 5,
+        tag: 6,
+        lines: true,
+        births: false,
+    };
+    let route = desk.route(1, Output::Me(manner));
+    assert_eq!(route, Some(Route { to: 1, manner }));
+    let child = desk.add_tasks(Some(1), &[0], b"child", route);
+    // What a child starts goes the same way, unless it says otherwise.
+    assert_eq!(desk.route(child, Output::AsMine), route);
+    assert_eq!(desk.route(child, Output::Job), None);
+    let piece = |bytes: &[u8], then| Piece {
+        task: child,
+        stream: 1,
+        route,
+        bytes: bytes.to_vec(),
+        then,
+    };
+    assert!(desk.wrote(&mut piece(b"words", Then::More)));
+    let told = |stream, bytes: &[u8], then| Tell::Output {
+        task: child,
+        stream,
+        manner,
+        bytes: bytes.to_vec(),
+        then,
+    };
+    assert_eq!(desk.take_said(), [(1, told(1, b"words", Then::More))]);
+    // Its host is lost after one of its streams has ended.
+    desk.wrote(&mut piece(b"", Then::Closed));
+    desk.take_said();
+    desk.writes_no_more(child);
+    assert_eq!(desk.take_said(), [(1, told(0, b"", Then::Closed))]);
+    assert!(desk.hush(1) && !desk.hush(1) && !desk.hush(2));
+    let mut lost = piece(b"words", Then::More);
+    assert!(!desk.wrote(&mut lost));
+    assert_eq!(lost.bytes, b"words");
+    assert_eq!(desk.route(child, Output::AsMine), None);
 }
 
 mod copies {
@@ -441,7 +492,7 @@ mod copies {
             Step::HostAdded(number) => desk.host_added(host(number, "later", 1)),
             Step::Born(parent) => {
                 let first = desk.count();
-                desk.add_tasks(Some(parent), &[1, 2], b"child");
+                desk.add_tasks(Some(parent), &[1, 2], b"child", None);
                 desk.started(first, 7);
                 desk.answer(parent, 5, Ok(u64::from(first)));
             }

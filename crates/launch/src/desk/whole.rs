@@ -15,6 +15,7 @@ fields!(Host {
     name,
     architecture,
     cores,
+    speed,
     lives
 });
 
@@ -26,6 +27,7 @@ impl Field for Task {
         self.program.to_vec().put(to);
         self.ended.put(to);
         self.doomed.put(to);
+        self.written.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
@@ -36,6 +38,7 @@ impl Field for Task {
             program: Vec::<u8>::take(from)?.into(),
             ended: Field::take(from)?,
             doomed: Field::take(from)?,
+            written: Field::take(from)?,
         })
     }
 }

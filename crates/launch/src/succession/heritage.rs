@@ -16,8 +16,8 @@ use rustix::event::PollFd;
 use rustix::process::Pid;
 
 use super::{Line, OWN, Will};
-use crate::desk::Desk;
 use crate::desk::original::Change;
+use crate::desk::{Desk, is_kept};
 use crate::news::{News, Report};
 use crate::remote::BEAT;
 use crate::signals::Signals;
@@ -81,18 +81,18 @@ impl Heritage {
 
     /// A task of this host asks something.
     pub(crate) fn note_asked(&mut self, task: u32, bytes: &[u8]) {
-        if let Ok(ask) = Ask::decode(bytes) {
-            self.asked.insert((task, ask.id()), bytes.to_vec());
+        if let Some(id) = Ask::decode(bytes).ok().and_then(|ask| ask.id()) {
+            self.asked.insert((task, id), bytes.to_vec());
         }
     }
 
     /// It is told something.
     pub(crate) fn note_told(&mut self, task: u32, bytes: &[u8]) {
-        let heard = self.heard.entry(task).or_default();
-        heard.count = heard.count.wrapping_add(1);
         let Ok(tell) = Tell::decode(bytes) else {
             return;
         };
+        let heard = self.heard.entry(task).or_default();
+        heard.count = heard.count.wrapping_add(u32::from(is_kept(&tell)));
         if let Some(id) = tell.id() {
             self.asked.remove(&(task, id));
         }

@@ -227,6 +227,7 @@ fn take_stock(
         heritage,
     } = estate;
     tasks.forget_expected();
+    tasks.caught.all_taken();
     let asked = rally.found.iter().flat_map(|found| &found.asked);
     let own = heritage
         .asked
@@ -254,9 +255,10 @@ fn take_stock(
         entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
         if world.first == desk.count() {
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
-            let spawn = spawns.iter().find(|(by, _)| *by == world.parent);
+            let spawn = spawns.iter().find(|(by, _)| Some(*by) == world.parent);
             let program = spawn.map_or(&template.program, |(_, order)| &order.program);
-            desk.add_tasks(Some(world.parent), &hosts, program);
+            // Where they write is lost with who had asked.
+            desk.add_tasks(world.parent, &hosts, program, None);
         }
     }
     let heard = heritage.heard.iter();

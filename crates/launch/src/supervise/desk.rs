@@ -6,21 +6,20 @@ use regatta_wire::fields::Message;
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::cores;
-use crate::desk::{Deed, Host};
+use crate::desk::{Deed, Host, SPEED};
 use crate::fleet::Fleet;
 
 impl Supervisor<'_> {
     /// Heeds what the tasks of this host ask, and says what there is to say.
     pub(super) fn heed_tasks(&mut self) {
-        let mut asked = Vec::new();
+        let (mut asked, mut ended) = (Vec::new(), Vec::new());
         if let Some(tasks) = &mut self.tasks {
-            tasks
-                .controls
-                .heed(|task, bytes| asked.push((task, bytes.to_vec())));
+            ended = tasks.heed(|task, bytes| asked.push((task, bytes.to_vec())));
         }
         for (task, bytes) in asked {
             self.asked(task, &bytes);
         }
+        ended.into_iter().for_each(|task| self.hushed(task));
         self.speak();
     }
 
@@ -30,6 +29,13 @@ impl Supervisor<'_> {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
+            Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
+            Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
+            Some(Deed::Halt) => {
+                let mut acts = Vec::new();
+                self.course.halt(self.started.elapsed(), &mut acts);
+                self.perform(acts);
+            }
         }
     }
 
@@ -37,7 +43,7 @@ impl Supervisor<'_> {
         let host = self.desk.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });
-        } else if let Some(guest) = self.guest.as_ref().filter(|_| task == 0) {
+        } else if let Some(guest) = self.guests.get(&task) {
             guest.signal(signal);
         } else if let Some(tasks) = &self.tasks {
             tasks.signal(task, signal);
@@ -71,6 +77,7 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
         name,
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
+        speed: SPEED,
         lives: true,
     };
     if fleet.names.is_empty() {
@@ -101,6 +108,7 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
                 name,
                 architecture: hello.architecture.clone(),
                 cores: hello.cores,
+                speed: SPEED,
                 lives: true,
             },
         }

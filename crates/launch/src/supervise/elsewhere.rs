@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Supervisor;
+use crate::caught::Piece;
 use crate::channel::messages::{Order, Report};
 use crate::course::End;
 use crate::refusal::Refusal;
@@ -137,6 +138,20 @@ impl Supervisor<'_> {
             Report::Strays { names } => remote.strays = names,
             Report::Settled { births } => remote.settled = births == remote.births,
             Report::Asked { task, bytes } if remote.has(task) => self.asked(task, &bytes),
+            Report::Caught {
+                task,
+                stream,
+                route,
+                bytes,
+                then,
+            } if remote.has(task) && stream < 2 => self.caught(Piece {
+                task,
+                stream,
+                route: Some(route),
+                bytes,
+                then,
+            }),
+            Report::Hushed { task } if remote.has(task) => self.hushed(task),
             Report::Expected {
                 birth,
                 addresses,
@@ -248,7 +263,9 @@ impl Supervisor<'_> {
             .map(|(rank, _)| *rank)
             .chain(unstarted.iter().copied())
         {
+            self.desk.writes_no_more(rank);
             self.desk.ended(rank, End::Lost);
+            self.hushed(rank);
         }
         self.desk.host_lost(number);
         self.births_end_on(number, &unstarted);

@@ -14,10 +14,11 @@ use rustix::process::{Pid, WaitStatus};
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
+use regatta_wire::control::Why;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::desk::Host;
+use crate::desk::{Host, SPEED};
 use crate::fleet::Ground;
 use crate::news::{Listed, News};
 use crate::plan::Across;
@@ -26,8 +27,10 @@ use crate::remote::{self, Remote};
 use crate::signals::Signals;
 use crate::succession::Will;
 use arriving::{Arriving, Step};
+use wishes::Wishes;
 
 mod arriving;
+mod wishes;
 
 /// What a job needs to take in hosts.
 pub(super) struct Growing<'p> {
@@ -35,7 +38,9 @@ pub(super) struct Growing<'p> {
     /// Hosts are taken in; otherwise the news are only for whom they may come from.
     takes_in: bool,
     ground: Ground,
-    news: News,
+    /// None: nobody tells, but tasks may ask for hosts.
+    news: Option<News>,
+    wishes: Wishes,
     listed: Vec<Listed>,
     /// The runs of hosts that are of the job, were, or could not be.
     known: HashSet<String>,
@@ -54,6 +59,7 @@ impl<'p> Growing<'p> {
     pub(super) fn begin(
         across: Option<&'p Across>,
         ground: Option<Ground>,
+        vacant: bool,
         signals: &Signals,
     ) -> Result<Option<Self>, Refusal> {
         let (Some(across), Some(ground)) = (across, ground) else {
@@ -67,13 +73,21 @@ impl<'p> Growing<'p> {
             // A job that may have no more tasks has no use for more hosts.
             takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
-            news: News::open(&growth.command, signals)?,
+            news: match growth.command.is_empty() {
+                true => None,
+                false => Some(News::open(&growth.command, signals)?),
+            },
+            wishes: Wishes::default(),
             listed: Vec::new(),
             known: growth.known.iter().cloned().collect(),
             arriving: Vec::new(),
             parted: Vec::new(),
             worlds: Vec::new(),
-            gone: Vec::new(),
+            // The number that a job begins with which stays is nobody's.
+            gone: match vacant {
+                true => vec![(0, None)],
+                false => Vec::new(),
+            },
             next: across.hosts.len() as u32,
         }))
     }
@@ -91,7 +105,7 @@ impl<'p> Growing<'p> {
     /// The processes that carry channels, and the one that tells: no signal of the job is theirs.
     pub(super) fn helpers(&self) -> impl Iterator<Item = Pid> {
         let remotes = self.remotes().filter_map(Remote::command);
-        remotes.chain(self.news.teller())
+        remotes.chain(self.news.as_ref().and_then(News::teller))
     }
 
     fn remotes(&self) -> impl Iterator<Item = &Remote> {
@@ -100,7 +114,7 @@ impl<'p> Growing<'p> {
     }
 
     pub(super) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        self.news.reaped(pid);
+        self.news.iter_mut().for_each(|news| news.reaped(pid));
         let arriving = self.arriving.iter_mut().filter_map(Arriving::remote_mut);
         arriving
             .chain(&mut self.parted)
@@ -109,7 +123,8 @@ impl<'p> Growing<'p> {
 
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
-        self.news.polls().chain(arriving.flat_map(Remote::polls))
+        let news = self.news.iter().flat_map(News::polls);
+        news.chain(arriving.flat_map(Remote::polls))
     }
 
     /// Until something has to be done for a host that arrives.
@@ -126,7 +141,7 @@ impl<'p> Growing<'p> {
 
     /// Nobody is taken in any more.
     pub(super) fn end(&mut self) {
-        self.news.close();
+        self.news.iter_mut().for_each(News::close);
         for arriving in std::mem::take(&mut self.arriving) {
             self.part(arriving.step);
         }
@@ -158,6 +173,7 @@ impl<'p> Growing<'p> {
                 host: host.clone(),
                 since: now,
                 step: Step::Waiting(now),
+                wish: None,
             });
         }
     }
@@ -170,7 +186,7 @@ impl Supervisor<'_> {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
-        if let Some(report) = growing.news.next() {
+        if let Some(report) = growing.news.as_mut().and_then(News::next) {
             self.heed_standing(&report);
             if report.hindrance.is_none() {
                 growing.listed = report.hosts;
@@ -202,8 +218,21 @@ impl Supervisor<'_> {
         let arrived = growing.advance(&mut arriving, &self.signals, &others, &mut notes);
         notes.iter().for_each(|note| self.output.say(note));
         match (arrived, arriving.step) {
-            (Ok(true), Step::Preparing(remote)) => self.admit(growing, remote, &arriving.host.run),
+            (Ok(true), Step::Preparing(mut remote)) => {
+                let number = remote.number;
+                let options = arriving.wish.as_ref().map(|wish| wish.options.clone());
+                remote.options = options.unwrap_or_default();
+                self.admit(growing, remote, &arriving.host.run);
+                self.fulfil(growing, arriving.wish, Ok(number));
+            }
             (Ok(_), step) => growing.arriving.push(Arriving { step, ..arriving }),
+            (Err(refusal), step) if arriving.wish.is_some() => {
+                growing.part(step);
+                self.output.say(&refusal.sentence);
+                let unknown = arriving.wish.as_ref().is_some_and(|wish| !wish.is_known());
+                let why = if unknown { Why::Host } else { Why::System };
+                self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
+            }
             (Err(refusal), step) => {
                 growing.part(step);
                 let sentence = format!("{}; the job goes on without that host", refusal.sentence);
@@ -239,6 +268,7 @@ impl Supervisor<'_> {
             name: remote.name.clone(),
             architecture: hello.architecture,
             cores: hello.cores,
+            speed: remote.options.speed.unwrap_or(SPEED),
             lives: true,
         });
         remote.heard = Instant::now();

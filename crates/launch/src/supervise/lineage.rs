@@ -31,7 +31,7 @@ pub(super) struct Lineage {
 impl Lineage {
     /// Of a job of a virtual machine.
     pub(super) fn new(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Self> {
-        let growth = growth?;
+        let growth = growth.filter(|growth| !growth.command.is_empty())?;
         Some(Self {
             name: growth.host.clone(),
             run: growth.run.clone(),

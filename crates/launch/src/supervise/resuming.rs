@@ -161,7 +161,12 @@ impl<'p> Supervisor<'p> {
                 (started + ended + gone) as u32,
                 before as u32,
             );
-        let mut growing = Growing::begin(plan.across.as_ref(), Some(stock.ground), &stock.signals)?;
+        let mut growing = Growing::begin(
+            plan.across.as_ref(),
+            Some(stock.ground),
+            plan.stays,
+            &stock.signals,
+        )?;
         if let Some(growing) = &mut growing {
             stock
                 .worlds
@@ -187,7 +192,9 @@ impl<'p> Supervisor<'p> {
             tasks: Some(stock.tasks),
             remotes,
             wakes: Wakes::new(),
-            guest: None,
+            guests: BTreeMap::new(),
+            door: None,
+            owed: Vec::new(),
             course,
             streams: Some(stock.streams),
             output,
@@ -236,6 +243,8 @@ impl<'p> Supervisor<'p> {
         for (_, state) in &states {
             for &ended in &state.ended {
                 if self.desk.lives(ended.rank) {
+                    // What it wrote last went nowhere.
+                    self.desk.writes_no_more(ended.rank);
                     self.task_ended(ended);
                 } else {
                     let left = ended.state == TaskState::Left;
@@ -320,7 +329,7 @@ impl<'p> Supervisor<'p> {
         spawned: &[(u32, u32)],
     ) {
         let Ok(ask) = Ask::decode(bytes) else { return };
-        let id = ask.id();
+        let Some(id) = ask.id() else { return };
         if answered.contains(&(task, id)) || self.desk.is_pending(task, id) {
             return;
         }
@@ -328,7 +337,7 @@ impl<'p> Supervisor<'p> {
             let below = spawned.iter().find(|(by, _)| *by == task);
             let below = below.map_or(0, |(_, below)| *below);
             let mut begun = worlds.iter();
-            let begun = begun.find(|world| world.parent == task && world.first >= below);
+            let begun = begun.find(|world| world.parent == Some(task) && world.first >= below);
             if let Some(world) = begun {
                 return self.conclude_spawn(task, id, order, world);
             }

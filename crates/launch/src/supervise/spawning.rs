@@ -4,27 +4,43 @@
 //! the one before. The asker is answered at the end, when whoever was started can be spoken to.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
-use regatta_wire::control::{Spawn, Tell, Why};
+use regatta_wire::control::{Route, Spawn, Tell, Why};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::course::End;
 use crate::desk::Refused;
+use crate::door::Arrival;
 use crate::newborn::{Birth, Born};
 use crate::tasks::Started;
 
 /// Tasks that are being started.
 pub(super) struct Spawning {
     number: u32,
-    by: u32,
-    id: u32,
+    asker: Asker,
     order: Spawn,
+    /// Who gets what they write; none: the job's output.
+    route: Option<Route>,
     shares: Vec<Share>,
     step: Step,
+}
+
+/// Who wants them.
+enum Asker {
+    /// This task, which has asked with this number.
+    Task { by: u32, id: u32 },
+    /// Nobody: it runs already, and wants to be a task.
+    Itself(Newcomer),
+}
+
+/// A process that is to become a task, and where it is to listen.
+pub(crate) struct Newcomer {
+    pub arrival: Arrival,
+    pub listener: Option<TcpListener>,
 }
 
 /// The part of one host.
@@ -54,36 +70,15 @@ impl Supervisor<'_> {
     }
 
     fn begin_birth(&mut self, by: u32, id: u32, order: Spawn) -> Result<(), Refused> {
-        if self.course.is_ending() {
-            return Err((Why::State, "the job is being ended".to_owned()));
-        }
         if order.count == 0 {
             return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
         }
-        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
-        if order.count > left {
-            let sentence = format!(
-                "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
-                self.desk.count(),
-                self.plan.most_tasks,
-                order.count
-            );
-            return Err((Why::Memory, sentence));
-        }
+        self.check_room(order.count)?;
         let shares = self.desk.place(by, &order.place, order.count)?;
-        let number = self.births;
-        self.births += 1;
-        self.course.birth_begins();
-        let mut spawning = Spawning {
-            number,
-            by,
-            id,
-            shares: Vec::with_capacity(shares.len()),
-            order,
-            step: Step::Readying,
-        };
+        let route = self.desk.route(by, order.output);
+        let mut spawning = self.birth(Asker::Task { by, id }, order, route);
         for (host, count) in shares {
-            let ready = self.expect(number, host, count, &spawning.order);
+            let ready = self.expect(host, count, &spawning);
             let first = 0;
             spawning.shares.push(Share {
                 host,
@@ -97,27 +92,88 @@ impl Supervisor<'_> {
         Ok(())
     }
 
+    /// A process of this host wants to be a task.
+    pub(super) fn begin_guest(&mut self, newcomer: Newcomer, order: Spawn) {
+        if let Err((_, sentence)) = self.check_room(1) {
+            return newcomer.arrival.refuse(sentence);
+        }
+        let listener = newcomer.listener.as_ref();
+        let address = listener.map(TcpListener::local_addr).transpose();
+        let address = match address {
+            Ok(address) => address,
+            Err(error) => return newcomer.arrival.refuse(error.to_string()),
+        };
+        // The vacant number is on this host.
+        let host = self.desk.host_of(0).unwrap_or_default();
+        let mut spawning = self.birth(Asker::Itself(newcomer), order, None);
+        spawning.shares.push(Share {
+            host,
+            count: 1,
+            ready: Some(Ok(vec![address])),
+            first: 0,
+        });
+        self.spawning.push(spawning);
+        self.advance_births();
+    }
+
+    fn birth(&mut self, asker: Asker, order: Spawn, route: Option<Route>) -> Spawning {
+        let number = self.births;
+        self.births += 1;
+        self.course.birth_begins();
+        Spawning {
+            number,
+            asker,
+            shares: Vec::new(),
+            order,
+            route,
+            step: Step::Readying,
+        }
+    }
+
+    /// May there be so many more tasks?
+    fn check_room(&self, count: u32) -> Result<(), Refused> {
+        if self.course.is_ending() {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
+        if count > left {
+            let sentence = format!(
+                "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
+                self.desk.count(),
+                self.plan.most_tasks,
+                count
+            );
+            return Err((Why::Memory, sentence));
+        }
+        Ok(())
+    }
+
     /// Has a host make everything ready; the answer, if it is known already.
     fn expect(
         &mut self,
-        birth: u32,
         host: u32,
         count: u32,
-        order: &Spawn,
+        spawning: &Spawning,
     ) -> Option<Result<Vec<Option<SocketAddr>>, Refused>> {
+        let (birth, route) = (spawning.number, spawning.route);
         if let Some(remote) = self.remote(host) {
-            let order = order.clone();
+            let mut order = spawning.order.clone();
+            // What was said of the host counts more than where its spawner is.
+            if let Some(programs) = &remote.options.programs {
+                order.search = Some(programs.clone().into_bytes());
+            }
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,
                 order,
+                route,
             });
             return sent
                 .err()
                 .map(|refusal| Err((Why::Memory, refusal.sentence)));
         }
         let tasks = self.tasks.as_mut()?;
-        Some(tasks.expect(birth, count, order))
+        Some(tasks.expect(birth, count, &spawning.order, route))
     }
 
     /// A host says whether it is ready.
@@ -216,7 +272,7 @@ impl Supervisor<'_> {
                 self.course.birth_ends();
             }
             let refused = (Why::State, "the job is being ended".to_owned());
-            self.desk.answer(spawning.by, spawning.id, Err(refused));
+            self.refuse(spawning, refused);
         }
     }
 
@@ -250,7 +306,10 @@ impl Supervisor<'_> {
                 });
                 let born = born.into_iter().map(|(_, started)| started);
                 let outcomes: Vec<_> = born.chain(reasons.flatten()).collect();
-                self.answer_spawn(spawning.by, spawning.id, outcomes);
+                // A guest has been told already.
+                if let Asker::Task { by, id } = spawning.asker {
+                    self.answer_spawn(by, id, outcomes);
+                }
                 None
             }
         }
@@ -275,20 +334,25 @@ impl Supervisor<'_> {
         if !places.is_empty() {
             let world = World {
                 first: self.desk.count(),
-                parent: spawning.by,
+                parent: spawning.parent(),
                 places,
             };
             if let Some(tasks) = &mut self.tasks
                 && let Err(error) = tasks.enter(&world)
             {
                 tasks.expect_no_more(spawning.number);
-                let refused = (Why::Memory, error.to_string());
-                self.desk.answer(spawning.by, spawning.id, Err(refused));
+                self.refuse(spawning, (Why::Memory, error.to_string()));
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
-            self.desk
-                .add_tasks(Some(spawning.by), &hosts, &spawning.order.program);
+            let (program, route) = (&spawning.order.program, spawning.route);
+            let born = self
+                .desk
+                .add_tasks(spawning.parent(), &hosts, program, route);
+            if spawning.order.orphans {
+                self.desk.orphan(born);
+            }
+            self.desk.tell_births(born);
             self.course.more(&hosts);
             self.growing
                 .iter_mut()
@@ -319,6 +383,8 @@ impl Supervisor<'_> {
             };
             if self.remote(host).is_some() {
                 self.bear_at(host, birth, &mut outcomes);
+            } else if let Asker::Itself(newcomer) = &spawning.asker {
+                outcomes.extend(self.welcome(first, newcomer));
             } else if let Some(tasks) = &mut self.tasks {
                 tasks.bear(birth);
             }
@@ -330,6 +396,25 @@ impl Supervisor<'_> {
             }
         }
         spawning
+    }
+
+    /// Hands over to a newcomer what a task has.
+    fn welcome(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
+        let admitted = self.tasks.as_mut()?.admit(rank, newcomer);
+        if admitted.is_ok()
+            && let Ok(guest) = newcomer.arrival.guest.try_clone()
+        {
+            self.guests.insert(rank, guest);
+        }
+        Some((rank, admitted))
+    }
+
+    /// Nothing comes of it.
+    fn refuse(&mut self, spawning: Spawning, refused: Refused) {
+        match spawning.asker {
+            Asker::Task { by, id } => self.desk.answer(by, id, Err(refused)),
+            Asker::Itself(newcomer) => newcomer.arrival.refuse(refused.1),
+        }
     }
 
     /// A task runs, or its number is nobody's.
@@ -395,6 +480,13 @@ impl Supervisor<'_> {
 }
 
 impl Spawning {
+    fn parent(&self) -> Option<u32> {
+        match self.asker {
+            Asker::Task { by, .. } => Some(by),
+            Asker::Itself(_) => None,
+        }
+    }
+
     fn may_go_on(&self) -> bool {
         match &self.step {
             Step::Readying => self.shares.iter().all(|share| share.ready.is_some()),

@@ -24,6 +24,8 @@ struct Tuning {
 const PINNED: &str =
     "all environments alike: tasks get the processors of their host, and are not bound further";
 const ON_NETWORK: &str = "the network of the race, and no other";
+/// What MPICH leaves the network to.
+const NETMOD: &str = "MPIR_CVAR_CH4_NETMOD";
 
 const TUNINGS: &[Tuning] = &[
     Tuning {
@@ -57,6 +59,30 @@ const TUNINGS: &[Tuning] = &[
         crowded: None,
         set: Set::Variable("UCX_TLS", "self,tcp"),
         reason: "UCX sees that both hosts are one machine, and would take its shared memory instead of the network",
+    },
+    Tuning {
+        families: &[Family::Mpich],
+        loopback: Some(true),
+        always: true,
+        crowded: None,
+        set: Set::Variable(NETMOD, "ofi"),
+        reason: "UCX reaches nobody over 127.0.0.1",
+    },
+    Tuning {
+        families: &[Family::Mpich],
+        loopback: Some(false),
+        always: false,
+        crowded: None,
+        set: Set::Variable(NETMOD, "ofi"),
+        reason: "8 B between hosts 11.4 us instead of 14, 64 KiB 41 to 89 us instead of 90 to 107 with UCX",
+    },
+    Tuning {
+        families: &[Family::Mpich],
+        loopback: None,
+        always: false,
+        crowded: None,
+        set: Set::Variable("FI_PROVIDER", "tcp"),
+        reason: "stated, not left to libfabric's guess; its provider sockets takes 16 us instead of 9 over 127.0.0.1",
     },
     Tuning {
         families: &[Family::OpenMpi],
@@ -108,11 +134,12 @@ fn applies(tuning: &Tuning, family: Family, tuned: bool, network: Network) -> bo
 }
 
 /// Which way messages go by these settings, for libraries that do not tell.
-pub fn path(family: Family, network: Network) -> &'static str {
+pub fn path(family: Family, network: Network, settings: &Resolved) -> &'static str {
+    let by_ofi = settings.variables.iter().any(|(name, _)| name == NETMOD);
     match (family, network) {
         (Family::OpenMpi, Network::Loopback) => "ob1 over btl tcp",
         (Family::OpenMpi, _) => "ob1 over btl tcp between hosts, btl sm within one",
-        (Family::Mpich, Network::Loopback) => "ch4 over UCX tcp",
+        (Family::Mpich, _) if by_ofi => "ch4 over OFI tcp between hosts",
         (Family::Mpich | Family::Mpich4, _) => "ch4 over UCX tcp between hosts",
         (Family::Regatta | Family::Pvm | Family::Limit, _) => "",
     }

@@ -26,11 +26,30 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 prop_compose! {
+    fn manner()(context: u32, tag: i32, lines: bool, births: bool) -> Manner {
+        Manner { context, tag, lines, births }
+    }
+}
+
+fn output() -> impl Strategy<Value = Output> {
+    prop_oneof![
+        Just(Output::AsMine),
+        Just(Output::Job),
+        manner().prop_map(Output::Me),
+    ]
+}
+
+fn then() -> impl Strategy<Value = Then> {
+    prop_oneof![Just(Then::More), Just(Then::Ended), Just(Then::Closed)]
+}
+
+prop_compose! {
     fn spawn()(
-        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(),
+        program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
+        output in output(), orphans: bool,
     ) -> Spawn {
-        Spawn { program, arguments, count, place, directory, environment }
+        Spawn { program, arguments, count, place, search, directory, environment, output, orphans }
     }
 }
 
@@ -70,6 +89,7 @@ fn ask() -> impl Strategy<Value = Ask> {
             group,
             count
         }),
+        (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
     ]
 }
 
@@ -109,6 +129,15 @@ fn tell() -> impl Strategy<Value = Tell> {
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
+        (id, 0..2_u32, manner(), bytes(), then()).prop_map(
+            |(task, stream, manner, bytes, then)| Tell::Output {
+                task,
+                stream,
+                manner,
+                bytes,
+                then
+            }
+        ),
     ]
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::succession::Heir;
-use regatta_wire::control::Place;
+use regatta_wire::control::{Manner, Output, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)
@@ -92,13 +92,33 @@ fn preparation() -> impl Strategy<Value = Preparation> {
         )
 }
 
+fn route() -> impl Strategy<Value = Route> {
+    (
+        any::<u32>(),
+        any::<u32>(),
+        any::<i32>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(to, context, tag, lines, births)| Route {
+            to,
+            manner: Manner {
+                context,
+                tag,
+                lines,
+                births,
+            },
+        })
+}
+
 fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
     proptest::option::of(".{0,9}".prop_map(|sentence| (Why::Program, sentence)))
 }
 
 fn world() -> impl Strategy<Value = World> {
     let places = vec((any::<u32>(), proptest::option::of(socket())), 0..4);
-    (any::<u32>(), any::<u32>(), places).prop_map(|(first, parent, places)| World {
+    let parent = proptest::option::of(any::<u32>());
+    (any::<u32>(), parent, places).prop_map(|(first, parent, places)| World {
         first,
         parent,
         places,
@@ -161,11 +181,21 @@ fn order() -> impl Strategy<Value = Order> {
         Just(Order::Stop {}),
         (any::<u32>(), bytes()).prop_map(|(task, bytes)| Order::Tell { task, bytes }),
         (any::<u32>(), any::<i32>()).prop_map(|(task, signal)| Order::SignalTask { task, signal }),
-        (any::<u32>(), any::<u32>(), bytes(), vec(bytes(), 0..3)).prop_map(
-            |(birth, count, program, arguments)| Order::Expect {
+        (
+            any::<u32>(),
+            any::<u32>(),
+            bytes(),
+            vec(bytes(), 0..3),
+            proptest::option::of(route())
+        )
+            .prop_map(|(birth, count, program, arguments, route)| Order::Expect {
                 birth,
                 count,
+                route,
                 order: Spawn {
+                    search: (count > 3).then(|| program.clone()),
+                    orphans: count > 5,
+                    output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],
                     place: Place::Here,
@@ -173,8 +203,8 @@ fn order() -> impl Strategy<Value = Order> {
                     arguments,
                     count,
                 },
-            }
-        ),
+            }),
+        (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
         world().prop_map(|world| Order::Enter { world }),
         will().prop_map(|will| Order::Will { will }),
         line().prop_map(|line| Order::Line { line }),

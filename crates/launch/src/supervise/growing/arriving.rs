@@ -4,9 +4,11 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::Growing;
+use super::wishes::Wish;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;
 use crate::news::Listed;
+use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::rsh::Role;
@@ -23,6 +25,8 @@ pub(super) struct Arriving {
     pub(super) host: Listed,
     pub(super) since: Instant,
     pub(super) step: Step,
+    /// Who has asked for it; none: it was heard of.
+    pub(super) wish: Option<Wish>,
 }
 
 pub(super) enum Step {
@@ -51,12 +55,12 @@ impl Growing<'_> {
                     return Ok(false);
                 }
                 Step::Waiting(_) => {
-                    let remote = self.open(&arriving.host, signals)?;
+                    let remote = self.open(arriving, signals)?;
                     arriving.step = Step::Greeting(remote, false);
                 }
                 Step::Greeting(mut remote, mut ready) => {
                     attend(&mut remote, notes);
-                    let young = arriving.since.elapsed() < ACQUAINTANCE;
+                    let young = arriving.wish.is_none() && arriving.since.elapsed() < ACQUAINTANCE;
                     let heard = gather::greeting(&mut remote, &mut ready, notes);
                     if young && remote.link.is_ended() && matches!(heard, Ok(None)) {
                         self.part(Step::Greeting(remote, ready));
@@ -65,7 +69,7 @@ impl Growing<'_> {
                     let heard = heard
                         .and_then(|heard| gather::or_failed(across, &mut remote, heard))
                         .and_then(|heard| match heard {
-                            Some(hello) => self.prepare(&mut remote, hello, &arriving.host, others),
+                            Some(hello) => self.prepare(&mut remote, hello, arriving, others),
                             None => Ok(false),
                         });
                     match heard {
@@ -92,13 +96,33 @@ impl Growing<'_> {
         }
     }
 
-    fn open(&self, host: &Listed, signals: &Signals) -> Result<Remote, Refusal> {
+    fn open(&self, arriving: &Arriving, signals: &Signals) -> Result<Remote, Refusal> {
         let channels = self.next + self.arriving.len() as u32;
         // Should there be no room the opening says so.
         let _ = limits::make_room(channels, PER_CHANNEL);
-        let mut remote = Remote::open(self.across, u32::MAX, &host.name, signals)?;
-        let script = gather::script(self.across, Role::Agent)?;
-        remote.link.send_raw(script.as_bytes());
+        let Arriving { host, wish, .. } = arriving;
+        let Some(wish) = wish else {
+            return self.open_by(self.across, &host.name, "", signals);
+        };
+        let (across, target) = wish.way(self.across);
+        let mut remote = self.open_by(&across, &target, &wish.beginning(), signals)?;
+        remote.name.clone_from(&host.name);
+        Ok(remote)
+    }
+
+    /// Has the shell that a command leads to become an agent. What it is to do first is its beginning.
+    fn open_by(
+        &self,
+        across: &Across,
+        target: &str,
+        beginning: &str,
+        signals: &Signals,
+    ) -> Result<Remote, Refusal> {
+        let mut remote = Remote::open(across, u32::MAX, target, signals)?;
+        let script = gather::script(across, Role::Agent)?;
+        remote
+            .link
+            .send_raw(format!("{beginning}{script}").as_bytes());
         Ok(remote)
     }
 
@@ -107,7 +131,7 @@ impl Growing<'_> {
         &mut self,
         remote: &mut Remote,
         hello: Hello,
-        host: &Listed,
+        arriving: &Arriving,
         others: &[(String, String)],
     ) -> Result<bool, Refusal> {
         let name = &remote.name;
@@ -116,15 +140,21 @@ impl Growing<'_> {
                 "the host {name} is {other} under another name"
             )));
         }
-        let address = self.address_of(&hello, host)?;
+        let address = match &arriving.wish {
+            Some(wish) => wish.address(&hello, self.across)?,
+            None => self.address_of(&hello, &arriving.host)?,
+        };
         remote.number = self.next;
         self.next += 1;
         remote.greeted(hello);
-        let job = Preparation {
+        let mut job = Preparation {
             here: remote.number,
             address,
             ..self.ground.template.clone()
         };
+        if let Some(wish) = &arriving.wish {
+            job.directory = wish.directory().into_bytes();
+        }
         remote.send(&Order::Prepare { job })?;
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! The hosts of a soak (see [`crate::lan`]), and a shell beside them that does what it is told; all ends with it.
+//! Hosts with a virtual machine on them (see [`crate::lan`]), and a shell beside them that does what it is told; all ends with it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -14,11 +14,11 @@ use crate::lan::{APART, AS_ROOT, make_hosts};
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
 /// What begins a command on the first host. Each has a folder for the socket of its daemon, since all have the same files.
-pub(super) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
+pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(super) struct Network {
+pub(crate) struct Network {
     shell: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -28,9 +28,15 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(hosts: u32) -> Network {
+    /// The first host, and so many others.
+    pub(crate) fn new(hosts: u32) -> Network {
+        Network::with(hosts + 1, true)
+    }
+
+    /// So many hosts; `pretend` to be root, which is enough for all but a server of ssh.
+    pub(crate) fn with(hosts: u32, pretend: bool) -> Network {
         let mut shell = Command::new("unshare")
-            .args(AS_ROOT)
+            .args(if pretend { &AS_ROOT[..] } else { &[] })
             .args(APART)
             .arg("sh")
             .stdin(Stdio::piped())
@@ -46,8 +52,7 @@ impl Network {
             hosts,
         };
         writeln!(network.orders, "exec 3>&2").expect("the shell");
-        // The captain's host beside the others.
-        let said = network.order(&make_hosts(hosts + 1));
+        let said = network.order(&make_hosts(hosts));
         assert!(said.is_empty(), "hosts cannot be made here: {said}");
         network
     }
@@ -68,14 +73,14 @@ impl Network {
     }
 
     /// Starts the command that is tried.
-    pub(super) fn start(&mut self, line: &str) {
+    pub(crate) fn start(&mut self, line: &str) {
         self.order(&format!(
             "{{ {line} </dev/null >/run/said 2>&1; echo $? >/run/status; echo; }} 1>&3 &"
         ));
     }
 
     /// Waits until that is over, or until the time has come.
-    pub(super) fn is_over(&mut self, until: Instant) -> bool {
+    pub(crate) fn is_over(&mut self, until: Instant) -> bool {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("a short time");
         poll(
@@ -86,7 +91,7 @@ impl Network {
     }
 
     /// Its status, and all it said.
-    pub(super) fn outcome(&mut self) -> (i32, String) {
+    pub(crate) fn outcome(&mut self) -> (i32, String) {
         let over = self.is_over(Instant::now() + PATIENCE);
         let said = self.order("cat /run/said");
         assert!(
@@ -100,7 +105,7 @@ impl Network {
     }
 
     /// A command about the virtual machine, given on the first host; it must succeed.
-    pub(super) fn regatta(&mut self, words: &str) {
+    pub(crate) fn regatta(&mut self, words: &str) {
         let said = self.order(&format!(
             "{ON_FIRST} {} {words} >/run/answer 2>&1 || cat /run/answer",
             command().display()
@@ -109,7 +114,7 @@ impl Network {
     }
 
     /// Kills a worker that may be alive, by the choice of `pick`.
-    pub(super) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
+    pub(crate) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
         let living = self.order("pgrep -f 'soak worker'");
         let living: Vec<&str> = living.lines().collect();
         if living.is_empty() {
@@ -120,12 +125,53 @@ impl Network {
     }
 
     /// Kills everything on a host.
-    pub(super) fn kill_host(&mut self, host: u64) {
+    pub(crate) fn kill_host(&mut self, host: u64) {
         self.order(&format!("ip netns pids h{host} | xargs -r kill -9"));
     }
 
+    /// A host that was struck is one of the machine's again, which has so many hosts then, all of which answer.
+    pub(crate) fn bring_back(&mut self, host: u32, name: &str, all: u32) {
+        let regatta = format!("{ON_FIRST} {}", command().display());
+        let said = self.order(&format!(
+            r#"ip link set v{host} master bridge
+            timeout 60 sh -c "until {regatta} add {name} >/run/answer 2>&1; do :; done" || cat /run/answer
+            timeout 60 {regatta} hosts --watch --json | grep --line-buffered -v '"cores":null' |
+                grep -q '"known":{all},.*"seen":{all},' || {regatta} hosts"#
+        ));
+        assert!(said.is_empty(), "{name} does not come back: {said}");
+    }
+
+    /// Starts a server of ssh on a host; a folder with a command `ssh` that knows it by the host's name.
+    pub(crate) fn serve_ssh(&mut self, host: u32) -> &'static str {
+        let (name, address) = (format!("h{host}"), format!("10.78.0.{}", host + 1));
+        let said = self.order(&format!(
+            r#"set -e
+            PATH=$PATH:/usr/sbin:/sbin
+            mkdir -p /run/sshd /run/ssh
+            cd /run/ssh
+            for key in server user; do ssh-keygen -q -t ed25519 -N '' -f $key; done
+            printf '%s\n' 'ListenAddress {address}' 'HostKey /run/ssh/server' 'PidFile /run/ssh/pid' 'UsePAM no' 'StrictModes no'                 'AuthorizedKeysFile /run/ssh/user.pub' 'SetEnv XDG_RUNTIME_DIR=/run/user.{name}' >sshd.conf
+            echo "{address} $(cat server.pub)" >known-hosts
+            printf '%s\n' 'Host {name}' 'HostName {address}' 'IdentityFile /run/ssh/user' 'IdentitiesOnly yes'                 'UserKnownHostsFile /run/ssh/known-hosts' 'GlobalKnownHostsFile none' 'StrictHostKeyChecking yes' >ssh.conf
+            printf '#!/bin/sh\nexec %s -F /run/ssh/ssh.conf "$@"\n' "$(command -v ssh)" >ssh
+            chmod +x ssh
+            ip netns exec {name} "$(command -v sshd)" -f /run/ssh/sshd.conf
+            cd /
+            set +e"#
+        ));
+        assert!(said.is_empty(), "no server of ssh: {said}");
+        "/run/ssh"
+    }
+
+    /// Ends that server.
+    pub(crate) fn end_ssh(&mut self) {
+        let said =
+            self.order("kill $(cat /run/ssh/pid); tail --pid=$(cat /run/ssh/pid) -f /dev/null");
+        assert!(said.is_empty(), "the server of ssh does not end: {said}");
+    }
+
     /// Nothing passes from or to a host for so long.
-    pub(super) fn cut(&mut self, host: u64, time: Duration) {
+    pub(crate) fn cut(&mut self, host: u64, time: Duration) {
         let set = format!("ip link set v{host} nomaster");
         self.order(&format!(
             "{{ {set}; sleep {}; ip link set v{host} master bridge; }} >/dev/null &",
@@ -134,7 +180,7 @@ impl Network {
     }
 
     /// Connections of a host that send something in the next moment are reset.
-    pub(super) fn reset(&mut self, host: u64) {
+    pub(crate) fn reset(&mut self, host: u64) {
         let chain = "add table ip soak; add chain ip soak out { type filter hook output priority 0; }; add rule ip soak out meta l4proto tcp reject with tcp reset";
         self.order(&format!(
             "{{ ip netns exec h{host} nft '{chain}'; sleep 0.05; ip netns exec h{host} nft 'delete table ip soak'; }} >/dev/null &"
@@ -142,14 +188,14 @@ impl Network {
     }
 
     /// What is there that was not there at the start: processes, files in shared memory.
-    pub(super) fn left(&mut self) -> String {
+    pub(crate) fn left(&mut self) -> String {
         let mut left = self.order("wait; ls -A /dev/shm");
-        for n in 0..=self.hosts {
+        for n in 0..self.hosts {
             left += &self.order(&format!(
                 "ip netns pids h{n} | xargs -r ps -o pid=,args= -p"
             ));
         }
-        left + &self.order("pgrep -a regatta; pgrep -a soak")
+        left + &self.order("pgrep -a '^(regatta|soak|reaction)'")
     }
 }
 

@@ -4,13 +4,11 @@
 //!
 //! `make soak` runs it for ten minutes on eight hosts; the tests run a short form of the same.
 
-mod network;
-
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::network::{Network, ON_FIRST};
 use crate::{command, programs};
-use network::{Network, ON_FIRST};
 
 /// What is to be run.
 pub struct Soak {

@@ -1,0 +1,86 @@
+//! Hosts that a task adds to its job, and removes.
+
+use std::ffi::{c_char, c_int};
+
+use regatta_process::{self as process, Error, Hosted, Result};
+
+use crate::error::{OK, argument, fail, refusal};
+use crate::memory::output;
+use crate::text::{put_all, required};
+
+/// The texts of an array.
+///
+/// # Safety
+/// `texts` has `count` entries, each valid or NULL; or it is NULL.
+unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>> {
+    let count = usize::try_from(count).map_err(|_| argument("count is negative"))?;
+    if texts.is_null() && count > 0 {
+        return Err(argument("the list of hosts is NULL"));
+    }
+    let text = |index: usize| {
+        // SAFETY: as the caller promises.
+        let text = unsafe { required(*texts.add(index), "a host") }?;
+        let text = text.to_str().map(str::to_owned);
+        text.map_err(|_| argument("the name of a host is not UTF-8"))
+    };
+    (0..count).map(text).collect()
+}
+
+/// What has become of hosts, as C is told it.
+///
+/// # Safety
+/// `numbers` has room for as many numbers as there are hosts, or is NULL.
+unsafe fn told(hosted: Result<Hosted>, numbers: *mut c_int) -> c_int {
+    let Hosted { hosts, sentence } = match hosted {
+        Ok(hosted) => hosted,
+        Err(error) => return fail(&error),
+    };
+    let code = |host: &std::result::Result<u32, _>| host.map_or_else(refusal, |host| host as c_int);
+    let codes: Vec<c_int> = hosts.iter().map(code).collect();
+    let room = codes.len() as c_int;
+    // SAFETY: as the caller promises.
+    if let Err(error) = unsafe { put_all(codes.into_iter(), numbers, room, std::ptr::null_mut()) } {
+        return fail(&error);
+    }
+    match hosts.into_iter().find_map(|host| host.err()) {
+        None => OK,
+        Some(why) => fail(&Error::Refused(why, sentence)),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_add_hosts(
+    lines: *const *const c_char,
+    count: c_int,
+    numbers: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: as many texts, and room for as many numbers.
+    unsafe { told(texts(lines, count).and_then(process::add_hosts), numbers) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_remove_hosts(
+    names: *const *const c_char,
+    count: c_int,
+    numbers: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract: as many texts, and room for as many numbers.
+    unsafe { told(texts(names, count).and_then(process::remove_hosts), numbers) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_add_host_file(text: *const c_char, added: *mut c_int) -> c_int {
+    let file = || {
+        // SAFETY: the C contract: a text.
+        let text = unsafe { required(text, "text") }?;
+        let text = text.to_str().map(str::to_owned);
+        let text = text.map_err(|_| argument("the host file is not UTF-8"))?;
+        process::add_host_file(text)
+    };
+    let hosted = file();
+    if let (Ok(hosted), Ok(added)) = (&hosted, output(added, "added")) {
+        *added = hosted.hosts.iter().flatten().count() as c_int;
+    }
+    // SAFETY: nobody wants the numbers.
+    unsafe { told(hosted, std::ptr::null_mut()) }
+}

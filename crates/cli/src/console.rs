@@ -1,0 +1,49 @@
+//! `regatta console`, and what this command does under PVM's names.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+/// A console of the virtual machine with the commands of PVM's, which is started if it does not run
+#[derive(Args)]
+pub struct Arguments {
+    /// What this host is called
+    #[arg(short, value_name = "NAME")]
+    name: Option<String>,
+    /// Which of its doings the machine's process tells about
+    #[arg(short, value_name = "MASK")]
+    debug: Option<String>,
+    /// The hosts to begin with
+    hostfile: Option<String>,
+}
+
+/// Returns when the session is over.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let option = |letter: char, value: &Option<String>| {
+        value.as_ref().map(|value| format!("-{letter}{value}"))
+    };
+    let words = [
+        option('n', &arguments.name),
+        option('d', &arguments.debug),
+        arguments.hostfile.clone(),
+    ];
+    regatta_console::pvm(&words.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// If the command was called by one of PVM's names, does what PVM's program of that name does.
+pub fn under_another_name() -> Option<ExitCode> {
+    let mut words = std::env::args_os();
+    let called = words.next()?;
+    let words = || {
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+    };
+    match Path::new(&called).file_name().and_then(OsStr::to_str)? {
+        "pvm" => Some(regatta_console::pvm(&words())),
+        "pvmd" | "pvmd3" => Some(regatta_console::pvmd(&words())),
+        _ => None,
+    }
+}

@@ -1,0 +1,144 @@
+//! What `pvm` and `pvmd3` are called with.
+
+use regatta_hostfile::File;
+
+/// The arguments, as the daemon's library takes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// The name this host is to have (`-n`).
+    pub name: Option<String>,
+    /// Which of its doings the daemon tells about (`-d`).
+    pub debug: Option<String>,
+    /// The file that names the hosts.
+    pub hostfile: Option<String>,
+}
+
+/// Reads arguments; or says what is wrong with them.
+pub fn read(words: &[String]) -> Result<Arguments, String> {
+    let mut arguments = Arguments::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = |inline: &str| match inline {
+            "" => words
+                .next()
+                .cloned()
+                .ok_or_else(|| format!("after {word} comes a word")),
+            inline => Ok(inline.to_owned()),
+        };
+        match word.as_bytes() {
+            [b'-', b'n', ..] => arguments.name = Some(value(&word[2..])?),
+            [b'-', b'd', ..] => arguments.debug = Some(mask(&value(&word[2..])?)?),
+            [b'-', b's' | b'S', ..] => {
+                return Err(format!(
+                    "{word} starts the daemon of another host; hosts are reached by ssh here, and nobody starts daemons there"
+                ));
+            }
+            [b'-', b'f'] => {
+                return Err("-f keeps the daemon of another host in the foreground; there is no such daemon here".to_owned());
+            }
+            [b'-', ..] => {
+                return Err(format!(
+                    "there is no option {word}; there are -nNAME and -dMASK, and a host file"
+                ));
+            }
+            _ if arguments.hostfile.is_some() => {
+                return Err(format!("{word} would be a second host file"));
+            }
+            _ => arguments.hostfile = Some(word.clone()),
+        }
+    }
+    Ok(arguments)
+}
+
+/// A number as C writes it.
+fn mask(text: &str) -> Result<String, String> {
+    let read = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => u32::from_str_radix(&text[1..], 8),
+        None => text.parse(),
+    };
+    read.map(|mask| format!("0x{mask:x}"))
+        .map_err(|_| format!("-d{text}: a mask is a number"))
+}
+
+impl Arguments {
+    /// Says what is wrong with the host file, if there is one: each line by its number.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(path) = &self.hostfile else {
+            return Ok(());
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("the host file {path}: {error}"))?;
+        File::read(&text).map(|_| ()).map_err(|problems| {
+            let lines = problems.iter().map(|problem| format!("{path}, {problem}"));
+            lines.collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    /// As the library takes them.
+    pub fn words(&self) -> Vec<String> {
+        let option = |letter: char, value: &Option<String>| {
+            value.as_ref().map(|value| format!("-{letter}{value}"))
+        };
+        [
+            option('n', &self.name),
+            option('d', &self.debug),
+            self.hostfile.clone(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &[&str]) -> Result<Arguments, String> {
+        read(
+            &words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn values_may_touch_their_letter_or_not() {
+        let expected = Arguments {
+            name: Some("alpha".into()),
+            debug: Some("0x11".into()),
+            hostfile: Some("hosts".into()),
+        };
+        assert_eq!(
+            arguments(&["-nalpha", "-d0x11", "hosts"]).unwrap(),
+            expected
+        );
+        assert_eq!(
+            arguments(&["hosts", "-n", "alpha", "-d", "17"]).unwrap(),
+            expected
+        );
+        assert_eq!(
+            arguments(&["-n", "alpha", "-d021", "hosts"])
+                .unwrap()
+                .words(),
+            ["-nalpha", "-d0x11", "hosts"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_with_its_reason() {
+        assert!(arguments(&["-s"]).unwrap_err().contains("ssh"));
+        assert!(arguments(&["-S", "-d0", "1"]).unwrap_err().contains("ssh"));
+        assert!(arguments(&["-f"]).unwrap_err().contains("foreground"));
+        assert!(arguments(&["-z"]).unwrap_err().contains("-z"));
+        assert!(arguments(&["-n"]).unwrap_err().contains("comes a word"));
+        assert!(arguments(&["-dx"]).unwrap_err().contains("number"));
+        assert!(
+            arguments(&["a", "b"])
+                .unwrap_err()
+                .contains("second host file")
+        );
+    }
+}

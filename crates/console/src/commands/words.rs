@@ -1,0 +1,75 @@
+//! Names for words, and variables of the environment.
+
+use crate::console::Console;
+use crate::machine::Machine;
+
+/// The variable that lists the variables tasks get.
+const EXPORT: &str = "PVM_EXPORT";
+
+pub(super) fn alias<M: Machine>(console: &mut Console<M>, words: &[String]) {
+    match words {
+        [name, meaning @ ..] if !meaning.is_empty() => console.aliases.define(name, meaning),
+        _ => {
+            let lines: Vec<_> = console
+                .aliases
+                .list(words.first().map(String::as_str))
+                .collect();
+            console.say_all(lines);
+        }
+    }
+}
+
+pub(super) fn setenv<M: Machine>(console: &mut Console<M>, words: &[String]) {
+    match words {
+        [] => {
+            // The environment may hold anything; what is no text is shown as nearly as can be.
+            let shown = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+                format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
+            };
+            console.say_all(std::env::vars_os().map(shown).collect::<Vec<_>>());
+        }
+        [name] => {
+            if let Some(value) = console.machine.variable(name) {
+                console.say(value);
+            }
+        }
+        [name, value @ ..] => set(console, name, &value.join(" ")),
+    }
+}
+
+/// Sets a variable, unless no variable can have that name.
+fn set<M: Machine>(console: &mut Console<M>, name: &str, value: &str) {
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        console.say(format!("{name:?} cannot be the name of a variable"));
+    } else {
+        console.machine.set_variable(name, value);
+    }
+}
+
+fn exported<M: Machine>(console: &Console<M>) -> Vec<String> {
+    let list = console.machine.variable(EXPORT).unwrap_or_default();
+    list.split(':')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+pub(super) fn export<M: Machine>(console: &mut Console<M>, words: &[String]) {
+    let mut names = exported(console);
+    if words.is_empty() {
+        console.say(format!("{EXPORT}={}", names.join(":")));
+        return;
+    }
+    for word in words {
+        if !names.contains(word) {
+            names.push(word.clone());
+        }
+    }
+    set(console, EXPORT, &names.join(":"));
+}
+
+pub(super) fn unexport<M: Machine>(console: &mut Console<M>, words: &[String]) {
+    let mut names = exported(console);
+    names.retain(|name| !words.contains(name));
+    set(console, EXPORT, &names.join(":"));
+}

@@ -1,0 +1,162 @@
+//! A session: lines in, lines out, a machine behind it.
+
+use std::io::{self, Write};
+
+use crate::aliases::Aliases;
+use crate::commands;
+use crate::jobs::Jobs;
+use crate::machine::{Code, Host, Machine, News};
+use crate::report;
+use crate::traces::Events;
+use crate::verbs::Verb;
+use crate::words;
+
+/// See the module.
+pub struct Console<M> {
+    pub(crate) machine: M,
+    pub(crate) aliases: Aliases,
+    pub(crate) jobs: Jobs,
+    pub(crate) events: Events,
+    said: Vec<u8>,
+}
+
+/// What comes after a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another line.
+    Line,
+    /// The end of the session; the machine goes on.
+    Quit,
+    /// The end of the machine.
+    Halted,
+}
+
+impl<M: Machine> Console<M> {
+    /// A session with a machine.
+    pub fn new(machine: M) -> Console<M> {
+        Console {
+            machine,
+            aliases: Aliases::default(),
+            jobs: Jobs::default(),
+            events: Events::usual(),
+            said: Vec::new(),
+        }
+    }
+
+    /// Does what a line says.
+    pub fn line(&mut self, line: &str) -> Next {
+        let words = match words::split(line) {
+            Ok(words) => words,
+            Err(words::Unmatched(mark)) => {
+                self.say(format!("unmatched {mark}"));
+                return Next::Line;
+            }
+        };
+        let Ok(words) = self.aliases.expand(words) else {
+            self.say("alias loop");
+            return Next::Line;
+        };
+        let Some((first, rest)) = words.split_first() else {
+            return Next::Line;
+        };
+        match Verb::meant(first) {
+            Ok(verb) => {
+                let (fewest, most) = verb.takes();
+                if (fewest..=most).contains(&rest.len()) {
+                    return commands::run(self, verb, rest);
+                }
+                self.say(format!("{}: wrong #args", verb.name()));
+            }
+            Err(several) if several.is_empty() => self.say(format!("{first}: not found")),
+            Err(several) => self.say(format!(
+                "{first}: not found; did you mean {}?",
+                several.join(" or ")
+            )),
+        }
+        Next::Line
+    }
+
+    /// Takes in what the machine tells, and makes lines of it.
+    pub fn hear(&mut self) -> Next {
+        while let Some(news) = self.machine.news() {
+            match news {
+                News::Ended => {
+                    self.say("");
+                    self.say("Console: the virtual machine has ended");
+                    return Next::Halted;
+                }
+                News::Job { job, tid, what } => {
+                    let told = self.jobs.hear(job, tid, what);
+                    self.said.extend(told);
+                }
+                News::Added(tids) => {
+                    let hosts = self
+                        .machine
+                        .hosts()
+                        .map_or_else(|_| Vec::new(), |(_, hosts)| hosts);
+                    let new = |host: &Host| tids.contains(&host.tid);
+                    let hosts: Vec<_> = hosts.into_iter().filter(new).collect();
+                    if !hosts.is_empty() {
+                        self.say_all(report::new_hosts(&hosts));
+                    }
+                }
+            }
+        }
+        Next::Line
+    }
+
+    /// Writes what has been said since.
+    pub fn tell(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let said = std::mem::take(&mut self.said);
+        out.write_all(&said)?;
+        out.flush()
+    }
+
+    /// Leaves a line to be told.
+    pub(crate) fn say(&mut self, line: impl AsRef<str>) {
+        self.said.extend_from_slice(line.as_ref().as_bytes());
+        self.said.push(b'\n');
+    }
+
+    pub(crate) fn say_all(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) {
+        for line in lines {
+            self.say(line);
+        }
+    }
+
+    /// What a code means, for reports.
+    pub(crate) fn explain(&self) -> impl Fn(Code) -> String + use<'_, M> {
+        |code| self.machine.explain(code)
+    }
+
+    /// The hosts; none if the machine cannot tell, which its library has then said.
+    pub(crate) fn hosts(&mut self) -> Vec<Host> {
+        self.machine
+            .hosts()
+            .map_or_else(|_| Vec::new(), |(_, hosts)| hosts)
+    }
+
+    /// The machine, for who waits for it.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// The machine, when the session is over.
+    pub fn into_machine(self) -> M {
+        self.machine
+    }
+}
+
+/// The name of a host; unknown hosts have none.
+pub(crate) fn name_of(hosts: &[Host], tid: i32) -> &str {
+    hosts
+        .iter()
+        .find(|host| host.tid == tid)
+        .map_or("-", |host| &host.name)
+}
+
+/// A tid as users write it: hexadecimal, with or without a `t`; 0 if it is none.
+pub(crate) fn tid(word: &str) -> i32 {
+    let digits = word.strip_prefix('t').unwrap_or(word);
+    u32::from_str_radix(digits, 16).map_or(0, |tid| tid as i32)
+}

@@ -1,0 +1,212 @@
+//! Jobs: tasks whose output comes to the console, theirs and that of all they start.
+//!
+//! A job is over when each of its tasks has written its last. The machine tells of a task that is started before it tells of the
+//! end of the one that has started it, so a job is never over too early.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use crate::machine::Output;
+
+/// Jobs that run.
+#[derive(Default)]
+pub struct Jobs {
+    running: BTreeMap<i32, Job>,
+    last: i32,
+}
+
+struct Job {
+    tasks: BTreeMap<i32, Vec<u8>>,
+    file: Option<Box<dyn Write>>,
+}
+
+impl Jobs {
+    /// A new job, whose output goes to a file or else to the console.
+    pub fn begin(&mut self, file: Option<Box<dyn Write>>) -> i32 {
+        self.last += 1;
+        let tasks = BTreeMap::new();
+        self.running.insert(self.last, Job { tasks, file });
+        self.last
+    }
+
+    /// Nothing of the job was started.
+    pub fn forget(&mut self, job: i32) {
+        self.running.remove(&job);
+    }
+
+    /// These have been started, which the machine may not have told yet.
+    pub fn started(&mut self, job: i32, tid: i32) {
+        if let Some(job) = self.running.get_mut(&job) {
+            job.tasks.entry(tid).or_default();
+        }
+    }
+
+    /// Each job and its tasks.
+    pub fn list(&self) -> impl Iterator<Item = (i32, Vec<i32>)> + '_ {
+        self.running
+            .iter()
+            .map(|(number, job)| (*number, job.tasks.keys().copied().collect()))
+    }
+
+    /// Something was told of a task. What is for the console is given back.
+    pub fn hear(&mut self, number: i32, tid: i32, what: Output) -> Vec<u8> {
+        let Some(job) = self.running.get_mut(&number) else {
+            return Vec::new();
+        };
+        let mut told = job.hear(number, tid, what);
+        if let Some(file) = &mut job.file {
+            if let Err(error) = file.write_all(&told) {
+                told = format!("[{number}] its file takes no more: {error}\n").into_bytes();
+                job.file = None;
+            } else {
+                told.clear();
+            }
+        }
+        if job.is_over() {
+            let flushed = job.file.as_mut().map_or(Ok(()), |file| file.flush());
+            if let Err(error) = flushed {
+                told.extend(format!("[{number}] its file was not written: {error}\n").into_bytes());
+            }
+            told.extend(format!("[{number}] finished\n").into_bytes());
+            self.running.remove(&number);
+        }
+        told
+    }
+}
+
+impl Job {
+    fn hear(&mut self, number: i32, tid: i32, what: Output) -> Vec<u8> {
+        let mut told = Vec::new();
+        let mut line = |text: &[u8]| {
+            told.extend(format!("[{number}:t{tid:x}] ").into_bytes());
+            told.extend_from_slice(text);
+            if !text.ends_with(b"\n") {
+                told.push(b'\n');
+            }
+        };
+        match what {
+            Output::Begun => {
+                self.tasks.entry(tid).or_default();
+            }
+            Output::Text(text) => {
+                let unfinished = self.tasks.entry(tid).or_default();
+                unfinished.extend_from_slice(&text);
+                let whole = unfinished
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(0, |end| end + 1);
+                let lines: Vec<u8> = unfinished.drain(..whole).collect();
+                lines.split_inclusive(|byte| *byte == b'\n').for_each(line);
+            }
+            Output::End => {
+                let unfinished = self.tasks.remove(&tid).unwrap_or_default();
+                if !unfinished.is_empty() {
+                    line(&unfinished);
+                }
+                line(b"EOF");
+            }
+        }
+        told
+    }
+
+    fn is_over(&self) -> bool {
+        self.tasks.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    const A: i32 = 0x40001;
+    const B: i32 = 0x40002;
+
+    fn hear(jobs: &mut Jobs, tid: i32, what: Output) -> String {
+        String::from_utf8(jobs.hear(1, tid, what)).unwrap()
+    }
+
+    fn text(text: &str) -> Output {
+        Output::Text(text.into())
+    }
+
+    #[test]
+    fn each_line_has_its_job_and_its_task() {
+        let mut jobs = Jobs::default();
+        jobs.begin(None);
+        hear(&mut jobs, A, Output::Begun);
+        assert_eq!(
+            hear(&mut jobs, A, text("one\ntwo\nth")),
+            "[1:t40001] one\n[1:t40001] two\n"
+        );
+        assert_eq!(hear(&mut jobs, A, text("ree\n")), "[1:t40001] three\n");
+        assert_eq!(hear(&mut jobs, A, text("rest")), "");
+        assert_eq!(
+            hear(&mut jobs, A, Output::End),
+            "[1:t40001] rest\n[1:t40001] EOF\n[1] finished\n"
+        );
+    }
+
+    #[test]
+    fn a_job_is_over_when_those_its_tasks_have_started_are() {
+        let mut jobs = Jobs::default();
+        jobs.begin(None);
+        hear(&mut jobs, A, Output::Begun);
+        hear(&mut jobs, B, Output::Begun);
+        assert_eq!(hear(&mut jobs, A, Output::End), "[1:t40001] EOF\n");
+        assert_eq!(jobs.list().collect::<Vec<_>>(), [(1, vec![B])]);
+        assert_eq!(
+            hear(&mut jobs, B, Output::End),
+            "[1:t40002] EOF\n[1] finished\n"
+        );
+        assert_eq!(jobs.list().count(), 0);
+    }
+
+    #[test]
+    fn what_is_told_of_no_job_is_nobody_s_affair() {
+        let mut jobs = Jobs::default();
+        assert_eq!(hear(&mut jobs, A, text("x\n")), "");
+        let first = jobs.begin(None);
+        jobs.forget(first);
+        assert_eq!(jobs.begin(None), 2);
+    }
+
+    #[derive(Clone, Default)]
+    struct Paper(Rc<RefCell<Vec<u8>>>, bool);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.1 {
+                return Err(std::io::Error::other("full"));
+            }
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn output_for_a_file_goes_there_and_the_end_is_told_here() {
+        let (mut jobs, paper) = (Jobs::default(), Paper::default());
+        jobs.begin(Some(Box::new(paper.clone())));
+        hear(&mut jobs, A, Output::Begun);
+        assert_eq!(hear(&mut jobs, A, text("one\n")), "");
+        assert_eq!(hear(&mut jobs, A, Output::End), "[1] finished\n");
+        assert_eq!(*paper.0.borrow(), b"[1:t40001] one\n[1:t40001] EOF\n");
+    }
+
+    #[test]
+    fn a_file_that_takes_no_more_is_told_once() {
+        let mut jobs = Jobs::default();
+        jobs.begin(Some(Box::new(Paper(Rc::default(), true))));
+        hear(&mut jobs, A, Output::Begun);
+        assert_eq!(
+            hear(&mut jobs, A, text("one\n")),
+            "[1] its file takes no more: full\n"
+        );
+        assert_eq!(hear(&mut jobs, A, text("two\n")), "[1:t40001] two\n");
+    }
+}

@@ -1,0 +1,60 @@
+//! The console of a virtual machine, as users of PVM know it: its commands, options and output, over PVM's library.
+//!
+//! A [`console::Console`] takes lines and answers in lines; behind it is a [`machine::Machine`], in truth the library that programs of
+//! PVM use, loaded when it is wanted. So the console is one more task of the machine, and can do what any program can.
+
+#![deny(unsafe_code)]
+
+pub mod aliases;
+pub mod arguments;
+mod commands;
+pub mod console;
+pub mod help;
+mod input;
+pub mod jobs;
+#[allow(unsafe_code)]
+mod library;
+pub mod machine;
+pub mod options;
+pub mod report;
+mod session;
+pub mod spawning;
+pub mod traces;
+pub mod verbs;
+pub mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+/// `pvm [-nNAME] [-dMASK] [HOSTFILE]`: a console; the machine is started if it does not run.
+pub fn pvm(words: &[String]) -> ExitCode {
+    match checked(words) {
+        Ok(words) => session::run(&words),
+        Err(sentence) => refuse("pvm", &sentence),
+    }
+}
+
+/// `pvmd3 [-nNAME] [-dMASK] [HOSTFILE]`: starts the machine with the hosts of a file.
+pub fn pvmd(words: &[String]) -> ExitCode {
+    let started = checked(words).and_then(|words| library::Library::start(&words));
+    match started {
+        Ok((_, library::Found::Started)) => ExitCode::SUCCESS,
+        Ok((_, library::Found::Running)) => refuse("pvmd3", "the virtual machine runs already"),
+        Err(sentence) => refuse("pvmd3", &sentence),
+    }
+}
+
+fn checked(words: &[String]) -> Result<Vec<String>, String> {
+    let arguments = arguments::read(words)?;
+    arguments.check()?;
+    Ok(arguments.words())
+}
+
+fn refuse(name: &str, sentence: &str) -> ExitCode {
+    for line in sentence.lines() {
+        eprintln!("{name}: {line}");
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,85 @@
+//! A virtual machine, as PVM's library shows it to a program: the console is a task like any other.
+
+mod calls;
+mod machine;
+mod symbols;
+
+use std::ffi::c_int;
+use std::os::fd::BorrowedFd;
+
+use crate::machine::Code;
+use crate::options;
+
+use calls::Calls;
+
+/// The tag of news about hosts. Jobs use their numbers, from 1.
+const HOST_ADDED_TAG: c_int = 0x3fff_ffff;
+
+/// A machine behind a library.
+pub struct Library {
+    calls: Calls,
+    tid: c_int,
+    /// Hosts that this console has added: it is told of them, and has told already.
+    own_additions: Vec<c_int>,
+}
+
+/// How a session began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The machine was there.
+    Running,
+    /// It has been started.
+    Started,
+}
+
+impl Library {
+    /// Starts the user's machine, or finds it running; the arguments are those of PVM's daemon.
+    pub fn start(arguments: &[String]) -> Result<(Calls, Found), String> {
+        let calls = Calls::load()?;
+        // Whoever finds a machine running has made no mistake.
+        let loud = calls.set_option(3, 0);
+        let found = match calls.start(arguments) {
+            Ok(()) => Found::Started,
+            Err(Code::DUP_HOST) => Found::Running,
+            Err(code) => {
+                let why = calls.explain(code);
+                return Err(format!("the virtual machine cannot be started: {why}"));
+            }
+        };
+        calls.set_option(3, loud.max(1));
+        Ok((calls, found))
+    }
+
+    /// Joins the machine as a console.
+    pub fn join(calls: Calls) -> Result<Library, String> {
+        let tid = calls.mytid().map_err(|code| {
+            format!(
+                "the virtual machine cannot be joined: {}",
+                calls.explain(code)
+            )
+        })?;
+        const ROUTE: c_int = 1;
+        const DONT_ROUTE: c_int = 1;
+        const RESERVED_TIDS: c_int = 11;
+        calls.set_option(ROUTE, DONT_ROUTE);
+        calls.set_option(RESERVED_TIDS, 1);
+        calls.set_option(options::NO_RESET, 1);
+        calls.set_option(options::OUTPUT_CONTEXT, 0);
+        calls.watch_hosts(HOST_ADDED_TAG);
+        Ok(Library {
+            calls,
+            tid,
+            own_additions: Vec::new(),
+        })
+    }
+
+    /// What becomes readable when there may be news.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.calls.descriptors()
+    }
+
+    /// Leaves the machine, which goes on.
+    pub fn leave(self) {
+        self.calls.leave();
+    }
+}

@@ -1,0 +1,180 @@
+//! PVM's library, loaded while the program runs, and its functions by name.
+//!
+//! The console is a program like any other that uses PVM, but the command it is part of does not need the library for anything else,
+//! so it is loaded when it is wanted. All that is unsafe about calling it is in this folder.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+/// `struct pvmhostinfo`.
+#[repr(C)]
+pub(super) struct HostInfo {
+    pub tid: c_int,
+    pub name: *const c_char,
+    pub arch: *const c_char,
+    pub speed: c_int,
+    pub signature: c_int,
+}
+
+/// `struct pvmtaskinfo`.
+#[repr(C)]
+pub(super) struct TaskInfo {
+    pub tid: c_int,
+    pub parent: c_int,
+    pub host: c_int,
+    pub flags: c_int,
+    pub program: *const c_char,
+    pub pid: c_int,
+}
+
+/// `struct pvmmboxinfo`.
+#[repr(C)]
+pub(super) struct MailboxInfo {
+    pub name: *const c_char,
+    pub entries: c_int,
+    pub indices: *const c_int,
+    pub owners: *const c_int,
+    pub flags: *const c_int,
+}
+
+type Texts = *mut *mut c_char;
+
+macro_rules! functions {
+    ($($name:ident($($kind:ty),*) $(-> $result:ty)?;)*) => {
+        /// Functions of the library, named as there.
+        pub(super) struct Symbols {
+            handle: Handle,
+            $(pub $name: unsafe extern "C" fn($($kind),*) $(-> $result)?,)*
+        }
+
+        impl Symbols {
+            fn find(handle: Handle) -> Result<Symbols, String> {
+                Ok(Symbols {
+                    // SAFETY: a function of this name has this type in PVM's headers, which the library was made for.
+                    $($name: unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($kind),*) $(-> $result)?>(
+                            handle.needed(stringify!($name))?.as_ptr(),
+                        )
+                    },)*
+                    handle,
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    pvm_addhosts(Texts, c_int, *mut c_int) -> c_int;
+    pvm_bufinfo(c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+    pvm_config(*mut c_int, *mut c_int, *mut *mut HostInfo) -> c_int;
+    pvm_delhosts(Texts, c_int, *mut c_int) -> c_int;
+    pvm_delinfo(*mut c_char, c_int, c_int) -> c_int;
+    pvm_exit() -> c_int;
+    pvm_getfds(*mut *mut c_int) -> c_int;
+    pvm_getmboxinfo(*mut c_char, *mut c_int, *mut *mut MailboxInfo) -> c_int;
+    pvm_getnoresets(*mut *mut c_int, *mut c_int) -> c_int;
+    pvm_getopt(c_int) -> c_int;
+    pvm_halt() -> c_int;
+    pvm_initsend(c_int) -> c_int;
+    pvm_kill(c_int) -> c_int;
+    pvm_mstat(*mut c_char) -> c_int;
+    pvm_mytid() -> c_int;
+    pvm_notify(c_int, c_int, c_int, *mut c_int) -> c_int;
+    pvm_nrecv(c_int, c_int) -> c_int;
+    pvm_pkint(*mut c_int, c_int, c_int) -> c_int;
+    pvm_pstat(c_int) -> c_int;
+    pvm_putinfo(*mut c_char, c_int, c_int) -> c_int;
+    pvm_sendsig(c_int, c_int) -> c_int;
+    pvm_setopt(c_int, c_int) -> c_int;
+    pvm_settmask(c_int, *mut c_char) -> c_int;
+    pvm_spawn(*mut c_char, Texts, c_int, *mut c_char, c_int, *mut c_int) -> c_int;
+    pvm_start_pvmd(c_int, Texts, c_int) -> c_int;
+    pvm_tasks(c_int, *mut c_int, *mut *mut TaskInfo) -> c_int;
+    pvm_tickle(c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+    pvm_upkbyte(*mut c_char, c_int, c_int) -> c_int;
+    pvm_upkint(*mut c_int, c_int, c_int) -> c_int;
+    pvm_version() -> *mut c_char;
+}
+
+/// A library that stays loaded as long as the process lives.
+#[derive(Clone, Copy)]
+struct Handle(NonNull<c_void>);
+
+impl Handle {
+    fn open(path: &Path) -> Result<Handle, String> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "no path".to_owned())?;
+        // SAFETY: the name ends in a zero byte. What the library does when it is loaded is what it does in each program that uses it.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        NonNull::new(handle).map(Handle).ok_or_else(last_error)
+    }
+
+    fn symbol(self, name: &str) -> Option<NonNull<c_void>> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the library is loaded and stays so; the name ends in a zero byte.
+        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
+    }
+
+    fn needed(self, name: &str) -> Result<NonNull<c_void>, String> {
+        self.symbol(name)
+            .ok_or_else(|| format!("it has no function {name}"))
+    }
+}
+
+fn last_error() -> String {
+    // SAFETY: what is returned is null or a text that stays until the next such call of this thread.
+    let text = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
+    text.map_or_else(
+        || "it cannot be loaded".to_owned(),
+        |text| text.to_string_lossy().into_owned(),
+    )
+}
+
+impl Symbols {
+    /// Loads the library; or says, in a sentence, why not.
+    pub(super) fn load() -> Result<Symbols, String> {
+        let path = find().ok_or_else(|| {
+            "there is no libpvm3.so.3 beside this command or in ../lib; `make install` puts it there".to_owned()
+        })?;
+        // The library needs Regatta's own. Loaded first, from the same place, it is the one that is taken.
+        let regatta = path.with_file_name("libregatta.so");
+        if regatta.exists() {
+            let said = |why| format!("{} cannot be loaded: {why}", regatta.display());
+            Handle::open(&regatta).map_err(said)?;
+        }
+        let said = |why| format!("{} cannot be used: {why}", path.display());
+        Symbols::find(Handle::open(&path).map_err(said)?).map_err(said)
+    }
+
+    /// What the library says a code means.
+    pub(super) fn meaning(&self, code: c_int) -> Option<String> {
+        let index = usize::try_from(code.checked_neg()?).ok()?;
+        let count = self.handle.symbol("pvm_nerr")?.cast::<c_int>();
+        let list = self.handle.symbol("pvm_errlist")?.cast::<*const c_char>();
+        // SAFETY: `int pvm_nerr` says how many texts `char *pvm_errlist[]` holds; neither changes.
+        unsafe {
+            let known = usize::try_from(*count.as_ptr()).is_ok_and(|count| index < count);
+            let text = known
+                .then(|| *list.as_ptr().add(index))
+                .filter(|text| !text.is_null())?;
+            Some(CStr::from_ptr(text).to_string_lossy().into_owned())
+        }
+    }
+}
+
+/// A library of PVM other than Regatta's, for comparisons.
+const OTHER: &str = "REGATTA_LIBPVM";
+
+fn find() -> Option<PathBuf> {
+    if let Some(other) = std::env::var_os(OTHER) {
+        return Some(other.into());
+    }
+    let command = std::env::current_exe().ok()?;
+    let folder = command.parent()?;
+    let candidates = [
+        folder.join("libpvm3.so"),
+        folder.join("../lib/libpvm3.so.3"),
+    ];
+    candidates.into_iter().find(|path| path.exists())
+}

@@ -1,0 +1,258 @@
+//! Small collectives across hosts, driven as a process drives them: hosts that have a hall and one that has none,
+//! members that die or leave at any moment.
+
+mod support;
+
+use proptest::prelude::*;
+use regatta_engine::{
+    Engine, Error, Gathering, GroupId, Handle, Part, Peer, Presence, Reduction, Settings,
+};
+use regatta_memory::combine::{Builtin, Element, Operator};
+use regatta_memory::views::Views;
+use support::net::{End, Net, Sizes};
+use support::world::{memory, names, room};
+
+const CONTEXT: u32 = 2;
+/// Turns after which nobody will ever move.
+const PATIENCE: usize = 20_000;
+
+/// Where a member is in the present collective.
+enum At {
+    Begin,
+    Room(Handle, Views),
+    Messages(Handle),
+    Posts(Gathering),
+    Exchange(Gathering, Handle),
+}
+
+struct Member {
+    engine: Engine<End>,
+    group: GroupId,
+    rank: u32,
+    round: u32,
+    at: At,
+    output: Views,
+    ended: Option<Error>,
+}
+
+/// Barriers (no elements) and sums, in turn.
+fn reduction(round: u32) -> Option<Reduction> {
+    (!round.is_multiple_of(3)).then_some(Reduction {
+        operator: Operator::Builtin(Builtin::Sum),
+        element: Element::U32,
+        count: (round % 3) as usize,
+    })
+}
+
+impl Member {
+    fn input(&self) -> Views {
+        let count = reduction(self.round).map_or(0, |what| what.count);
+        let own = (self.rank + 1) * (self.round + 1);
+        memory(&own.to_ne_bytes().repeat(count))
+    }
+
+    /// One thing a process would do; an error ends this member's part.
+    fn turn(&mut self, size: u32) -> Result<(), Error> {
+        let what = reduction(self.round);
+        let bytes = what.as_ref().map_or(0, Reduction::bytes);
+        self.engine.progress();
+        match std::mem::replace(&mut self.at, At::Begin) {
+            At::Begin => self.begin(what, bytes)?,
+            At::Room(handle, name) => match self.engine.finish(handle)? {
+                Some((_, Some(error))) => return Err(error),
+                Some((_, None)) => self.engine.enter_room(self.group, &name)?,
+                None => self.at = At::Room(handle, name),
+            },
+            At::Messages(handle) => match self.engine.finish(handle)? {
+                Some((_, Some(error))) => return Err(error),
+                Some((_, None)) => self.complete(size),
+                None => self.at = At::Messages(handle),
+            },
+            At::Posts(gathering) => self.meet(gathering, what, bytes, size)?,
+            At::Exchange(mut gathering, handle) => match self.engine.finish(handle)? {
+                Some((_, Some(error))) => {
+                    self.engine.fail_crossing(&gathering, &error);
+                    return Err(error);
+                }
+                Some((_, None)) => {
+                    self.engine.end_crossing(&mut gathering, &self.output);
+                    self.complete(size);
+                }
+                None => self.at = At::Exchange(gathering, handle),
+            },
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, what: Option<Reduction>, bytes: usize) -> Result<(), Error> {
+        self.output = room(bytes);
+        let input = self.input();
+        let crosses = self.engine.crosses(self.group, bytes)?;
+        if crosses && let Some((handle, name)) = self.engine.start_room(self.group)? {
+            self.at = At::Room(handle, name);
+            return Ok(());
+        }
+        if crosses && let Some(gathering) = self.engine.cross(self.group, &input)? {
+            self.at = At::Posts(gathering);
+            return Ok(());
+        }
+        let output = self.output.clone();
+        self.at = At::Messages(match what {
+            None => self.engine.start_barrier(self.group)?,
+            Some(what) => self
+                .engine
+                .start_allreduce(self.group, input, output, what)?,
+        });
+        Ok(())
+    }
+
+    fn meet(
+        &mut self,
+        mut gathering: Gathering,
+        what: Option<Reduction>,
+        bytes: usize,
+        size: u32,
+    ) -> Result<(), Error> {
+        if !self.engine.met(&mut gathering) {
+            if let Err(error) = self.engine.check_gathering(&mut gathering) {
+                self.engine.fail_crossing(&gathering, &error);
+                return Err(error);
+            }
+            self.at = At::Posts(gathering);
+            return Ok(());
+        }
+        let part = Part {
+            offset: 0,
+            total: bytes,
+        };
+        let Some(members) = self.engine.leads(&gathering) else {
+            self.engine.collect(&gathering, 0, part, &self.output);
+            self.complete(size);
+            return Ok(());
+        };
+        self.input().copy_to(&self.output);
+        for other in 1..members {
+            let theirs = room(bytes);
+            self.engine.collect(&gathering, other, part, &theirs);
+            if let Some(what) = what {
+                let Reduction {
+                    operator,
+                    element,
+                    count,
+                } = what;
+                operator.apply(element, &theirs, &self.output, count);
+            }
+        }
+        let exchanged = self
+            .engine
+            .start_exchange(&gathering, &self.output, what.as_ref())?;
+        self.at = At::Exchange(gathering, exchanged);
+        Ok(())
+    }
+
+    fn complete(&mut self, size: u32) {
+        let count = reduction(self.round).map_or(0, |what| what.count);
+        let sum = (1..=size).sum::<u32>() * (self.round + 1);
+        assert_eq!(self.output.to_vec(), sum.to_ne_bytes().repeat(count));
+        self.round += 1;
+    }
+}
+
+/// Members take turns until each has had `rounds` collectives, or an error. `loss`: who is gone, how, after so many turns.
+fn run(
+    net: &Net,
+    peers: &[Peer],
+    rounds: u32,
+    order: &[usize],
+    loss: Option<(usize, Presence, usize)>,
+) {
+    let member = |(rank, &peer): (usize, &Peer)| {
+        let mut engine = Engine::new(net.end(peer), Settings::default());
+        let group = engine
+            .add_group(peers.to_vec(), CONTEXT, 0)
+            .expect("a group");
+        Member {
+            engine,
+            group,
+            rank: rank as u32,
+            round: 0,
+            at: At::Begin,
+            output: Views::none(),
+            ended: None,
+        }
+    };
+    let mut members: Vec<Member> = peers.iter().enumerate().map(member).collect();
+    let size = peers.len() as u32;
+    let over = |member: &Member| member.round == rounds || member.ended.is_some();
+    let mut lost = None;
+    let turns = order.iter().copied().chain(0..PATIENCE * peers.len());
+    for (turn, at) in turns.enumerate() {
+        if let Some((victim, how, when)) = loss
+            && lost.is_none()
+            && turn >= when
+            // One that leaves has nothing under way.
+            && (how == Presence::Dead || matches!(members[victim].at, At::Begin))
+        {
+            lost = Some(victim);
+            net.lose(peers[victim], how);
+        }
+        let at = at % peers.len();
+        if lost == Some(at) {
+            continue;
+        }
+        match over(&members[at]) {
+            // The others may still need what it does.
+            true => drop(members[at].engine.progress()),
+            false => members[at].ended = members[at].turn(size).err(),
+        }
+        let left = members.iter().enumerate();
+        if left
+            .into_iter()
+            .all(|(at, member)| lost == Some(at) || over(member))
+        {
+            break;
+        }
+    }
+    for (at, member) in members.iter().enumerate() {
+        assert!(lost == Some(at) || over(member), "rank {at} waits for ever");
+        if let Some(error) = &member.ended {
+            let lost = lost.unwrap_or_else(|| panic!("nobody is lost: {error:?}"));
+            assert!(names(error, peers[lost]), "{error:?} does not name {lost}");
+        }
+    }
+}
+
+fn group() -> impl Strategy<Value = Vec<Peer>> {
+    (2u32..=9).prop_flat_map(|tasks| {
+        let all: Vec<Peer> = (0..tasks).collect();
+        prop::sample::subsequence(all, 2..=tasks as usize).prop_shuffle()
+    })
+}
+
+proptest! {
+    #![proptest_config(support::cases(300))]
+
+    #[test]
+    fn small_collectives_across_hosts_are_complete_for_all(
+        peers in group(), hosts in 2u32..4, refused in 0u32..6,
+        order in prop::collection::vec(any::<usize>(), 0..400),
+    ) {
+        let net = Net::new(9, Sizes::TINY);
+        net.spread(hosts);
+        net.refuse_halls(refused);
+        run(&net, &peers, 20, &order, None);
+    }
+
+    #[test]
+    fn whoever_is_lost_is_named_and_nobody_waits(
+        peers in group(), hosts in 2u32..4, refused in 0u32..6,
+        order in prop::collection::vec(any::<usize>(), 0..400),
+        victim in any::<usize>(), dies: bool, when in 0usize..600,
+    ) {
+        let net = Net::new(9, Sizes::TINY);
+        net.spread(hosts);
+        net.refuse_halls(refused);
+        let how = if dies { Presence::Dead } else { Presence::Left };
+        run(&net, &peers, 20, &order, Some((victim % peers.len(), how, when)));
+    }
+}

@@ -1,0 +1,75 @@
+//! What can be wrong with a host's line.
+
+use std::fmt;
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Options, but nobody they are of.
+    NoName,
+    /// What should be a name cannot be one.
+    BadName(String),
+    /// Not of the form `option=value`.
+    NotAnOption(String),
+    /// No such option.
+    Unknown(String),
+    /// An option without a value.
+    Empty(String),
+    /// A speed that is none.
+    Speed(String),
+    /// A way to start that is none.
+    Start(String),
+    /// A host that has been named before.
+    Twice(String),
+    /// A quotation mark whose other half is missing.
+    Quote(char),
+    /// More than a line may hold.
+    Long,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoName => write!(f, "no host is named; a line is: name [option=value]..."),
+            Fault::BadName(name) => write!(f, "{name:?} cannot be the name of a host"),
+            Fault::NotAnOption(word) => write!(f, "{word:?} is not of the form option=value"),
+            Fault::Unknown(option) => {
+                write!(
+                    f,
+                    "there is no option {option:?}; there are lo dx ep wd sp bx so ip id"
+                )
+            }
+            Fault::Empty(option) => write!(f, "the option {option:?} has no value"),
+            Fault::Speed(value) => write!(
+                f,
+                "sp={value} is no speed; it is a number from 1 to 1000000"
+            ),
+            Fault::Start(value) => {
+                write!(
+                    f,
+                    "so={value} is no way to start; there are so=pw (asks for a password) and so=ms (by hand)"
+                )
+            }
+            Fault::Twice(name) => write!(f, "the host {name:?} has been named before"),
+            Fault::Quote(mark) => write!(f, "unmatched {mark}"),
+            Fault::Long => write!(f, "the line is longer than {} bytes", crate::line::LONGEST),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A fault, and the line that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// From 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.fault)
+    }
+}

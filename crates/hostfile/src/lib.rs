@@ -1,0 +1,175 @@
+//! PVM's host files: which hosts make up a virtual machine, and with which options. Pure: text in, hosts or sentences out.
+//!
+//! ```text
+//! # a comment
+//! *      sp=500 ep=$HOME/bin     defaults for the lines that follow, and for hosts added later
+//! alpha  wd=/scratch             a host to start
+//! & beta lo=guest                a host that is known, with its options, but not started
+//! ```
+//!
+//! One line is also what is given to the console's `add` and to `pvm_addhosts`. Variables (`$NAME`) are kept as they stand:
+//! each host has its own, so they are [`expand`]ed there.
+
+#![forbid(unsafe_code)]
+
+mod expand;
+mod fault;
+mod line;
+
+pub use expand::expand;
+pub use fault::{Fault, Problem};
+pub use line::{host, words};
+
+/// How the process of the machine on a host is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// By the remote shell, which asks for a password (`so=pw`).
+    Password,
+    /// By the user, who types a command there (`so=ms`).
+    Manual,
+}
+
+/// What may be said of a host; nothing that was not said is filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `lo=`: the login there.
+    pub login: Option<String>,
+    /// `dx=`: the program that is started there.
+    pub daemon: Option<String>,
+    /// `ep=`: where programs are looked for, separated by colons.
+    pub programs: Option<String>,
+    /// `wd=`: where tasks run.
+    pub directory: Option<String>,
+    /// `sp=`: how fast it is, compared to others; 1 to 1000000.
+    pub speed: Option<u32>,
+    /// `bx=`: what starts a debugger.
+    pub debugger: Option<String>,
+    /// `so=`: how it is started.
+    pub start: Option<Start>,
+    /// `ip=`: the name it is reached by.
+    pub address: Option<String>,
+    /// `id=`: which of a user's machines it is to be of.
+    pub machine: Option<String>,
+}
+
+impl Options {
+    /// These, and where they say nothing the defaults.
+    pub fn or(&self, defaults: &Options) -> Options {
+        fn first<T: Clone>(own: &Option<T>, default: &Option<T>) -> Option<T> {
+            own.clone().or_else(|| default.clone())
+        }
+        Options {
+            login: first(&self.login, &defaults.login),
+            daemon: first(&self.daemon, &defaults.daemon),
+            programs: first(&self.programs, &defaults.programs),
+            directory: first(&self.directory, &defaults.directory),
+            speed: first(&self.speed, &defaults.speed),
+            debugger: first(&self.debugger, &defaults.debugger),
+            start: first(&self.start, &defaults.start),
+            address: first(&self.address, &defaults.address),
+            machine: first(&self.machine, &defaults.machine),
+        }
+    }
+}
+
+/// A host and what was said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Another process of the machine on a host that has one (`$` before the name).
+    pub overload: bool,
+    /// Its own options, and the defaults where it has none.
+    pub options: Options,
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// Hosts to start, in the file's order.
+    pub hosts: Vec<Host>,
+    /// Hosts that are known and not started: their options count once they are added.
+    pub known: Vec<Host>,
+    /// What the last line of defaults said.
+    pub defaults: Options,
+}
+
+impl File {
+    /// Reads a file; or all that is wrong with it.
+    pub fn read(text: &str) -> Result<File, Vec<Problem>> {
+        let (mut file, mut problems) = (File::default(), Vec::new());
+        for (number, line) in (1..).zip(text.lines()) {
+            let read = words(line).and_then(|words| file.take(&words));
+            problems.extend(read.err().map(|fault| Problem {
+                line: number,
+                fault,
+            }));
+        }
+        if problems.is_empty() {
+            Ok(file)
+        } else {
+            Err(problems)
+        }
+    }
+
+    fn take(&mut self, words: &[String]) -> Result<(), Fault> {
+        match words {
+            [] => Ok(()),
+            [star, options @ ..] if star == "*" => {
+                self.defaults = line::options(options)?;
+                Ok(())
+            }
+            [first, rest @ ..] if first.starts_with('&') => {
+                // The sign may touch the name or stand alone.
+                let touching = Some(&first[1..]).filter(|name| !name.is_empty());
+                let name = touching.map(str::to_owned).into_iter();
+                let host = line::host_of(
+                    &name.chain(rest.iter().cloned()).collect::<Vec<_>>(),
+                    &self.defaults,
+                )?;
+                self.enter(host, false)
+            }
+            _ => {
+                let host = line::host_of(words, &self.defaults)?;
+                self.enter(host, true)
+            }
+        }
+    }
+
+    fn enter(&mut self, host: Host, start: bool) -> Result<(), Fault> {
+        let named = |other: &&Host| other.name == host.name && !host.overload;
+        if self
+            .hosts
+            .iter()
+            .chain(&self.known)
+            .any(|other| named(&other))
+        {
+            return Err(Fault::Twice(host.name));
+        }
+        if start {
+            &mut self.hosts
+        } else {
+            &mut self.known
+        }
+        .push(host);
+        Ok(())
+    }
+
+    /// A host that is to be added: its line's options first, then what the file knows of it, then the defaults.
+    pub fn added(&self, said: &str) -> Result<Host, Fault> {
+        let mut host = host(said, &Options::default())?;
+        let known = self
+            .known
+            .iter()
+            .chain(&self.hosts)
+            .find(|known| known.name == host.name);
+        if let Some(known) = known {
+            host.options = host.options.or(&known.options);
+        }
+        host.options = host.options.or(&self.defaults);
+        Ok(host)
+    }
+}
+
+#[cfg(test)]
+mod tests;

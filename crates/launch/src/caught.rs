@@ -1,0 +1,342 @@
+//! What tasks of this host write that goes to the task which has started them, rather than to the job's output.
+//!
+//! For each task that receives there is a window: so many bytes of this host may be on their way to it. When it is full
+//! the pipes are not read further, and who writes waits. So nobody's memory fills up because a task does not look. Only
+//! what a task has left in its pipes at its end is read at once, since its last words are to be heard before its end is
+//! told; what would be too much of that goes to the job's output.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+
+use regatta_wire::control::{Route, Then};
+
+const EVENTS: usize = 64;
+/// Read at once.
+const PIECE: usize = 64 << 10;
+/// So many bytes of this host may be on their way to one task.
+const WINDOW: usize = 256 << 10;
+/// So many more, if their writers have ended.
+const LAST_WORDS: usize = 4 << 20;
+
+/// Something that a task has written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub task: u32,
+    /// Standard output (0) or error (1).
+    pub stream: u32,
+    /// To whom it goes; none: to the job's output.
+    pub route: Option<Route>,
+    pub bytes: Vec<u8>,
+    pub then: Then,
+}
+
+#[derive(Debug)]
+struct Source {
+    fd: OwnedFd,
+    route: Route,
+}
+
+/// What is on its way to one task, and the sources that wait until it is less.
+#[derive(Debug, Default)]
+struct Window {
+    under_way: usize,
+    parked: Vec<u64>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Caught {
+    /// Made when it is first needed.
+    epoll: Option<OwnedFd>,
+    sources: HashMap<u64, Source>,
+    windows: HashMap<u32, Window>,
+    buffer: Vec<u8>,
+}
+
+fn key(task: u32, stream: u32) -> u64 {
+    u64::from(task) << 1 | u64::from(stream)
+}
+
+impl Caught {
+    /// The standard output and error for a task about to start.
+    pub(crate) fn pipes(&mut self, task: u32, route: Route) -> rustix::io::Result<[OwnedFd; 2]> {
+        let pipes = self.pipe(task, 0, route).and_then(|output| {
+            let error = self.pipe(task, 1, route)?;
+            Ok([output, error])
+        });
+        pipes.inspect_err(|_| self.forget(task))
+    }
+
+    fn pipe(&mut self, task: u32, stream: u32, route: Route) -> rustix::io::Result<OwnedFd> {
+        let epoll = match &self.epoll {
+            Some(epoll) => epoll,
+            None => {
+                self.buffer = vec![0; PIECE];
+                self.epoll
+                    .insert(epoll::create(epoll::CreateFlags::CLOEXEC)?)
+            }
+        };
+        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        let key = key(task, stream);
+        epoll::add(epoll, &ours, EventData::new_u64(key), EventFlags::IN)?;
+        self.sources.insert(key, Source { fd: ours, route });
+        Ok(theirs)
+    }
+
+    /// A task was not started after all.
+    pub(crate) fn forget(&mut self, task: u32) {
+        self.sources.remove(&key(task, 0));
+        self.sources.remove(&key(task, 1));
+    }
+
+    /// Nobody listens to this stream: its writer learns it by a broken pipe.
+    pub(crate) fn deafen(&mut self, task: u32, stream: u32) {
+        self.sources.remove(&key(task, stream));
+    }
+
+    /// What is readable when a task has written.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.epoll.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads what some of the tasks have written, as far as the windows allow.
+    pub(crate) fn pump(&mut self, hear: &mut impl FnMut(Piece)) {
+        let Some(epoll) = &self.epoll else { return };
+        let mut events = [const {
+            epoll::Event {
+                flags: EventFlags::empty(),
+                data: EventData::new_u64(0),
+            }
+        }; EVENTS];
+        let now = rustix::time::Timespec::default();
+        let ready = epoll::wait(epoll, &mut events[..], Some(&now)).unwrap_or(0);
+        for event in &events[..ready] {
+            let key = event.data.u64();
+            if !self.park(key) {
+                self.read(key, true, hear);
+            }
+        }
+    }
+
+    /// Looks no more at a source whose window is full.
+    fn park(&mut self, key: u64) -> bool {
+        let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) else {
+            return false;
+        };
+        let window = self.windows.entry(source.route.to).or_default();
+        let full = window.under_way >= WINDOW && epoll::delete(epoll, &source.fd).is_ok();
+        if full {
+            window.parked.push(key);
+        }
+        full
+    }
+
+    /// A task has received so much, or receives no more: then that is no matter.
+    pub(crate) fn taken(&mut self, by: u32, bytes: usize) {
+        let Some(window) = self.windows.get_mut(&by) else {
+            return;
+        };
+        window.under_way = window.under_way.saturating_sub(bytes);
+        if window.under_way >= WINDOW {
+            return;
+        }
+        for key in std::mem::take(&mut window.parked) {
+            if let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) {
+                // It was looked at before, so there is room for it.
+                let _ = epoll::add(epoll, &source.fd, EventData::new_u64(key), EventFlags::IN);
+            }
+        }
+        if window.under_way == 0 {
+            self.windows.remove(&by);
+        }
+    }
+
+    /// What was on its way to anybody is lost, or has arrived.
+    pub(crate) fn all_taken(&mut self) {
+        let all: Vec<u32> = self.windows.keys().copied().collect();
+        all.into_iter().for_each(|by| self.taken(by, usize::MAX));
+    }
+
+    /// A task has ended: what it wrote is read now, and no more than that.
+    pub(crate) fn last_words(&mut self, task: u32, hear: &mut impl FnMut(Piece)) {
+        for stream in 0..2 {
+            let key = key(task, stream);
+            let Some(source) = self.sources.get(&key) else {
+                continue;
+            };
+            let mut left = rustix::io::ioctl_fionread(&source.fd).unwrap_or(0) as usize;
+            let route = source.route;
+            while left > 0 {
+                let on_its_way = self.windows.get(&route.to).map_or(0, |w| w.under_way);
+                let count = self.read(key, on_its_way < WINDOW + LAST_WORDS, hear);
+                left = if count == 0 {
+                    0
+                } else {
+                    left.saturating_sub(count)
+                };
+            }
+            // Usually nobody else has the pipe, and this finds its end.
+            self.read(key, true, hear);
+            if self.sources.contains_key(&key) {
+                hear(Piece {
+                    task,
+                    stream,
+                    route: Some(route),
+                    bytes: Vec::new(),
+                    then: Then::Ended,
+                });
+            }
+        }
+    }
+
+    /// Reads all that is left; nobody writes any more.
+    pub(crate) fn drain(&mut self, hear: &mut impl FnMut(Piece)) {
+        let mut keys: Vec<u64> = self.sources.keys().copied().collect();
+        keys.sort_unstable();
+        for key in keys {
+            while self.read(key, true, hear) > 0 {}
+            self.close(key, hear);
+        }
+    }
+
+    /// One read from one source. Returns how much it was.
+    fn read(&mut self, key: u64, routed: bool, hear: &mut impl FnMut(Piece)) -> usize {
+        let Some(source) = self.sources.get(&key) else {
+            return 0;
+        };
+        let count = loop {
+            match rustix::io::read(&source.fd, &mut self.buffer[..]) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return 0,
+                Ok(0) | Err(_) => {
+                    self.close(key, hear);
+                    return 0;
+                }
+                Ok(count) => break count,
+            }
+        };
+        let route = Some(source.route).filter(|_| routed);
+        if let Some(route) = route {
+            self.windows.entry(route.to).or_default().under_way += count;
+        }
+        hear(Piece {
+            task: (key >> 1) as u32,
+            stream: (key & 1) as u32,
+            route,
+            bytes: self.buffer[..count].to_vec(),
+            then: Then::More,
+        });
+        count
+    }
+
+    fn close(&mut self, key: u64, hear: &mut impl FnMut(Piece)) {
+        if let Some(source) = self.sources.remove(&key) {
+            hear(Piece {
+                task: (key >> 1) as u32,
+                stream: (key & 1) as u32,
+                route: Some(source.route),
+                bytes: Vec::new(),
+                then: Then::Closed,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regatta_wire::control::Manner;
+
+    const ROUTE: Route = Route {
+        to: 3,
+        manner: Manner {
+            context: 1,
+            tag: 2,
+            lines: true,
+            births: false,
+        },
+    };
+
+    fn pumped(caught: &mut Caught) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        caught.pump(&mut |piece| pieces.push(piece));
+        pieces
+    }
+
+    /// As much as a pipe takes.
+    fn fill(pipe: &OwnedFd) -> usize {
+        rustix::io::ioctl_fionbio(pipe, true).unwrap();
+        let mut written = 0;
+        while let Ok(count) = rustix::io::write(pipe, &[b'x'; 4096]) {
+            written += count;
+        }
+        written
+    }
+
+    #[test]
+    fn a_full_window_stops_the_reading_until_something_was_received() {
+        let mut caught = Caught::default();
+        let [output, _error] = caught.pipes(7, ROUTE).unwrap();
+        let mut heard = 0;
+        loop {
+            fill(&output);
+            let pieces = pumped(&mut caught);
+            if pieces.is_empty() {
+                break;
+            }
+            heard += pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>();
+        }
+        assert!((WINDOW..WINDOW + PIECE).contains(&heard), "{heard}");
+        assert!(pumped(&mut caught).is_empty());
+        caught.taken(3, PIECE);
+        let pieces = pumped(&mut caught);
+        assert_eq!((pieces[0].task, pieces[0].stream), (7, 0));
+        assert_eq!(pieces[0].route, Some(ROUTE));
+    }
+
+    #[test]
+    fn last_words_are_heard_whatever_the_window_and_some_go_elsewhere() {
+        let mut caught = Caught::default();
+        let (mut routed, mut others) = (0, 0);
+        for task in 10..200 {
+            let [output, error] = caught.pipes(task, ROUTE).unwrap();
+            let written = fill(&output);
+            drop((output, error));
+            let mut ends = 0;
+            let before = routed + others;
+            caught.last_words(task, &mut |piece| {
+                ends += u32::from(piece.then == Then::Closed);
+                match piece.route {
+                    Some(_) => routed += piece.bytes.len(),
+                    None => others += piece.bytes.len(),
+                }
+            });
+            assert_eq!((ends, routed + others - before), (2, written));
+        }
+        assert!((LAST_WORDS..LAST_WORDS + WINDOW + PIECE + 1).contains(&routed));
+        assert!(others > 0 && caught.sources.is_empty());
+        caught.taken(3, usize::MAX);
+        assert!(caught.windows.is_empty());
+    }
+
+    #[test]
+    fn an_ended_task_whose_pipe_lives_on_is_said_to_have_ended() {
+        let mut caught = Caught::default();
+        let [output, error] = caught.pipes(5, ROUTE).unwrap();
+        drop(error);
+        rustix::io::write(&output, b"no end of line").unwrap();
+        let mut heard = Vec::new();
+        caught.last_words(5, &mut |piece| heard.push((piece.stream, piece.then)));
+        assert_eq!(
+            heard,
+            [(0, Then::More), (0, Then::Ended), (1, Then::Closed)]
+        );
+        drop(output);
+        assert_eq!(pumped(&mut caught)[0].then, Then::Closed);
+    }
+}

@@ -1,0 +1,321 @@
+//! Hosts that a task asks for, and hosts that it gives back.
+//!
+//! What is asked for goes the way of all hosts that arrive, but for the command that leads there and the address it is
+//! reached at, of which the wish may say something. The asker is answered when it is known what has become of each.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::Instant;
+
+use regatta_hostfile::{Fault, File, Host, Options, Start};
+use regatta_wire::control::{Tell, Why};
+
+use super::Growing;
+use super::arriving::{Arriving, Step};
+use crate::channel::messages::Hello;
+use crate::desk::{Refused, Wish as Asked};
+use crate::news::Listed;
+use crate::plan::Across;
+use crate::reach;
+use crate::refusal::Refusal;
+use crate::supervise::Supervisor;
+
+/// More are a mistake.
+const MOST: usize = 4096;
+
+/// What has been asked and not been answered, and what is known of hosts that may be asked for.
+#[derive(Default)]
+pub(super) struct Wishes {
+    file: File,
+    open: Vec<Question>,
+    asked: u32,
+}
+
+struct Question {
+    number: u32,
+    by: u32,
+    id: u32,
+    answers: Vec<Option<Result<u32, Why>>>,
+    sentence: String,
+}
+
+/// A host that was asked for.
+pub(super) struct Wish {
+    question: u32,
+    index: usize,
+    name: String,
+    pub(super) options: Options,
+}
+
+impl Question {
+    fn answer(&mut self, index: usize, outcome: Result<u32, Refused>) {
+        let outcome = outcome.map_err(|(why, sentence)| {
+            if self.sentence.is_empty() {
+                self.sentence = sentence;
+            }
+            why
+        });
+        if let Some(place) = self.answers.get_mut(index) {
+            *place = Some(outcome);
+        }
+    }
+
+    fn answered(&self) -> Option<Tell> {
+        let hosts = self.answers.iter().copied().collect::<Option<Vec<_>>>()?;
+        Some(Tell::Hosted {
+            id: self.id,
+            hosts,
+            sentence: self.sentence.clone(),
+        })
+    }
+}
+
+impl Supervisor<'_> {
+    /// A task wants something of hosts.
+    pub(in crate::supervise) fn heed_wish(&mut self, by: u32, id: u32, wish: Asked) {
+        let Some(mut growing) = self.growing.take() else {
+            let sentence = "this job keeps the hosts it began with".to_owned();
+            return self.desk.answer(by, id, Err((Why::State, sentence)));
+        };
+        if let Err(refused) = self.begin_wish(&mut growing, by, id, wish) {
+            self.desk.answer(by, id, Err(refused));
+        }
+        self.tell_answered(&mut growing);
+        self.growing = Some(growing);
+    }
+
+    fn begin_wish(
+        &mut self,
+        growing: &mut Growing,
+        by: u32,
+        id: u32,
+        wish: Asked,
+    ) -> Result<(), Refused> {
+        if self.course.is_ending() {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        let wanted: Vec<Result<Host, Fault>> = match wish {
+            Asked::Remove(names) => {
+                let number = growing.wishes.begin(by, id, names.len())?;
+                for (index, name) in names.iter().enumerate() {
+                    let outcome = self.give_back(name);
+                    growing.wishes.answer(number, index, outcome);
+                }
+                return Ok(());
+            }
+            Asked::Add(lines) => {
+                let file = &growing.wishes.file;
+                lines.iter().map(|line| file.added(line)).collect()
+            }
+            Asked::File(text) => {
+                let file = File::read(&text).map_err(|problems| {
+                    let first = problems.first().map(ToString::to_string);
+                    (
+                        Why::Argument,
+                        format!("the host file, {}", first.unwrap_or_default()),
+                    )
+                })?;
+                growing.wishes.file = file.clone();
+                // The first host is ours already, and may be in the file to say something of it.
+                let ours = |host: &Host| self.is_ours(&host.name);
+                file.hosts
+                    .into_iter()
+                    .filter(|host| !ours(host))
+                    .map(Ok)
+                    .collect()
+            }
+        };
+        let number = growing.wishes.begin(by, id, wanted.len())?;
+        for (index, host) in wanted.into_iter().enumerate() {
+            let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
+            let wish = wish.and_then(|host| self.check_wish(growing, host));
+            match wish {
+                Ok(host) => growing.expect(number, index, host),
+                Err(refused) => growing.wishes.answer(number, index, Err(refused)),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, name: &str) -> bool {
+        self.here.as_deref() == Some(name) || crate::gather::is_here(name)
+    }
+
+    fn check_wish(&self, growing: &Growing, host: Host) -> Result<Host, Refused> {
+        let name = &host.name;
+        let is_member = self
+            .remotes
+            .iter()
+            .any(|remote| !remote.lost && remote.name == *name);
+        let is_coming = growing
+            .arriving
+            .iter()
+            .any(|arriving| arriving.host.name == *name);
+        if self.is_ours(name) || is_member || is_coming {
+            return Err((
+                Why::Exists,
+                format!("the host {name} is of the job already"),
+            ));
+        }
+        let cannot = |what: &str| {
+            let sentence = format!(
+                "the host {name} cannot be asked for {what}: nobody sits at the launcher; let ssh need no question (`ssh-copy-id {name}`)"
+            );
+            Err((Why::System, sentence))
+        };
+        match host.options.start {
+            Some(Start::Password) => return cannot("a password (so=pw)"),
+            Some(Start::Manual) => return cannot("a start by hand (so=ms)"),
+            None => {}
+        }
+        if host.overload {
+            let sentence = format!("the host {name} can be of a job only once");
+            return Err((Why::Exists, sentence));
+        }
+        Ok(host)
+    }
+
+    /// Gives a host back: its tasks end, and it is of the job no more.
+    fn give_back(&mut self, name: &str) -> Result<u32, Refused> {
+        if self.is_ours(name) {
+            let sentence = format!("the job is run from {name}, which cannot be given back");
+            return Err((Why::Argument, sentence));
+        }
+        let is_it = |remote: &crate::remote::Remote| !remote.lost && remote.name == name;
+        let Some(index) = self.remotes.iter().position(is_it) else {
+            return Err((Why::Host, format!("{name} is no host of the job")));
+        };
+        let number = self.remotes[index].number;
+        self.host_lost(index, "it was given back");
+        Ok(number)
+    }
+
+    /// What has become of a host that was asked for.
+    pub(super) fn fulfil(
+        &mut self,
+        growing: &mut Growing,
+        wish: Option<Wish>,
+        outcome: Result<u32, Refused>,
+    ) {
+        if let Some(wish) = wish {
+            growing.wishes.answer(wish.question, wish.index, outcome);
+        }
+        self.tell_answered(growing);
+    }
+
+    fn tell_answered(&mut self, growing: &mut Growing) {
+        growing
+            .wishes
+            .open
+            .retain(|question| match question.answered() {
+                Some(tell) => {
+                    self.desk.say(question.by, tell);
+                    false
+                }
+                None => true,
+            });
+    }
+}
+
+impl Wishes {
+    fn begin(&mut self, by: u32, id: u32, count: usize) -> Result<u32, Refused> {
+        if count > MOST {
+            return Err((Why::Argument, format!("{count} hosts are too many at once")));
+        }
+        let number = self.asked;
+        self.asked = self.asked.wrapping_add(1);
+        self.open.push(Question {
+            number,
+            by,
+            id,
+            answers: vec![None; count],
+            sentence: String::new(),
+        });
+        Ok(number)
+    }
+
+    fn answer(&mut self, number: u32, index: usize, outcome: Result<u32, Refused>) {
+        let mut open = self.open.iter_mut();
+        if let Some(question) = open.find(|question| question.number == number) {
+            question.answer(index, outcome);
+        }
+    }
+}
+
+impl Growing<'_> {
+    /// Has a host arrive.
+    fn expect(&mut self, question: u32, index: usize, host: Host) {
+        let now = Instant::now();
+        let Host { name, options, .. } = host;
+        self.arriving.push(Arriving {
+            host: Listed {
+                name: name.clone(),
+                run: String::new(),
+                address: ([0, 0, 0, 0], 0).into(),
+            },
+            since: now,
+            step: Step::Waiting(now),
+            wish: Some(Wish {
+                question,
+                index,
+                name,
+                options,
+            }),
+        });
+    }
+}
+
+impl Wish {
+    /// The name it is reached by.
+    fn target(&self) -> &str {
+        self.options.address.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Does its name lead anywhere? ssh may know names that nobody else does, so this is asked when no shell was had.
+    pub(super) fn is_known(&self) -> bool {
+        (self.target(), 0).to_socket_addrs().is_ok()
+    }
+
+    /// How a shell is had there, and what the command is to be told.
+    pub(super) fn way(&self, across: &Across) -> (Across, String) {
+        let mut across = across.clone();
+        let mut target = self.target().to_owned();
+        match (&self.options.login, &mut across.rsh) {
+            (Some(login), None) => target = format!("{login}@{target}"),
+            // All commands of this kind know -l.
+            (Some(login), Some(words)) => words.extend(["-l".to_owned(), login.clone()]),
+            (None, _) => {}
+        }
+        (across, target)
+    }
+
+    /// What the shell there does before anything else.
+    pub(super) fn beginning(&self) -> String {
+        let quoted = |text: &String| text.replace('\'', r"'\''");
+        let program = self.options.daemon.as_ref();
+        program.map_or(String::new(), |program| {
+            format!("{}='{}'\n", crate::rsh::OWN_PROGRAM, quoted(program))
+        })
+    }
+
+    /// Where its tasks run; variables are those of the host.
+    pub(super) fn directory(&self) -> String {
+        self.options
+            .directory
+            .clone()
+            .unwrap_or_else(|| "$HOME".to_owned())
+    }
+
+    /// Where its tasks will listen: where its name leads, if that is one of its addresses, or else where others reach it best.
+    pub(super) fn address(&self, hello: &Hello, across: &Across) -> Result<IpAddr, Refusal> {
+        let allowed = reach::chosen(&hello.candidates, across.interface.as_ref());
+        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
+        let mut named = named.map(|address| address.ip());
+        let address = named.find(|address| allowed.contains(address));
+        address.or(allowed.first().copied()).ok_or_else(|| {
+            let name = &self.name;
+            Refusal::of_regatta(format!(
+                "the host {name} has no address that tasks could be reached at"
+            ))
+        })
+    }
+}

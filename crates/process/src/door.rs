@@ -1,0 +1,186 @@
+//! Entering a job that runs already, by the door that its launcher holds open; starting that job when it is not there.
+
+use std::fs::Metadata;
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use regatta_engine::{Error, Result};
+use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_wire::door::{Knock, Welcome};
+use regatta_wire::frames::{self, Frames};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
+
+use crate::alone::program;
+use crate::join::{Joined, join_error};
+
+/// A launcher that has not answered by then will not.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Descriptors that come with a welcome at most.
+const HANDED: usize = 3;
+
+fn failed(name: &str, why: impl std::fmt::Display) -> Error {
+    Error::Launcher(format!("the job {name} cannot be entered: {why}"))
+}
+
+/// Become a task of the job of this name. If there is none and `start` says so, it is begun.
+pub(crate) fn knock(name: &str, start: bool) -> Result<Joined> {
+    let stream = match connect(name)? {
+        Some(stream) => stream,
+        None if start => {
+            begin(name)?;
+            connect(name)?.ok_or_else(|| failed(name, "it has ended at once"))?
+        }
+        None => return Err(failed(name, "there is no such job")),
+    };
+    enter(name, stream)
+}
+
+/// Is there a job of this name?
+pub fn is_there(name: &str) -> Result<bool> {
+    Ok(connect(name)?.is_some())
+}
+
+/// Begin a job of this name, unless there is one.
+pub fn begin(name: &str) -> Result<()> {
+    let mut command = Command::new(program());
+    command.args(["resident", name]).stdin(Stdio::null());
+    // It goes on when we have ended; what it says of itself is for us.
+    let output = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output();
+    let output = output.map_err(|error| {
+        failed(
+            name,
+            format!("its launcher cannot be started: {error}. Put the command regatta where PATH finds it"),
+        )
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(name, String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+/// Where its door is. The directory is the one in which machines' daemons have their sockets.
+fn directory() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path).join("regatta"),
+        None => PathBuf::from(format!("/tmp/regatta-{}", uid())),
+    }
+}
+
+fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn connect(name: &str) -> Result<Option<UnixStream>> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        let why = "a name is made of letters, digits, `.`, `-` and `_`";
+        return Err(Error::Argument(format!("{name:?} names no job: {why}")));
+    }
+    let directory = directory();
+    match std::fs::symlink_metadata(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(name, error)),
+        Ok(found) => check_private(name, &directory, &found)?,
+    }
+    match UnixStream::connect(directory.join(format!("{name}.job.socket"))) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(failed(name, error)),
+    }
+}
+
+/// In a directory of ours that nobody else can enter, sockets are ours.
+fn check_private(name: &str, directory: &Path, found: &Metadata) -> Result<()> {
+    if found.is_dir() && found.uid() == uid() && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(failed(
+        name,
+        format!(
+            "the directory {} is not one that only this user can enter: remove it, or name another one by XDG_RUNTIME_DIR",
+            directory.display()
+        ),
+    ))
+}
+
+fn enter(name: &str, mut stream: UnixStream) -> Result<Joined> {
+    let own = std::env::current_exe().unwrap_or_default();
+    let ask = Knock::Enter {
+        version: VERSION,
+        program: own.into_os_string().into_encoded_bytes(),
+    };
+    let mut bytes = Vec::new();
+    frames::put(&ask, &mut bytes).map_err(|_| failed(name, "the program's name is too long"))?;
+    let io = |error: io::Error| failed(name, error);
+    stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
+    stream.write_all(&bytes).map_err(io)?;
+    let (welcome, handed) = answer(&stream).map_err(io)?;
+    let (rank, size) = match welcome {
+        Welcome::Task { rank, size } => (rank, size),
+        Welcome::Refused { sentence } => return Err(failed(name, sentence)),
+    };
+    let mut handed = handed.into_iter();
+    let (Some(segment), Some(control)) = (handed.next(), handed.next()) else {
+        return Err(failed(
+            name,
+            "its launcher has not handed over what a task has",
+        ));
+    };
+    let invitation = Invitation {
+        // Numbers of descriptors are for those that inherit them.
+        control: Some(0),
+        ..Invitation::handed(rank, size)
+    };
+    Ok(Joined {
+        job: Job::join(segment, invitation).map_err(join_error)?,
+        rank,
+        control: Some(control),
+        listener: handed.next(),
+    })
+}
+
+/// The launcher's answer, and the descriptors that came with it.
+fn answer(stream: &UnixStream) -> io::Result<(Welcome, Vec<OwnedFd>)> {
+    let mut frames = Frames::default();
+    let mut handed = Vec::new();
+    loop {
+        let mut piece = [0; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+        let mut with = RecvAncillaryBuffer::new(&mut space);
+        let mut slices = [IoSliceMut::new(&mut piece)];
+        let got =
+            match rustix::net::recvmsg(stream, &mut slices, &mut with, RecvFlags::CMSG_CLOEXEC) {
+                Err(rustix::io::Errno::INTR) => continue,
+                got => got?,
+            };
+        for message in with.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                handed.extend(fds);
+            }
+        }
+        if got.bytes == 0 || got.flags.contains(ReturnFlags::CTRUNC) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        frames.push(&piece[..got.bytes]);
+        let welcome = frames.next_message();
+        if let Some(welcome) = welcome.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))? {
+            return Ok((welcome, handed));
+        }
+    }
+}

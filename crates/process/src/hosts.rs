@@ -1,0 +1,45 @@
+//! Hosts that a task asks for, and gives back. The launcher has them join the job, or leave it.
+
+use regatta_engine::{Error, Result};
+use regatta_wire::control::{Ask, Tell, Why};
+
+use crate::launcher::ask;
+
+/// What has become of hosts that were asked for or given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosted {
+    /// The number of each, or why it was not done.
+    pub hosts: Vec<std::result::Result<u32, Why>>,
+    /// Why the first of those was not.
+    pub sentence: String,
+}
+
+fn hosted(answer: Tell, count: Option<usize>) -> Result<Hosted> {
+    match answer {
+        Tell::Hosted {
+            hosts, sentence, ..
+        } if count.is_none_or(|count| count == hosts.len()) => Ok(Hosted { hosts, sentence }),
+        _ => Err(Error::Launcher(
+            "the launcher answers something that was not asked".into(),
+        )),
+    }
+}
+
+/// Have hosts join the job, each a line of a host file. Blocks until it is known what has become of each.
+pub fn add_hosts(lines: Vec<String>) -> Result<Hosted> {
+    let count = lines.len();
+    let answer = ask(|id| Ask::AddHosts { id, hosts: lines })?;
+    hosted(answer, Some(count))
+}
+
+/// Have hosts leave the job; what runs there is ended.
+pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
+    let count = names.len();
+    let answer = ask(|id| Ask::RemoveHosts { id, hosts: names })?;
+    hosted(answer, Some(count))
+}
+
+/// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
+pub fn add_host_file(text: String) -> Result<Hosted> {
+    hosted(ask(|id| Ask::HostFile { id, text })?, None)
+}

@@ -1,0 +1,171 @@
+//! What started tasks write, as messages: the bytes that `rg_output` in `regatta.h` describes.
+
+use regatta_engine::Toll;
+use regatta_wire::control::{Manner, Then};
+use rustc_hash::FxHashMap;
+
+use crate::state::Process;
+
+/// The first word of such a message, which tells it from others.
+pub const MARK: u32 = u32::from_le_bytes(*b"RGou");
+/// Bytes before the text.
+pub const HEAD: usize = 16;
+/// Most bytes of text in one message; a longer line comes in pieces.
+pub const MOST: usize = 4096;
+
+/// In place of a stream: the task has been started, and the text is the number of who has done that, or -1.
+const BORN: u32 = 0;
+
+/// Lines that have begun, by task and stream.
+pub(crate) type Begun = FxHashMap<(u32, u32), Vec<u8>>;
+
+/// Something that a task has written.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) task: u32,
+    pub(crate) stream: u32,
+    pub(crate) manner: Manner,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) then: Then,
+}
+
+fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
+    // The streams have the numbers of their descriptors.
+    let words = [MARK, task, stream + 1, text.len() as u32];
+    let head = words.iter().flat_map(|word| word.to_ne_bytes());
+    head.chain(text.iter().copied()).collect()
+}
+
+/// The task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
+/// Stream 0: the task has been started.
+pub fn read(bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
+    let (head, text) = bytes.split_at_checked(HEAD)?;
+    let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
+    let fits = word(0)? == MARK && word(3)? as usize == text.len();
+    fits.then_some(())?;
+    Some((word(1)?, word(2)?, text))
+}
+
+/// Cuts what was written into the texts of messages: lines with their newlines, or whatever there is. Each is handed on
+/// with how many of `bytes` are in it; returns how many of them wait in `begun` for the end of their line.
+fn cut(
+    begun: &mut Vec<u8>,
+    mut bytes: &[u8],
+    lines: bool,
+    mut each: impl FnMut(&[u8], usize),
+) -> usize {
+    while !bytes.is_empty() {
+        let room = bytes.len().min(MOST - begun.len());
+        let newline = bytes[..room].iter().position(|&byte| byte == b'\n');
+        let end = newline.filter(|_| lines).map(|at| at + 1);
+        let (now, rest) = bytes.split_at(end.unwrap_or(room));
+        if lines && end.is_none() && begun.len() + now.len() < MOST {
+            begun.extend_from_slice(now);
+            return now.len();
+        }
+        if begun.is_empty() {
+            each(now, now.len());
+        } else {
+            begun.extend_from_slice(now);
+            each(begun, now.len());
+            begun.clear();
+        }
+        bytes = rest;
+    }
+    0
+}
+
+impl Process {
+    /// A task has been started whose output comes here.
+    pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: Manner) {
+        let parent = parent.map_or(-1, |parent| parent as i32).to_ne_bytes();
+        let words = [MARK, task, BORN, parent.len() as u32];
+        let head = words.iter().flat_map(|word| word.to_ne_bytes());
+        let message: Vec<u8> = head.chain(parent).collect();
+        let toll = Toll {
+            of: task,
+            amount: 0,
+        };
+        self.engine
+            .tell_self(manner.context, manner.tag, &message, toll);
+    }
+
+    /// A task has written something that this one wants to have: that becomes messages.
+    pub(crate) fn wrote(&mut self, piece: Piece) {
+        let (task, stream, manner) = (piece.task, piece.stream, piece.manner);
+        let key = (task, stream);
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let mut begun = control.begun.remove(&key).unwrap_or_default();
+        let engine = &mut self.engine;
+        let mut tell = |text: &[u8], paid: usize| {
+            let toll = Toll {
+                of: task,
+                amount: paid as u32,
+            };
+            let message = message(task, stream, text);
+            engine.tell_self(manner.context, manner.tag, &message, toll);
+        };
+        let kept = cut(&mut begun, &piece.bytes, manner.lines, &mut tell);
+        if piece.then != Then::More && !begun.is_empty() {
+            tell(&begun, 0);
+            begun.clear();
+        }
+        if piece.then == Then::Closed {
+            tell(&[], 0);
+        }
+        // A line that has begun is short, and holds up nobody.
+        engine.tolls().pay(Toll {
+            of: task,
+            amount: kept as u32,
+        });
+        if !begun.is_empty() {
+            control.begun.insert(key, begun);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        for text in [&b"a line\n"[..], b""] {
+            assert_eq!(read(&message(7, 1, text)), Some((7, 2, text)));
+        }
+        assert_eq!(read(b"RGou"), None);
+        assert_eq!(read(&[0; HEAD]), None);
+        assert_eq!(read(&message(7, 1, b"text")[..HEAD + 3]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_lines_are_lines(
+            pieces in prop::collection::vec("[ab\n]{0,9}", 0..9),
+            repeat in prop::sample::select(vec![1_usize, 1000]),
+            lines: bool,
+        ) {
+            let (mut begun, mut texts, mut paid, mut all) = (Vec::new(), Vec::new(), 0, Vec::new());
+            for piece in pieces {
+                let piece = piece.repeat(repeat).into_bytes();
+                paid += cut(&mut begun, &piece, lines, |text, new| {
+                    texts.push(text.to_vec());
+                    paid += new;
+                });
+                all.extend(piece);
+            }
+            prop_assert_eq!(paid, all.len());
+            prop_assert!(lines || begun.is_empty());
+            for text in &texts {
+                prop_assert!(!text.is_empty() && text.len() <= MOST);
+                let newline = text.iter().position(|&byte| byte == b'\n');
+                prop_assert!(!lines || newline == Some(text.len() - 1) || text.len() == MOST && newline.is_none());
+            }
+            texts.push(begun);
+            prop_assert_eq!(texts.concat(), all);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Receiving what fits, within some time: for interfaces that find the room for a message when they know its length.
+
+use std::time::Duration;
+
+use regatta_engine::{Error, GroupId, Look, Peer, Result, Select, Status, TagSelect};
+use regatta_memory::views::Views;
+
+use crate::message::{ANY, LOOKS, selection, wait_or_forget};
+use crate::state::{Process, enter, quick};
+use crate::wait::{Awaited, LOOK, wait_for};
+
+/// What came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// This message, which has been received.
+    Whole(Status),
+    /// One that is longer than the memory, and waits.
+    TooLong(Status),
+    /// Nothing, in that time.
+    Nothing,
+}
+
+/// Receive a small message that is there, or comes soon if `waits`: its source, tag and length. For channels. `None`:
+/// nothing has happened; `receive_within` waits for it or says why not.
+#[inline(always)]
+pub fn receive_fitting_now(
+    into: &Views,
+    from: i32,
+    tag: i32,
+    group: GroupId,
+    waits: bool,
+) -> Option<(i32, i32, usize)> {
+    quick(|process| {
+        let context = group.channel()?;
+        if from >= 0 && from as u32 >= process.job.tasks() || from < ANY || tag < ANY {
+            return None;
+        }
+        let source = (from >= 0).then_some(from as Peer);
+        let wanted = (tag >= 0).then_some(tag);
+        let looks = if process.crowded || !waits { 1 } else { LOOKS };
+        for _ in 0..looks {
+            match process.engine.look_for(source, context, wanted, into) {
+                Look::Taken(source, tag, length) => return Some((source as i32, tag, length)),
+                Look::Nothing => std::hint::spin_loop(),
+                Look::Other => return None,
+            }
+        }
+        None
+    })
+}
+
+/// Receive a message that fits, within this time (`None`: however long it takes).
+#[inline(never)]
+pub fn receive_within(
+    into: Views,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+    patience: Option<Duration>,
+) -> Result<(Came, Option<Error>)> {
+    let select = selection(&*enter()?, group, from, tag)?;
+    loop {
+        let found = match patience {
+            Some(Duration::ZERO) => crate::message::probe_now(from, tag, group)?.is_some(),
+            patience => wait_for(Probe {
+                select,
+                patience,
+                late: false,
+            })?,
+        };
+        let mut held = enter()?;
+        // Another thread may have taken it meanwhile.
+        let Some(status) = held.engine.probe(&select)? else {
+            match found {
+                true => continue,
+                false => return Ok((Came::Nothing, None)),
+            }
+        };
+        if status.length > into.len() {
+            return Ok((Came::TooLong(held.in_ranks(status)), None));
+        }
+        let exactly = Select {
+            context: select.context,
+            source: Some(status.source as Peer),
+            tag: TagSelect::Exactly(status.tag),
+        };
+        let handle = held.engine.start_receive(exactly, into)?;
+        drop(held);
+        let (status, error) = wait_or_forget(handle)?;
+        return Ok((Came::Whole(status), error));
+    }
+}
+
+struct Probe {
+    select: Select,
+    patience: Option<Duration>,
+    late: bool,
+}
+
+impl Awaited for Probe {
+    type Output = bool;
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<bool>> {
+        let found = process.engine.probe(&self.select)?.is_some();
+        Ok((found || self.late).then_some(found))
+    }
+
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        self.late = self.patience.is_some_and(|patience| waited >= patience);
+        crate::message::check_cut_off(process, self.select.source, waited)
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience.map_or(LOOK, |patience| patience.min(LOOK))
+    }
+}

@@ -1,0 +1,130 @@
+/* Buffers, packing, sending and receiving, contexts and handlers. */
+#include <stddef.h>
+
+#include <pvm3.h>
+
+enum { BAD_PARAM = -2 };
+
+void pvmfmkbuf_(int *encoding, int *bufid) { *bufid = pvm_mkbuf(*encoding); }
+void pvmfinitsend_(int *encoding, int *bufid) { *bufid = pvm_initsend(*encoding); }
+void pvmffreebuf_(int *bufid, int *info) { *info = pvm_freebuf(*bufid); }
+void pvmfgetsbuf_(int *bufid) { *bufid = pvm_getsbuf(); }
+void pvmfgetrbuf_(int *bufid) { *bufid = pvm_getrbuf(); }
+void pvmfsetsbuf_(int *bufid, int *before) { *before = pvm_setsbuf(*bufid); }
+void pvmfsetrbuf_(int *bufid, int *before) { *before = pvm_setrbuf(*bufid); }
+
+void pvmfbufinfo_(int *bufid, int *bytes, int *tag, int *tid, int *info)
+{
+    *info = pvm_bufinfo(*bufid, bytes, tag, tid);
+}
+
+/* Of these three there are only the manual's names. */
+void pvmfpkmesg_(int *bufid, int *info) { *info = pvm_pkmesg(*bufid); }
+void pvmfpkmesgbody_(int *bufid, int *info) { *info = pvm_pkmesgbody(*bufid); }
+void pvmfupkmesg_(int *bufid) { *bufid = pvm_upkmesg(); }
+
+/* A text is packed as its bytes: its length is up to the program. */
+void pvmfpack_(int *what, void *items, int *count, int *stride, int *info)
+{
+    switch (*what) {
+    case 0:
+    case 1:
+        *info = pvm_pkbyte(items, *count, *stride);
+        break;
+    case 2:
+        *info = pvm_pkshort(items, *count, *stride);
+        break;
+    case 3:
+        *info = pvm_pkint(items, *count, *stride);
+        break;
+    case 4:
+        *info = pvm_pkfloat(items, *count, *stride);
+        break;
+    case 5:
+        *info = pvm_pkcplx(items, *count, *stride);
+        break;
+    case 6:
+        *info = pvm_pkdouble(items, *count, *stride);
+        break;
+    case 7:
+        *info = pvm_pkdcplx(items, *count, *stride);
+        break;
+    case 8:
+        *info = pvm_pklong(items, *count, *stride);
+        break;
+    default:
+        *info = BAD_PARAM;
+    }
+}
+
+void pvmfunpack_(int *what, void *items, int *count, int *stride, int *info)
+{
+    switch (*what) {
+    case 0:
+    case 1:
+        *info = pvm_upkbyte(items, *count, *stride);
+        break;
+    case 2:
+        *info = pvm_upkshort(items, *count, *stride);
+        break;
+    case 3:
+        *info = pvm_upkint(items, *count, *stride);
+        break;
+    case 4:
+        *info = pvm_upkfloat(items, *count, *stride);
+        break;
+    case 5:
+        *info = pvm_upkcplx(items, *count, *stride);
+        break;
+    case 6:
+        *info = pvm_upkdouble(items, *count, *stride);
+        break;
+    case 7:
+        *info = pvm_upkdcplx(items, *count, *stride);
+        break;
+    case 8:
+        *info = pvm_upklong(items, *count, *stride);
+        break;
+    default:
+        *info = BAD_PARAM;
+    }
+}
+
+void pvmfsend_(int *tid, int *tag, int *info) { *info = pvm_send(*tid, *tag); }
+void pvmfmcast_(int *ntask, int *tids, int *tag, int *info) { *info = pvm_mcast(tids, *ntask, *tag); }
+
+void pvmfpsend_(int *tid, int *tag, void *data, int *count, int *type, int *info)
+{
+    *info = pvm_psend(*tid, *tag, data, *count, *type);
+}
+
+void pvmfrecv_(int *tid, int *tag, int *bufid) { *bufid = pvm_recv(*tid, *tag); }
+void pvmfnrecv_(int *tid, int *tag, int *bufid) { *bufid = pvm_nrecv(*tid, *tag); }
+void pvmfprobe_(int *tid, int *tag, int *bufid) { *bufid = pvm_probe(*tid, *tag); }
+
+/* -1 seconds are for ever. */
+void pvmftrecv_(int *tid, int *tag, int *seconds, int *microseconds, int *bufid)
+{
+    struct timeval timeout;
+
+    timeout.tv_sec = *seconds;
+    timeout.tv_usec = *microseconds;
+    *bufid = pvm_trecv(*tid, *tag, *seconds == -1 ? NULL : &timeout);
+}
+
+void pvmfprecv_(int *tid, int *tag, void *data, int *count, int *type, int *from, int *as, int *length, int *info)
+{
+    *info = pvm_precv(*tid, *tag, data, *count, *type, from, as, length);
+}
+
+void pvmfnewcontext_(int *context) { *context = pvm_newcontext(); }
+void pvmfgetcontext_(int *context) { *context = pvm_getcontext(); }
+void pvmfsetcontext_(int *context, int *before) { *before = pvm_setcontext(*context); }
+void pvmffreecontext_(int *context, int *info) { *info = pvm_freecontext(*context); }
+
+void pvmfaddmhf_(int *tid, int *tag, int *context, int (*handler)(int), int *id)
+{
+    *id = pvm_addmhf(*tid, *tag, *context, handler);
+}
+
+void pvmfdelmhf_(int *id, int *info) { *info = pvm_delmhf(*id); }

@@ -1,0 +1,382 @@
+/*
+ * pvm3.h: the C interface of PVM 3.4, as Regatta has it.
+ *
+ * Names, values and signatures are those of PVM 3.4.6, so that its programs compile and what was
+ * compiled with its header fits. What each function does is said in PVM's manual; where Regatta
+ * differs is said in docs/pvm.md.
+ */
+#ifndef _PVM3_H_
+#define _PVM3_H_
+
+#include <sys/time.h>
+
+#define PVM_VER "3.4.6"
+#define PVM_MAJOR_VERSION 3
+#define PVM_MINOR_VERSION 4
+#define PVM_PATCH_VERSION 6
+
+/* ---- encodings of messages: pvm_initsend, pvm_mkbuf ----------------------------------------- */
+
+#define PvmDataDefault 0 /* XDR */
+#define PvmDataRaw 1     /* as it lies in memory */
+#define PvmDataInPlace 2 /* left where it is until it is sent */
+#define PvmDataFoo PvmDataDefault
+#define PvmDataTrace 4 /* for tracers: each item with its type */
+
+/* ---- pvm_spawn: where and how ---------------------------------------------------------------- */
+
+#define PvmTaskDefault 0
+#define PvmTaskHost 1       /* on the host that is named */
+#define PvmTaskArch 2       /* on hosts of the architecture that is named */
+#define PvmTaskDebug 4      /* under a debugger */
+#define PvmTaskTrace 8      /* with events for a tracer */
+#define PvmMppFront 16      /* on the front end of a machine that has one */
+#define PvmHostCompl 32     /* on the hosts that are not named */
+#define PvmNoSpawnParent 64 /* the tasks do not learn who started them */
+
+/* ---- pvm_notify: of what ---------------------------------------------------------------------- */
+
+#define PvmTaskExit 1       /* a task ends */
+#define PvmHostDelete 2     /* a host is lost or given back */
+#define PvmHostAdd 3        /* hosts come */
+#define PvmRouteAdd 4       /* a direct way to a task is opened */
+#define PvmRouteDelete 5    /* a direct way to a task is closed */
+#define PvmNotifyCancel 256 /* added to a kind: no longer */
+
+/* ---- pvm_setopt, pvm_getopt ------------------------------------------------------------------- */
+
+#define PvmRoute 1       /* the way of messages */
+#define PvmDontRoute 1   /* of PvmRoute: never directly */
+#define PvmAllowDirect 2 /* of PvmRoute: directly when the other task asks */
+#define PvmRouteDirect 3 /* of PvmRoute: directly */
+#define PvmDebugMask 2
+#define PvmAutoErr 3     /* failing calls: 0 silent, 1 a line, 2 exit, 3 abort */
+#define PvmOutputTid 4   /* who gets the output of children */
+#define PvmOutputCode 5  /* with which tag */
+#define PvmTraceTid 6    /* who gets the events of children */
+#define PvmTraceCode 7   /* with which tag */
+#define PvmTraceBuffer 8 /* how many bytes of events are held back */
+#define PvmTraceOptions 9
+#define PvmTraceFull 1  /* of PvmTraceOptions: all of an event */
+#define PvmTraceTime 2  /* of PvmTraceOptions: how long calls take */
+#define PvmTraceCount 3 /* of PvmTraceOptions: how many calls there are */
+#define PvmFragSize 10  /* bytes of a piece of a message */
+#define PvmResvTids 11  /* allow tids and tags that are the system's */
+#define PvmSelfOutputTid 12 /* from here to 17: the same for this task itself */
+#define PvmSelfOutputCode 13
+#define PvmSelfTraceTid 14
+#define PvmSelfTraceCode 15
+#define PvmSelfTraceBuffer 16
+#define PvmSelfTraceOptions 17
+#define PvmShowTids 18 /* pvm_catchout writes whose a line is */
+#define PvmPollType 19 /* how to wait in shared memory */
+#define PvmPollConstant 1
+#define PvmPollSleep 2
+#define PvmPollTime 20
+#define PvmOutputContext 21 /* the contexts of output and events */
+#define PvmTraceContext 22
+#define PvmSelfOutputContext 23
+#define PvmSelfTraceContext 24
+#define PvmNoReset 25 /* a reset leaves this task alone */
+
+/* ---- pvm_settmask, pvm_gettmask: whose mask --------------------------------------------------- */
+
+#define PvmTaskSelf 0
+#define PvmTaskChild 1
+
+/* The context that tasks begin in. */
+#define PvmBaseContext 0
+
+/* ---- mailboxes: pvm_putinfo, pvm_recvinfo, pvm_delinfo ---------------------------------------- */
+
+#define PvmMboxDefault 0
+#define PvmMboxPersistent 1    /* the entry outlives its owner */
+#define PvmMboxMultiInstance 2 /* a name may have several entries */
+#define PvmMboxOverWritable 4  /* others may replace and delete it */
+#define PvmMboxFirstAvail 8    /* the first entry from the index on */
+#define PvmMboxReadAndDelete 16
+#define PvmMboxWaitForInfo 32 /* wait until there is one */
+#define PvmMboxMaxFlag 512
+
+/* An index among the flags of pvm_putinfo; one that is too large is as none. */
+#define PvmMboxDirectIndexShift 10
+#define PvmMboxMaxDirectIndex ((unsigned)1 << (31 - PvmMboxDirectIndexShift))
+#define PvmMboxDirectIndex(index) \
+    ((unsigned)(index) >= PvmMboxMaxDirectIndex ? 0 : (int)((unsigned)(index) << PvmMboxDirectIndexShift))
+#define PvmMboxDirectIndexOf(flags) \
+    (((flags) & ((PvmMboxMaxDirectIndex - 1) << PvmMboxDirectIndexShift)) >> PvmMboxDirectIndexShift)
+
+/* Names under which the system's own tasks can be found. */
+#define PVMNORESETCLASS "###_PVM_NO_RESET_###"
+#define PVMHOSTERCLASS "###_PVM_HOSTER_###"
+#define PVMTASKERCLASS "###_PVM_TASKER_###"
+#define PVMTRACERCLASS "###_PVM_TRACER_###"
+#define PVMRMCLASS "###_PVM_RM_###"
+
+/* ---- errors ------------------------------------------------------------------------------------ */
+
+#define PvmOk 0
+#define PvmBadParam -2      /* an argument makes no sense */
+#define PvmMismatch -3      /* arguments do not fit together */
+#define PvmOverflow -4      /* a value does not fit its encoding */
+#define PvmNoData -5        /* the message ends before this */
+#define PvmNoHost -6        /* no such host */
+#define PvmNoFile -7        /* no such program */
+#define PvmDenied -8        /* not allowed */
+#define PvmNoMem -10        /* memory is used up */
+#define PvmBadMsg -12       /* a message that cannot be decoded here */
+#define PvmSysErr -14       /* the virtual machine does not answer */
+#define PvmNoBuf -15        /* no current buffer */
+#define PvmNoSuchBuf -16    /* no buffer of this number */
+#define PvmNullGroup -17    /* the group has no name */
+#define PvmDupGroup -18     /* in the group already */
+#define PvmNoGroup -19      /* no such group */
+#define PvmNotInGroup -20   /* not in the group */
+#define PvmNoInst -21       /* the group has no such instance */
+#define PvmHostFail -22     /* a host was lost */
+#define PvmNoParent -23     /* no parent */
+#define PvmNotImpl -24      /* not implemented */
+#define PvmDSysErr -25      /* the virtual machine failed */
+#define PvmBadVersion -26   /* versions do not fit */
+#define PvmOutOfRes -27     /* something is used up */
+#define PvmDupHost -28      /* the host is there already */
+#define PvmCantStart -29    /* cannot be started there */
+#define PvmAlready -30      /* is being done already */
+#define PvmNoTask -31       /* no such task */
+#define PvmNotFound -32     /* nothing has this name */
+#define PvmExists -33       /* something has this name already */
+#define PvmHostrNMstr -34   /* a hoster must run on the first host */
+#define PvmParentNotSet -35 /* the parent did not want to be one */
+#define PvmIPLoopback -36   /* the first host's address is for itself alone */
+
+#define PvmNoEntry PvmNotFound /* as they were called in PVM 3.3 */
+#define PvmDupEntry PvmDenied
+
+/* ---- types of data: pvm_psend, pvm_precv, pvm_reduce, ... -------------------------------------- */
+
+#define PVM_STR 0
+#define PVM_BYTE 1
+#define PVM_SHORT 2
+#define PVM_INT 3
+#define PVM_FLOAT 4
+#define PVM_CPLX 5
+#define PVM_DOUBLE 6
+#define PVM_DCPLX 7
+#define PVM_LONG 8
+#define PVM_USHORT 9
+#define PVM_UINT 10
+#define PVM_ULONG 11
+
+/* ---- what calls tell ---------------------------------------------------------------------------- */
+
+struct pvmhostinfo { /* pvm_config */
+    int hi_tid;      /* number of the host */
+    char *hi_name;
+    char *hi_arch;
+    int hi_speed; /* 1000 is ordinary */
+    int hi_dsig;  /* signature of its types */
+};
+
+struct pvmtaskinfo { /* pvm_tasks */
+    int ti_tid;
+    int ti_ptid; /* parent */
+    int ti_host; /* number of its host */
+    int ti_flag; /* state */
+    char *ti_a_out;
+    int ti_pid;
+};
+
+struct pvmminfo { /* pvm_getminfo, pvm_setminfo */
+    int len;
+    int ctx;
+    int tag;
+    int wid; /* a number to tell replies apart */
+    int enc;
+    int crc;
+    int src;
+    int dst;
+};
+
+struct pvmmboxinfo { /* pvm_getmboxinfo */
+    char *mi_name;
+    int mi_nentries; /* so long are these three */
+    int *mi_indices;
+    int *mi_owners;
+    int *mi_flags;
+};
+
+/* ---- names of temporary files -------------------------------------------------------------------- */
+
+#ifdef NOTMPNAM
+#define PVMTMPNAMFUN(x) pvmtmpnam(x)
+#define PVMTMPNAMLEN 128
+#else
+#define PVMTMPNAMFUN(x) tmpnam(x)
+#ifdef L_tmpnam
+#define PVMTMPNAMLEN L_tmpnam
+#else
+#define PVMTMPNAMLEN 128
+#endif
+#endif
+
+/* ---- functions ------------------------------------------------------------------------------------ */
+
+/* Some programs declare their own functions with it. */
+#undef __ProtoGlarp__
+#define __ProtoGlarp__(arguments) arguments
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This task, its family, other tasks */
+int pvm_mytid(void);
+int pvm_exit(void);
+int pvm_parent(void);
+int pvm_siblings(int **tids);
+int pvm_spawn(char *task, char **argv, int flag, char *where, int ntask, int *tids);
+int pvm_kill(int tid);
+int pvm_sendsig(int tid, int signum);
+int pvm_pstat(int tid);
+int pvm_tasks(int where, int *ntask, struct pvmtaskinfo **tasks);
+int pvm_tidtohost(int tid);
+int pvm_notify(int what, int tag, int count, int *tids);
+int pvm_export(char *name);
+int pvm_unexport(char *name);
+#if defined(EOF) /* where <stdio.h> is known */
+int pvm_catchout(FILE *file);
+#endif
+
+/* The virtual machine */
+int pvm_addhosts(char **hosts, int nhost, int *infos);
+int pvm_delhosts(char **hosts, int nhost, int *infos);
+int pvm_config(int *nhost, int *narch, struct pvmhostinfo **hosts);
+int pvm_mstat(char *host);
+int pvm_halt(void);
+int pvm_start_pvmd(int argc, char **argv, int block);
+int pvm_hostsync(int host, struct timeval *remote, struct timeval *difference);
+int pvm_archcode(char *arch);
+int pvm_tickle(int narg, int *args, int *nresult, int *results);
+char *pvm_version(void);
+
+/* Settings and errors */
+int pvm_setopt(int what, int value);
+int pvm_getopt(int what);
+int pvm_perror(char *what);
+char *pvm_strerror(void);
+int pvm_getfds(int **fds);
+
+/* Buffers */
+int pvm_mkbuf(int encoding);
+int pvm_initsend(int encoding);
+int pvm_freebuf(int bufid);
+int pvm_getsbuf(void);
+int pvm_setsbuf(int bufid);
+int pvm_getrbuf(void);
+int pvm_setrbuf(int bufid);
+int pvm_bufinfo(int bufid, int *bytes, int *tag, int *tid);
+int pvm_getminfo(int bufid, struct pvmminfo *info);
+int pvm_setminfo(int bufid, struct pvmminfo *info);
+
+/* Packing */
+int pvm_packf(const char *format, ...);
+int pvm_pkbyte(char *items, int count, int stride);
+int pvm_pkcplx(float *items, int count, int stride);
+int pvm_pkdcplx(double *items, int count, int stride);
+int pvm_pkdouble(double *items, int count, int stride);
+int pvm_pkfloat(float *items, int count, int stride);
+int pvm_pkint(int *items, int count, int stride);
+int pvm_pklong(long *items, int count, int stride);
+int pvm_pkshort(short *items, int count, int stride);
+int pvm_pkstr(char *text);
+int pvm_pkuint(unsigned int *items, int count, int stride);
+int pvm_pkulong(unsigned long *items, int count, int stride);
+int pvm_pkushort(unsigned short *items, int count, int stride);
+int pvm_pkmesg(int bufid);
+int pvm_pkmesgbody(int bufid);
+
+/* Unpacking */
+int pvm_unpackf(const char *format, ...);
+int pvm_upkbyte(char *items, int count, int stride);
+int pvm_upkcplx(float *items, int count, int stride);
+int pvm_upkdcplx(double *items, int count, int stride);
+int pvm_upkdouble(double *items, int count, int stride);
+int pvm_upkfloat(float *items, int count, int stride);
+int pvm_upkint(int *items, int count, int stride);
+int pvm_upklong(long *items, int count, int stride);
+int pvm_upkshort(short *items, int count, int stride);
+int pvm_upkstr(char *text);
+int pvm_upkuint(unsigned int *items, int count, int stride);
+int pvm_upkulong(unsigned long *items, int count, int stride);
+int pvm_upkushort(unsigned short *items, int count, int stride);
+int pvm_upkmesg(void);
+
+/* Sending and receiving */
+int pvm_send(int tid, int tag);
+int pvm_mcast(int *tids, int ntask, int tag);
+int pvm_psend(int tid, int tag, void *data, int count, int type);
+int pvm_recv(int tid, int tag);
+int pvm_nrecv(int tid, int tag);
+int pvm_trecv(int tid, int tag, struct timeval *timeout);
+int pvm_probe(int tid, int tag);
+int pvm_precv(int tid, int tag, void *data, int count, int type, int *from, int *as, int *length);
+int (*pvm_recvf(int (*match)(int bufid, int tid, int tag)))(int, int, int);
+
+/* Contexts, handlers of messages, mailboxes */
+int pvm_newcontext(void);
+int pvm_setcontext(int context);
+int pvm_getcontext(void);
+int pvm_freecontext(int context);
+int pvm_addmhf(int tid, int tag, int context, int (*handler)(int bufid));
+int pvm_delmhf(int handler);
+int pvm_putinfo(char *name, int bufid, int flags);
+int pvm_recvinfo(char *name, int index, int flags);
+int pvm_delinfo(char *name, int index, int flags);
+int pvm_getmboxinfo(char *pattern, int *nclass, struct pvmmboxinfo **infos);
+int pvm_insert(char *name, int index, int data);
+int pvm_lookup(char *name, int index, int *data);
+int pvm_delete(char *name, int index);
+
+/* Groups (libgpvm3) */
+int pvm_joingroup(char *group);
+int pvm_lvgroup(char *group);
+int pvm_gsize(char *group);
+int pvm_gettid(char *group, int instance);
+int pvm_getinst(char *group, int tid);
+int pvm_barrier(char *group, int count);
+int pvm_bcast(char *group, int tag);
+int pvm_freezegroup(char *group, int size);
+int pvm_reduce(void (*combine)(int *, void *, void *, int *, int *), void *data, int count, int type,
+               int tag, char *group, int root);
+int pvm_gather(void *result, void *data, int count, int type, int tag, char *group, int root);
+int pvm_scatter(void *result, void *data, int count, int type, int tag, char *group, int root);
+void PvmMax(int *type, void *inout, void *in, int *count, int *info);
+void PvmMin(int *type, void *inout, void *in, int *count, int *info);
+void PvmSum(int *type, void *inout, void *in, int *count, int *info);
+void PvmProduct(int *type, void *inout, void *in, int *count, int *info);
+
+/* Tasks that serve the virtual machine */
+int pvm_reg_hoster(void);
+int pvm_reg_tasker(void);
+int pvm_reg_rm(struct pvmhostinfo **hosts);
+int pvm_reg_tracer(int tracectx, int tracetag, int outputctx, int outputtag, char *mask, int buffer,
+                   int options);
+int pvm_getnoresets(int **tids, int *ntids);
+
+/* Helpers */
+char *pvmgetrsh(void);
+char *pvmgettmp(void);
+#ifdef NOTMPNAM
+char *pvmtmpnam(char *name);
+#endif
+
+#ifdef PVM33COMPAT /* replaced by pvm_getminfo and pvm_setminfo */
+int pvm_getmwid(int bufid);
+int pvm_setmwid(int bufid, int wid);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

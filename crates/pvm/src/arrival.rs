@@ -1,0 +1,143 @@
+//! From a message of Regatta's to a buffer of PVM's.
+
+use std::ffi::c_int;
+
+use crate::contexts;
+use crate::head::Head;
+use crate::message::{self, HEAD, Info, Storage, codes};
+use crate::state::library;
+use crate::{notify, output, rg, tid};
+
+/// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
+#[derive(Clone, Copy)]
+pub struct Select {
+    pub from: c_int,
+    pub tag: c_int,
+    pub context: i32,
+    pub reserved: bool,
+}
+
+impl Select {
+    /// The channel it is about.
+    #[inline(always)]
+    pub fn channel(&self) -> rg::Group {
+        contexts::channel(self.context, if self.reserved { i32::MIN } else { 0 })
+    }
+}
+
+/// Take in the next message of this kind, waiting so many seconds at most (negative: as long as it takes). The number of
+/// its buffer, which is not the current one.
+#[inline(always)]
+pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
+    let mut storage = message::spare(0)?;
+    let mut status = rg::Status::default();
+    let (mut from, mut tag) = (select.from, select.tag);
+    loop {
+        // SAFETY: the storage has room for so much.
+        let code = unsafe {
+            rg::rg_recv_within(
+                storage.as_mut_ptr().cast(),
+                HEAD + storage.capacity(),
+                from,
+                tag,
+                select.channel(),
+                seconds,
+                &mut status,
+            )
+        };
+        if code == rg::OK {
+            let (made, rest) = arrived(storage, &status, select)?;
+            match (made, rest) {
+                (Some(buffer), _) => return Ok(Some(buffer)),
+                // It was about something that nobody wants to hear of any more.
+                (None, rest) => storage = rest.map_or_else(|| message::spare(0), Ok)?,
+            }
+            (from, tag) = (select.from, select.tag);
+        } else if code == rg::ERR_TRUNCATED {
+            storage.grow(status.length, 0)?;
+            (from, tag) = (status.source, status.tag);
+        } else {
+            message::give_back(storage);
+            return refused(code);
+        }
+    }
+}
+
+#[cold]
+fn refused(code: c_int) -> Result<Option<c_int>, i32> {
+    match code {
+        rg::ERR_NOTHING => Ok(None),
+        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Err(codes::NO_TASK),
+        rg::ERR_MEMORY => Err(codes::NO_MEM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// What has come is a message of PVM's in most cases.
+#[inline(always)]
+fn arrived(
+    storage: Storage,
+    status: &rg::Status,
+    select: Select,
+) -> Result<(Option<c_int>, Option<Storage>), i32> {
+    // SAFETY: so much of it has been written.
+    let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
+    match Head::read(bytes) {
+        Some(head) => {
+            let info = info(status, select, head);
+            message::accept(storage, status.length - HEAD, info).map(|buffer| (Some(buffer), None))
+        }
+        None => strange(bytes, status, select).map(|made| (made, Some(storage))),
+    }
+}
+
+/// The same for a message that has been received otherwise: its buffer, unless nobody wants it any more.
+pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
+    let (made, rest) = arrived(storage, status, select)?;
+    rest.into_iter().for_each(message::give_back);
+    Ok(made)
+}
+
+/// What goes with a message that came with this head.
+#[inline(always)]
+pub fn info(status: &rg::Status, select: Select, head: Head) -> Info {
+    Info {
+        src: tid::of(status.source, head.host),
+        dst: library().tid,
+        tag: tag_of(status.tag, select),
+        ctx: select.context,
+        wid: head.wid,
+        encoding: head.encoding,
+        crc: 0,
+    }
+}
+
+#[inline(always)]
+fn tag_of(tag: c_int, select: Select) -> i32 {
+    if select.reserved { tag | i32::MIN } else { tag }
+}
+
+/// An event, or a message that was sent past PVM: its bytes, as they are.
+#[cold]
+pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
+    let tag = tag_of(status.tag, select);
+    if status.source == library().task
+        && let Some(event) = notify::event(bytes)
+    {
+        return notify::happened(&event, tag, select.context);
+    }
+    if status.source == library().task
+        && let Some(written) = output::Written::read(bytes)
+    {
+        return written.told(tag, select.context);
+    }
+    let info = Info {
+        src: tid::of_task(status.source).unwrap_or_default(),
+        dst: library().tid,
+        tag,
+        ctx: select.context,
+        encoding: codes::RAW,
+        ..Info::default()
+    };
+    message::from_body(bytes, info).map(Some)
+}

@@ -1,0 +1,77 @@
+//! What a task that spawns tells those that it starts: one variable of their environment.
+
+/// The name of the variable.
+pub const VARIABLE: &str = "REGATTA_PVM";
+
+/// What it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Birth {
+    /// The context to begin in.
+    pub context: i32,
+    /// `pvm_parent` is not to tell who it was.
+    pub hides_parent: bool,
+    /// Where output goes: a task, a tag and a context.
+    pub output: (i32, i32, i32),
+    /// The same for the events of a tracer.
+    pub trace: (i32, i32, i32),
+}
+
+impl Birth {
+    /// As text.
+    pub fn write(&self) -> String {
+        let (out, trace) = (self.output, self.trace);
+        let hides = i32::from(self.hides_parent);
+        format!(
+            "{},{hides},{},{},{},{},{},{}",
+            self.context, out.0, out.1, out.2, trace.0, trace.1, trace.2
+        )
+    }
+
+    /// What a text says. One that makes no sense says nothing.
+    pub fn read(text: &str) -> Option<Birth> {
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            numbers.push(part.parse::<i32>().ok()?);
+        }
+        let [context, hides, o0, o1, o2, t0, t1, t2] = numbers[..] else {
+            return None;
+        };
+        Some(Birth {
+            context,
+            hides_parent: hides != 0,
+            output: (o0, o1, o2),
+            trace: (t0, t1, t2),
+        })
+    }
+}
+
+/// What our own environment says.
+pub fn of_environment() -> Birth {
+    let text = std::env::var(VARIABLE).unwrap_or_default();
+    Birth::read(&text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let birth = Birth {
+            context: 7,
+            hides_parent: true,
+            output: (0x40002, 5, 7),
+            trace: (-1, -2, 0),
+        };
+        assert_eq!(Birth::read(&birth.write()), Some(birth));
+        for nonsense in [
+            "",
+            "1",
+            "1,2,3,4,5,6,7",
+            "1,2,3,4,5,6,7,x",
+            "1,2,3,4,5,6,7,8,9",
+        ] {
+            assert_eq!(Birth::read(nonsense), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What all members of a group do together: gather, scatter, reduce; and the message to all of them.
+//!
+//! As in PVM nobody waits but who gets something: what is for the root is on its way when the call of
+//! the others returns.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::{Group, answer, named};
+use crate::life::enrol;
+use crate::message::{self, codes};
+use crate::state::library;
+use crate::{rg, send};
+
+/// The channel of these messages, beside that of the news.
+const CHANNEL: rg::Group = rg::channel((1 << 28) - 3);
+
+/// PVM's functions that combine: type, what is combined into, what with, how many, the error.
+type Combine = unsafe extern "C" fn(*mut c_int, *mut c_void, *mut c_void, *mut c_int, *mut c_int);
+
+/// Bytes of so many items. Of a string nobody knows more than its bytes.
+fn bytes(count: c_int, datatype: c_int) -> Result<usize, i32> {
+    let width = match datatype {
+        codes::datatype::STR => 1,
+        datatype => message::datatype_size(datatype).ok_or(codes::BAD_PARAM)?,
+    };
+    let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
+    width.checked_mul(count).ok_or(codes::BAD_PARAM)
+}
+
+/// Send bytes to a member; they are the caller's again.
+unsafe fn give(task: i32, tag: c_int, data: *const c_void, bytes: usize) -> Result<(), i32> {
+    // SAFETY: the caller's: so many bytes.
+    match unsafe { rg::rg_bsend(data, bytes, task, tag & i32::MAX, CHANNEL) } {
+        rg::OK | rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Ok(()),
+        rg::ERR_MEMORY => Err(codes::NO_MEM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// Wait for as many bytes from a member.
+unsafe fn get(task: i32, tag: c_int, data: *mut c_void, bytes: usize) -> Result<(), i32> {
+    let mut status = rg::Status::default();
+    let tag = tag & i32::MAX;
+    // SAFETY: the caller's: room for so many bytes.
+    let code = unsafe { rg::rg_recv_within(data, bytes, task, tag, CHANNEL, -1.0, &mut status) };
+    match code {
+        rg::OK if status.length == bytes => Ok(()),
+        rg::OK | rg::ERR_TRUNCATED => Err(codes::MISMATCH),
+        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Err(codes::NO_TASK),
+        rg::ERR_MEMORY => Err(codes::NO_MEM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// The members of a group that we and a root are in, and whether the root is us.
+struct Round {
+    /// By instance number.
+    tasks: Vec<Option<i32>>,
+    root: usize,
+    ours: usize,
+}
+
+impl Round {
+    fn new(group: &mut Group, root: c_int) -> Result<Round, i32> {
+        let ours = group.ours()? as usize;
+        let tasks = group.view()?.to_vec();
+        let root = usize::try_from(root).map_err(|_| codes::NO_INST)?;
+        match tasks.get(root) {
+            Some(Some(_)) => Ok(Round { tasks, root, ours }),
+            _ => Err(codes::NO_INST),
+        }
+    }
+
+    /// The same, where each instance has its place: none may be missing.
+    fn without_gaps(group: &mut Group, root: c_int) -> Result<Round, i32> {
+        let round = Round::new(group, root)?;
+        match round.tasks.iter().all(Option::is_some) {
+            true => Ok(round),
+            false => Err(codes::NO_INST),
+        }
+    }
+
+    fn root(&self) -> i32 {
+        self.tasks[self.root].unwrap_or(rg::NONE)
+    }
+
+    fn is_ours(&self) -> bool {
+        self.root == self.ours
+    }
+
+    /// All but us: instance numbers and tasks.
+    fn others(&self) -> impl Iterator<Item = (usize, i32)> {
+        let all = self.tasks.iter().copied().enumerate();
+        all.filter(|(instance, _)| *instance != self.ours)
+            .filter_map(|(instance, task)| Some((instance, task?)))
+    }
+}
+
+/// # Safety
+/// As `pvm_reduce` says.
+unsafe fn reduce(
+    group: &mut Group,
+    combine: Option<Combine>,
+    data: *mut c_void,
+    (count, datatype): (c_int, c_int),
+    tag: c_int,
+    root: c_int,
+) -> Result<i32, i32> {
+    let bytes = bytes(count, datatype)?;
+    let round = Round::new(group, root)?;
+    if !round.is_ours() {
+        // SAFETY: the caller's.
+        return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
+    }
+    let theirs = message::spare(bytes)?;
+    let place = theirs.body().cast::<c_void>();
+    let mut failed = 0;
+    for (_, task) in round.others() {
+        let combine = combine.ok_or(codes::BAD_PARAM)?;
+        // SAFETY: the block has room for so many bytes; the data are the caller's.
+        unsafe {
+            get(task, tag, place, bytes)?;
+            let (mut datatype, mut count, mut info) = (datatype, count, 0);
+            combine(&mut datatype, data, place, &mut count, &mut info);
+            failed = failed.min(info);
+        }
+    }
+    message::give_back(theirs);
+    match failed {
+        0 => Ok(0),
+        code => Err(code),
+    }
+}
+
+/// # Safety
+/// As `pvm_gather` says.
+unsafe fn gather(
+    group: &mut Group,
+    (result, data): (*mut c_void, *const c_void),
+    bytes: usize,
+    tag: c_int,
+    root: c_int,
+) -> Result<i32, i32> {
+    let round = Round::without_gaps(group, root)?;
+    if !round.is_ours() {
+        // SAFETY: the caller's.
+        return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
+    }
+    if result.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: the caller's: room for the items of all members, in the order of their instances.
+    unsafe {
+        result
+            .byte_add(round.ours * bytes)
+            .cast::<u8>()
+            .copy_from(data.cast(), bytes);
+        for (instance, task) in round.others() {
+            get(task, tag, result.byte_add(instance * bytes), bytes)?;
+        }
+    }
+    Ok(0)
+}
+
+/// # Safety
+/// As `pvm_scatter` says.
+unsafe fn scatter(
+    group: &mut Group,
+    (result, data): (*mut c_void, *const c_void),
+    bytes: usize,
+    tag: c_int,
+    root: c_int,
+) -> Result<i32, i32> {
+    let round = Round::without_gaps(group, root)?;
+    if !round.is_ours() {
+        // SAFETY: the caller's.
+        return unsafe { get(round.root(), tag, result, bytes) }.map(|()| 0);
+    }
+    if data.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: the caller's: the items of all members, in the order of their instances.
+    unsafe {
+        for (instance, task) in round.others() {
+            give(task, tag, data.byte_add(instance * bytes), bytes)?;
+        }
+        result
+            .cast::<u8>()
+            .copy_from(data.byte_add(round.ours * bytes).cast(), bytes);
+    }
+    Ok(0)
+}
+
+/// The current send buffer to all members but us.
+fn broadcast(group: &mut Group, tag: c_int) -> Result<i32, i32> {
+    let me = library().task;
+    let tasks: Vec<i32> = group
+        .view()?
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|&task| task != me)
+        .collect();
+    if tasks.is_empty() {
+        return Err(codes::NO_INST);
+    }
+    if message::current().0 == 0 {
+        return Err(codes::NO_BUF);
+    }
+    for task in tasks {
+        if let Some(to) = crate::tid::of_task(task) {
+            send::send_buffer(0, to, tag, library().context)?;
+        }
+    }
+    Ok(0)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_reduce(
+    combine: Option<Combine>,
+    data: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    tag: c_int,
+    name: *const c_char,
+    root: c_int,
+) -> c_int {
+    let reduced = || -> Result<i32, i32> {
+        enrol()?;
+        if data.is_null() || count <= 0 {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: a text or NULL, and so many items.
+        unsafe { reduce(named(name)?, combine, data, (count, datatype), tag, root) }
+    };
+    answer("pvm_reduce", reduced())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_gather(
+    result: *mut c_void,
+    data: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    tag: c_int,
+    name: *const c_char,
+    root: c_int,
+) -> c_int {
+    let gathered = || -> Result<i32, i32> {
+        enrol()?;
+        let bytes = bytes(count, datatype)?;
+        if data.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: a text or NULL, so many items, and room for all of them at the root.
+        unsafe { gather(named(name)?, (result, data), bytes, tag, root) }
+    };
+    answer("pvm_gather", gathered())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_scatter(
+    result: *mut c_void,
+    data: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    tag: c_int,
+    name: *const c_char,
+    root: c_int,
+) -> c_int {
+    let scattered = || -> Result<i32, i32> {
+        enrol()?;
+        let bytes = bytes(count, datatype)?;
+        if result.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: a text or NULL, room for so many items, and all of them at the root.
+        unsafe { scatter(named(name)?, (result, data), bytes, tag, root) }
+    };
+    answer("pvm_scatter", scattered())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_bcast(name: *const c_char, tag: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let sent = unsafe { named(name) }.and_then(|group| broadcast(group, tag));
+    answer("pvm_bcast", sent)
+}

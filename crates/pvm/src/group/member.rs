@@ -1,0 +1,270 @@
+//! Joining and leaving, and who has which number.
+
+use std::ffi::{CString, c_char, c_int};
+
+use super::news::{Word, tell};
+use super::team::{self, Team};
+use super::{Group, answer, groups, known, named};
+use crate::message::codes;
+use crate::state::library;
+use crate::{rg, tid};
+
+/// Under this name and the group's there is an entry while nobody may join.
+fn frozen_name(group: &Group) -> CString {
+    let name = [b"pvm-static ", group.name.to_bytes()].concat();
+    CString::new(name).unwrap_or_default()
+}
+
+/// May nobody join? An entry that outlived all members counts for nothing.
+fn is_frozen(group: &Group) -> Result<bool, i32> {
+    let name = frozen_name(group);
+    let (mut length, mut found) = (0, 0);
+    // SAFETY: a text, and places for what is told.
+    let code = unsafe {
+        rg::rg_get(
+            name.as_ptr(),
+            0,
+            0,
+            std::ptr::null_mut(),
+            0,
+            &mut length,
+            &mut found,
+        )
+    };
+    if code != rg::OK {
+        return Ok(false);
+    }
+    if group.ask()?.is_empty() {
+        thaw(group);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn freeze(group: &Group) {
+    let name = frozen_name(group);
+    // SAFETY: a text, and no bytes.
+    unsafe {
+        rg::rg_put(
+            name.as_ptr(),
+            std::ptr::null(),
+            0,
+            0,
+            rg::PERSISTENT | rg::OVERWRITABLE,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+fn thaw(group: &Group) {
+    // SAFETY: a text.
+    unsafe { rg::rg_delete(frozen_name(group).as_ptr(), 0) };
+}
+
+/// Tell the members that they are others now.
+fn tell_all(group: &mut Group) -> Result<Vec<Option<i32>>, i32> {
+    let members = group.ask()?;
+    let me = library().task;
+    for task in members.iter().flatten().filter(|&&task| task != me) {
+        tell(*task, Word::Changed, group.hash, 0);
+    }
+    Ok(members)
+}
+
+fn join(group: &mut Group) -> Result<i32, i32> {
+    if group.instance.is_some() {
+        return Err(if group.frozen {
+            codes::NOT_IN_GROUP
+        } else {
+            codes::DUP_GROUP
+        });
+    }
+    if is_frozen(group)? {
+        return Err(codes::NOT_IN_GROUP);
+    }
+    let mut instance = 0;
+    // SAFETY: a text, and a place for the number.
+    match unsafe { rg::rg_join(group.name.as_ptr(), &mut instance) } {
+        rg::OK => {}
+        rg::ERR_EXISTS => return Err(codes::DUP_GROUP),
+        _ => return Err(codes::SYS_ERR),
+    }
+    group.instance = Some(instance);
+    group.frozen = false;
+    group.team = None;
+    // Whoever joins from here on tells us.
+    group.view = Some(tell_all(group)?);
+    Ok(instance)
+}
+
+/// Leave a group; its name is free again with its last member.
+pub fn leave(hash: u64) -> Result<(), i32> {
+    known(hash)?.ours()?;
+    team::leave(hash)?;
+    let group = known(hash)?;
+    // SAFETY: a text.
+    if unsafe { rg::rg_leave(group.name.as_ptr()) } != rg::OK {
+        return Err(codes::NOT_IN_GROUP);
+    }
+    group.instance = None;
+    group.view = None;
+    let frozen = std::mem::replace(&mut group.frozen, false);
+    if tell_all(group)?.is_empty() && frozen {
+        thaw(group);
+    }
+    Ok(())
+}
+
+/// Meet so many members at the launcher. If they are all, they are told who they are.
+fn meet_at_launcher(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
+    let name = group.name.as_ptr();
+    let mut members = vec![rg::NONE; count.max(64) as usize * 2];
+    let mut there = 0;
+    // SAFETY: the name is a text, and there is room for so many.
+    let code = unsafe {
+        rg::rg_meet_members(
+            name,
+            count,
+            members.as_mut_ptr(),
+            members.len() as c_int,
+            &mut there,
+        )
+    };
+    match code {
+        rg::OK => {}
+        rg::ERR_ARGUMENT => return Err(codes::MISMATCH),
+        rg::ERR_NAME => return Err(codes::NOT_IN_GROUP),
+        _ => return Err(codes::SYS_ERR),
+    }
+    // Where numbers are free the list may be longer than there is room for; then they are no team.
+    let there = there.max(0) as usize;
+    members.truncate(if there <= members.len() { there } else { 0 });
+    Ok(members
+        .into_iter()
+        .map(|task| (task >= 0).then_some(task))
+        .collect())
+}
+
+/// Of how many members a user speaks: -1 are all.
+fn count_of(group: &mut Group, count: c_int) -> Result<i32, i32> {
+    match count {
+        1.. => Ok(count),
+        -1 => Ok(group.members()?.iter().flatten().count() as i32),
+        _ => Err(codes::MISMATCH),
+    }
+}
+
+fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
+    let group = known(hash)?;
+    group.ours()?;
+    let team = group.team.as_ref().map_or(0, Team::size) as c_int;
+    if team > 0 && (count == -1 || count == team) && team::meet(hash)? {
+        return Ok(0);
+    }
+    let count = count_of(known(hash)?, count)?;
+    team::leave(hash)?;
+    let members = meet_at_launcher(known(hash)?, count)?;
+    become_team(hash, &members)?;
+    Ok(0)
+}
+
+/// Those who have met, if they are all members.
+fn become_team(hash: u64, members: &[Option<i32>]) -> Result<(), i32> {
+    if !members.is_empty() {
+        let number = groups()?.next_number();
+        known(hash)?.become_team(members, number);
+    }
+    Ok(())
+}
+
+fn freeze_group(hash: u64, size: c_int) -> Result<i32, i32> {
+    let group = known(hash)?;
+    group.ours()?;
+    if group.frozen {
+        return Err(codes::DUP_GROUP);
+    }
+    let size = count_of(group, size)?;
+    team::leave(hash)?;
+    let group = known(hash)?;
+    let members = meet_at_launcher(group, size)?;
+    let Some(first) = members.iter().flatten().next() else {
+        return Err(codes::MISMATCH);
+    };
+    if *first == library().task {
+        freeze(group);
+    }
+    group.frozen = true;
+    group.view = Some(members.clone());
+    become_team(hash, &members)?;
+    Ok(size)
+}
+
+/// The name in messages of a group that a user names.
+///
+/// # Safety
+/// The name is a text or NULL.
+unsafe fn hash_of(name: *const c_char) -> Result<u64, i32> {
+    // SAFETY: the caller's.
+    unsafe { named(name) }.map(|group| group.hash)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_joingroup(name: *const c_char) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    answer("pvm_joingroup", unsafe { named(name) }.and_then(join))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_lvgroup(name: *const c_char) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let left = unsafe { hash_of(name) }.and_then(leave);
+    answer("pvm_lvgroup", left.map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_gsize(name: *const c_char) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let members = unsafe { named(name) }.and_then(Group::members);
+    answer(
+        "pvm_gsize",
+        members.map(|members| members.iter().flatten().count() as i32),
+    )
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let members = unsafe { named(name) }.and_then(Group::members);
+    let found = members.and_then(|members| {
+        let index = usize::try_from(instance).map_err(|_| codes::NO_INST)?;
+        let task = members.get(index).copied().flatten();
+        task.and_then(tid::of_task).ok_or(codes::NO_INST)
+    });
+    answer("pvm_gettid", found)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let members = unsafe { named(name) }.and_then(Group::members);
+    let found = members.and_then(|members| {
+        let task = tid::task(of).ok_or(codes::NOT_IN_GROUP)?;
+        let place = members.iter().position(|&member| member == Some(task));
+        place.map(|place| place as i32).ok_or(codes::NOT_IN_GROUP)
+    });
+    answer("pvm_getinst", found)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_barrier(name: *const c_char, count: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let met = unsafe { hash_of(name) }.and_then(|hash| barrier(hash, count));
+    answer("pvm_barrier", met)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_freezegroup(name: *const c_char, size: c_int) -> c_int {
+    // SAFETY: the C contract: a text, or NULL.
+    let frozen = unsafe { hash_of(name) }.and_then(|hash| freeze_group(hash, size));
+    answer("pvm_freezegroup", frozen)
+}

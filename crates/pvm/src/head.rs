@@ -1,0 +1,67 @@
+//! The 16 bytes before each message of PVM's: what Regatta does not carry by itself.
+//!
+//! Words in the order of this machine's bytes, as the message behind them may be: a mark, the encoding, the number to
+//! tell replies apart, and the sender's host.
+
+use crate::message::HEAD;
+
+/// No event begins so, and no message of Regatta's own that went astray.
+const MARK: u32 = 0x334d_5650;
+
+/// What stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub encoding: i32,
+    pub wid: i32,
+    pub host: i32,
+}
+
+impl Head {
+    #[inline(always)]
+    pub fn bytes(self) -> [u8; HEAD] {
+        let words = [
+            MARK,
+            self.encoding as u32,
+            self.wid as u32,
+            self.host as u32,
+        ];
+        let mut bytes = [0; HEAD];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// What these bytes say, if they are a head.
+    #[inline(always)]
+    pub fn read(bytes: &[u8]) -> Option<Head> {
+        let word = |at: usize| -> Option<u32> {
+            let bytes = bytes.get(at..at + 4)?;
+            Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+        };
+        let [mark, encoding, wid, host] = [word(0)?, word(4)?, word(8)?, word(12)?];
+        (mark == MARK).then_some(Head {
+            encoding: encoding as i32,
+            wid: wid as i32,
+            host: host as i32 & 0xfff,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_it_was_written_and_nothing_else_is() {
+        let head = Head {
+            encoding: 0x1000_0000,
+            wid: -5,
+            host: 3,
+        };
+        assert_eq!(Head::read(&head.bytes()), Some(head));
+        assert_eq!(Head::read(&head.bytes()[..15]), None);
+        assert_eq!(Head::read(&[0; HEAD]), None);
+        assert_eq!(Head::read(&crate::rg::EVENT_MARK.to_ne_bytes()), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! libpvm3.so.3: programs written for PVM 3.4, on Regatta.
+//!
+//! The functions are those of `pvm3.h`, each in the file of its section; what they mean is in PVM's manual, and what of it
+//! is there in `docs/pvm.md`. Everything goes through the C interface of libregatta.so, so a program may use both.
+
+mod aids;
+mod arrival;
+mod birth;
+mod contexts;
+mod group;
+mod handlers;
+mod head;
+mod kept;
+mod life;
+mod machine;
+mod mailbox;
+pub mod message;
+mod missing;
+mod notify;
+mod options;
+mod output;
+mod receive;
+mod rg;
+mod search;
+mod send;
+mod spawn;
+mod state;
+mod tasks;
+mod tid;
+mod trace;

@@ -1,0 +1,201 @@
+//! Becoming a task of the virtual machine, and leaving it.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use crate::message::{self, codes, error};
+use crate::state::library;
+use crate::{birth, rg, tid};
+
+/// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
+pub fn machine() -> CString {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name = match std::env::var("PVM_VMID") {
+        Ok(id) if !id.is_empty() => {
+            format!("pvm.{}", id.chars().take(40).map(plain).collect::<String>())
+        }
+        _ => "pvm".to_owned(),
+    };
+    CString::new(name).unwrap_or_default()
+}
+
+/// Be a task: our number.
+#[inline(always)]
+pub fn enrol() -> Result<i32, i32> {
+    match library().tid {
+        0 => enter(),
+        tid => Ok(tid),
+    }
+}
+
+#[cold]
+fn enter() -> Result<i32, i32> {
+    make_room();
+    error::on_exit(leave);
+    let name = machine();
+    // SAFETY: the name is a text.
+    if unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN) } != rg::OK {
+        complain();
+        return Err(codes::SYS_ERR);
+    }
+    let library = library();
+    // SAFETY: plain questions.
+    let (task, parent) = unsafe { (rg::rg_tid(), rg::rg_parent()) };
+    let me = tid::of_task(task).ok_or(codes::SYS_ERR)?;
+    library.task = task;
+    library.host = tid::host(me).unwrap_or_default();
+    library.tid = me;
+    error::set_my_tid(me);
+    let birth = birth::of_environment();
+    library.context = birth.context;
+    library.contexts.push(birth.context);
+    library.parent = match tid::of_task(parent) {
+        Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
+        Some(parent) => parent,
+        None => codes::NO_PARENT,
+    };
+    library.options.inherit(&birth);
+    Ok(me)
+}
+
+/// PVM keeps what nobody has received until memory ends; Regatta until a limit, which is set accordingly.
+fn make_room() {
+    // SAFETY: a plain question.
+    let (pages, size) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    let half = (pages.max(0) as u64).saturating_mul(size.max(0) as u64) / 2;
+    if let Ok(half) = CString::new(half.max(256 << 20).to_string()) {
+        // SAFETY: texts; PVM's rule is one thread at a time. What the user has set stays.
+        unsafe { libc::setenv(c"REGATTA_BUFFER".as_ptr(), half.as_ptr(), 0) };
+    }
+}
+
+/// Say why, as the original says what it cannot do.
+fn complain() {
+    if error::auto_err() != 0 {
+        // SAFETY: a text that stays until the next failure.
+        let why = unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy();
+        eprintln!("libpvm [pid{}]: {why}", std::process::id());
+    }
+}
+
+/// Be a task no more.
+pub fn leave() {
+    let library = library();
+    if library.tid == 0 {
+        return;
+    }
+    crate::group::leave_all();
+    let library = crate::state::library();
+    for buffer in std::mem::take(&mut library.queue) {
+        message::free(buffer);
+    }
+    library.watches.clear();
+    library.tid = 0;
+    library.task = -1;
+    // SAFETY: no memory of ours is in use by a request.
+    unsafe { rg::rg_finalize() };
+    error::set_my_tid(-1);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_mytid() -> c_int {
+    error::result("pvm_mytid", enrol().unwrap_or_else(|code| code))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_exit() -> c_int {
+    leave();
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_parent() -> c_int {
+    let parent = enrol().map(|_| library().parent);
+    // That there is none is an answer, not a failure to be told.
+    match parent {
+        Ok(parent) => parent,
+        Err(code) => error::result("pvm_parent", code),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
+    static SIBLINGS: crate::kept::Kept<Vec<c_int>> = crate::kept::Kept::new(Vec::new());
+    let answer = || -> Result<i32, i32> {
+        enrol()?;
+        // SAFETY: a plain question.
+        let count = unsafe { rg::rg_size(rg::WORLD) };
+        let siblings = SIBLINGS.get();
+        siblings.clear();
+        for rank in 0..count {
+            // SAFETY: as above.
+            let task = unsafe { rg::rg_tid_of(rg::WORLD, rank) };
+            siblings.push(tid::of_task(task).ok_or(codes::SYS_ERR)?);
+        }
+        if !tids.is_null() {
+            // SAFETY: the C contract: where the place of the array goes.
+            unsafe { *tids = siblings.as_mut_ptr() };
+        }
+        Ok(siblings.len() as i32)
+    };
+    error::result("pvm_siblings", answer().unwrap_or_else(|code| code))
+}
+
+/// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns.
+///
+/// # Safety
+/// `argv` points to `argc` texts.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, _block: c_int) -> c_int {
+    let mut file = None;
+    for index in 0..if argv.is_null() {
+        0
+    } else {
+        argc.max(0) as usize
+    } {
+        // SAFETY: the C contract: as many texts as there are said to be.
+        let word = unsafe { (*argv.add(index)).as_ref().map(|word| CStr::from_ptr(word)) };
+        if let Some(word) = word.filter(|word| !word.to_bytes().starts_with(b"-")) {
+            file = Some(word);
+        }
+    }
+    let name = machine();
+    // SAFETY: the name is a text.
+    let there = unsafe { rg::rg_enter(name.as_ptr(), rg::LOOK) } == rg::OK;
+    let begun = || {
+        // SAFETY: as above.
+        match unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN_ONLY) } {
+            rg::OK => match file.map(crate::machine::add_file) {
+                Some(Err(code)) => code,
+                _ => 0,
+            },
+            _ => codes::CANT_START,
+        }
+    };
+    let code = if there { codes::DUP_HOST } else { begun() };
+    error::result("pvm_start_pvmd", code)
+}
+
+/// End the virtual machine and all its tasks.
+#[unsafe(no_mangle)]
+extern "C" fn pvm_halt() -> c_int {
+    let code = match enrol() {
+        // SAFETY: a plain request.
+        Ok(_) => match unsafe { rg::rg_halt() } {
+            rg::OK => 0,
+            _ => codes::SYS_ERR,
+        },
+        Err(code) => code,
+    };
+    error::result("pvm_halt", code)
+}

@@ -1,0 +1,332 @@
+//! The hosts of the virtual machine.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::kept::Kept;
+use crate::life::enrol;
+use crate::message::{codes, error};
+use crate::{rg, search, tid};
+
+/// The hosts that are there.
+pub fn hosts() -> Result<Vec<rg::Host>, i32> {
+    enrol()?;
+    let empty = rg::Host {
+        host: 0,
+        cores: 0,
+        tasks: 0,
+        alive: 0,
+        name: [0; 64],
+        architecture: [0; 32],
+        speed: 0,
+        reserved: 0,
+    };
+    let mut hosts = vec![empty; 32];
+    let mut count = 0;
+    loop {
+        let room = hosts.len() as c_int;
+        // SAFETY: room for so many, and a place for their number.
+        if unsafe { rg::rg_hosts(hosts.as_mut_ptr(), room, &mut count) } != rg::OK {
+            return Err(codes::SYS_ERR);
+        }
+        if count <= room {
+            break;
+        }
+        hosts.resize(count as usize, empty);
+    }
+    hosts.truncate(count.max(0) as usize);
+    hosts.retain(|host| host.alive != 0);
+    Ok(hosts)
+}
+
+fn text(of: &[c_char]) -> CString {
+    // SAFETY: Regatta ends its texts inside their arrays.
+    unsafe { CStr::from_ptr(of.as_ptr()) }.to_owned()
+}
+
+/// What `pvm_config` tells of a host.
+#[repr(C)]
+pub struct HostInfo {
+    tid: c_int,
+    name: *mut c_char,
+    architecture: *mut c_char,
+    speed: c_int,
+    signature: c_int,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_config(
+    count: *mut c_int,
+    architectures: *mut c_int,
+    infos: *mut *mut HostInfo,
+) -> c_int {
+    static TEXTS: Kept<Vec<(CString, CString)>> = Kept::new(Vec::new());
+    static INFOS: Kept<Vec<HostInfo>> = Kept::new(Vec::new());
+    let hosts = match hosts() {
+        Ok(hosts) => hosts,
+        Err(code) => return error::result("pvm_config", code),
+    };
+    let (texts, told) = (TEXTS.get(), INFOS.get());
+    *texts = hosts
+        .iter()
+        .map(|host| (text(&host.name), architecture(host)))
+        .collect();
+    *told = hosts
+        .iter()
+        .zip(texts.iter())
+        .map(|(host, (name, architecture))| HostInfo {
+            tid: tid::of_daemon(host.host),
+            name: name.as_ptr().cast_mut(),
+            architecture: architecture.as_ptr().cast_mut(),
+            speed: host.speed,
+            signature: codes::RAW,
+        })
+        .collect();
+    let mut kinds: Vec<&CString> = texts.iter().map(|(_, architecture)| architecture).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    // SAFETY: the C contract: places for the answers, or NULL.
+    unsafe {
+        if !count.is_null() {
+            *count = told.len() as c_int;
+        }
+        if !architectures.is_null() {
+            *architectures = kinds.len() as c_int;
+        }
+        if !infos.is_null() {
+            *infos = told.as_mut_ptr();
+        }
+    }
+    0
+}
+
+/// PVM's name of a host's architecture.
+fn architecture(host: &rg::Host) -> CString {
+    let name = text(&host.architecture);
+    let name = name.to_string_lossy();
+    let own = name == std::env::consts::ARCH;
+    let name = match own {
+        true => search::architecture(),
+        false => search::of_machine(&name).to_owned(),
+    };
+    CString::new(name).unwrap_or_default()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
+    let there = || -> Result<(), i32> {
+        if name.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: a text.
+        let name = unsafe { CStr::from_ptr(name) };
+        match hosts()?
+            .iter()
+            .any(|host| text(&host.name).as_c_str() == name)
+        {
+            true => Ok(()),
+            false => Err(codes::NO_HOST),
+        }
+    };
+    match there() {
+        // An answer, not a failure to be told.
+        Err(codes::NO_HOST) => codes::NO_HOST,
+        other => error::result("pvm_mstat", other.err().unwrap_or(0)),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_tidtohost(which: c_int) -> c_int {
+    tid::host_part(which)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
+    let code = || -> Result<i32, i32> {
+        if name.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: a text.
+        let name = unsafe { CStr::from_ptr(name) };
+        match hosts()?
+            .iter()
+            .any(|host| architecture(host).as_c_str() == name)
+        {
+            true => Ok(codes::RAW),
+            false => Err(codes::NOT_FOUND),
+        }
+    };
+    error::result("pvm_archcode", code().unwrap_or_else(|code| code))
+}
+
+/// The time of day here.
+fn now() -> libc::timeval {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    libc::timeval {
+        tv_sec: now.as_secs() as i64,
+        tv_usec: i64::from(now.subsec_micros()),
+    }
+}
+
+/// The clock of a host, and how far ours is from it. Of other hosts nobody can ask it yet.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_hostsync(
+    which: c_int,
+    clock: *mut libc::timeval,
+    delta: *mut libc::timeval,
+) -> c_int {
+    let synced = || -> Result<(), i32> {
+        enrol()?;
+        let host = tid::host(which).ok_or(codes::NO_HOST)?;
+        if host != crate::state::library().host {
+            let known = hosts()?.iter().any(|known| known.host == host);
+            return Err(if known {
+                codes::NOT_IMPL
+            } else {
+                codes::NO_HOST
+            });
+        }
+        // SAFETY: the C contract: places for times, or NULL.
+        unsafe {
+            if !clock.is_null() {
+                *clock = now();
+            }
+            if !delta.is_null() {
+                *delta = libc::timeval {
+                    tv_sec: 0,
+                    tv_usec: 0,
+                };
+            }
+        }
+        Ok(())
+    };
+    error::result("pvm_hostsync", synced().err().unwrap_or(0))
+}
+
+/// The names a program gives.
+///
+/// # Safety
+/// `names` points to `count` texts if `count` is positive.
+unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a CStr>, i32> {
+    let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
+    if count == 0 || names.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    let mut all = Vec::with_capacity(count);
+    for index in 0..count {
+        // SAFETY: as the caller promises.
+        let name = unsafe { *names.add(index) };
+        if name.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: as the caller promises.
+        all.push(unsafe { CStr::from_ptr(name) });
+    }
+    Ok(all)
+}
+
+/// Has Regatta do something with hosts, and tells the code of each: the number of its daemon where it is `added`.
+///
+/// # Safety
+/// `names` points to `count` texts, and `infos` to as many places or is NULL.
+unsafe fn change(
+    what: unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int,
+    names: *const *const c_char,
+    count: c_int,
+    infos: *mut c_int,
+    added: bool,
+) -> Result<c_int, i32> {
+    enrol()?;
+    // SAFETY: as the caller promises.
+    let asked = unsafe { texts(names, count) }?;
+    // What is not reached at all has no answer of its own.
+    let mut answers = vec![rg::ERR_LAUNCHER; asked.len()];
+    // SAFETY: as many texts, and room for as many answers.
+    let outcome = unsafe { what(names, count, answers.as_mut_ptr()) };
+    if outcome == rg::ERR_LAUNCHER {
+        return Err(codes::SYS_ERR);
+    }
+    let code = |answer: c_int| match answer {
+        host if host >= 0 && added => tid::of_daemon(host),
+        host if host >= 0 => 0,
+        rg::ERR_HOST => codes::NO_HOST,
+        rg::ERR_EXISTS => codes::DUP_HOST,
+        rg::ERR_ARGUMENT => codes::BAD_PARAM,
+        rg::ERR_SYSTEM => codes::CANT_START,
+        _ => codes::SYS_ERR,
+    };
+    let codes: Vec<c_int> = answers.into_iter().map(code).collect();
+    if !infos.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(codes.as_ptr(), infos, codes.len()) };
+    }
+    Ok(codes
+        .into_iter()
+        .filter(|code| *code >= 0 || tid::is_daemon(*code))
+        .count() as c_int)
+}
+
+/// How many hosts have been added; one code for each.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_addhosts(
+    names: *const *const c_char,
+    count: c_int,
+    infos: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    let added = unsafe { change(rg::rg_add_hosts, names, count, infos, true) };
+    error::result("pvm_addhosts", added.unwrap_or_else(|code| code))
+}
+
+/// How many hosts have been deleted; one code for each.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_delhosts(
+    names: *const *const c_char,
+    count: c_int,
+    infos: *mut c_int,
+) -> c_int {
+    // SAFETY: the C contract.
+    let deleted = unsafe { change(rg::rg_remove_hosts, names, count, infos, false) };
+    error::result("pvm_delhosts", deleted.unwrap_or_else(|code| code))
+}
+
+/// The hosts of a host file, added. What is wrong with it, and which hosts cannot be added, is said on standard error.
+pub fn add_file(path: &CStr) -> Result<(), i32> {
+    enrol()?;
+    let said = |why: &str| {
+        eprintln!(
+            "libpvm [t{:x}]: {}: {why}",
+            crate::state::library().tid,
+            path.to_string_lossy()
+        )
+    };
+    let text = std::fs::read(std::path::Path::new(std::ffi::OsStr::from_bytes(
+        path.to_bytes(),
+    )));
+    let text = match text.map(CString::new) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => {
+            said("it is no text");
+            return Err(codes::BAD_PARAM);
+        }
+        Err(error) => {
+            said(&error.to_string());
+            return Err(codes::NO_FILE);
+        }
+    };
+    // SAFETY: a text.
+    let outcome = unsafe { rg::rg_add_host_file(text.as_ptr(), std::ptr::null_mut()) };
+    if outcome != rg::OK {
+        // SAFETY: a text that stays until the next failure.
+        said(&unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy());
+    }
+    match outcome {
+        rg::ERR_ARGUMENT => Err(codes::BAD_PARAM),
+        rg::ERR_LAUNCHER => Err(codes::SYS_ERR),
+        // The machine is there, with the hosts that could be added.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,481 @@
+//! Messages under names: `pvm_putinfo` and its kin, over the names of Regatta.
+//!
+//! An entry's value is a message: its encoding and sender, then its bytes. The flags are Regatta's, bit for bit.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use crate::kept::Kept;
+use crate::life::enrol;
+use crate::message::{self, Body, HEAD, Info, Outgoing, codes, error};
+use crate::state::library;
+use crate::{rg, tid};
+
+/// The flags that Regatta knows; the bits above say which index is meant.
+const FLAGS: c_int = 63;
+const INDEX_SHIFT: u32 = 10;
+const MOST_FLAGS: c_int = (1 << INDEX_SHIFT) - 1;
+/// Encoding, sender, tag, context and wait number, before the bytes.
+const BEFORE: usize = 20;
+/// Names of PVM's begin so, apart from those of other users of the job.
+const BEGINNING: &[u8] = b"pvm:";
+/// What is longer does not get to the launcher.
+const LONGEST: usize = 16 << 20;
+/// The entries of tasks that a reset spares.
+pub const NO_RESET: &CStr = c"###_PVM_NO_RESET_###";
+
+fn place(name: &CStr) -> Result<CString, i32> {
+    CString::new([BEGINNING, name.to_bytes()].concat()).map_err(|_| codes::BAD_PARAM)
+}
+
+/// # Safety
+/// A text, or NULL.
+unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
+    match name.is_null() {
+        true => Err(codes::BAD_PARAM),
+        // SAFETY: as the caller promises.
+        false => Ok(unsafe { CStr::from_ptr(name) }),
+    }
+}
+
+fn refused(code: c_int) -> i32 {
+    match code {
+        rg::ERR_NAME => codes::NOT_FOUND,
+        rg::ERR_EXISTS => codes::EXISTS,
+        rg::ERR_DENIED => codes::DENIED,
+        rg::ERR_ARGUMENT => codes::BAD_PARAM,
+        rg::ERR_MEMORY => codes::NO_MEM,
+        _ => codes::SYS_ERR,
+    }
+}
+
+/// Put these bytes under a name; the index.
+fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i32, i32> {
+    let name = place(name)?;
+    let mut placed = 0;
+    // SAFETY: text, bytes and a place for the index.
+    let code = unsafe {
+        rg::rg_put(
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            index,
+            flags,
+            &mut placed,
+        )
+    };
+    match code {
+        rg::OK => Ok(placed),
+        code => Err(refused(code)),
+    }
+}
+
+/// The bytes of a message as it goes out.
+fn bytes_of(out: &Outgoing) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(out.total);
+    if out.pieces.is_null() {
+        // SAFETY: the block holds so much behind its head until the buffer changes.
+        bytes.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(out.head.add(HEAD), out.total)
+        });
+        return bytes;
+    }
+    // The first is the head.
+    for index in 1..out.count {
+        // SAFETY: so many pieces, of memory that the program has left in place until it is sent.
+        unsafe {
+            let piece = &*out.pieces.add(index);
+            for block in 0..piece.count {
+                let at = piece
+                    .base
+                    .cast::<u8>()
+                    .offset(block as isize * piece.stride);
+                bytes.extend_from_slice(std::slice::from_raw_parts(at, piece.block));
+            }
+        }
+    }
+    bytes
+}
+
+fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
+    enrol()?;
+    if flags & (1 << 31) != 0 {
+        return Err(codes::BAD_PARAM);
+    }
+    let buffer = match buffer {
+        -1 => message::current().0,
+        buffer => buffer,
+    };
+    let out = message::outgoing(buffer)?;
+    let info = Info {
+        src: library().tid,
+        wid: out.wid,
+        encoding: out.encoding,
+        ..Info::default()
+    };
+    let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
+    let value = entry(info, &bytes_of(&out));
+    if direct > 0 {
+        return put_bytes(name, &value, direct, flags & FLAGS);
+    }
+    match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
+        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, flags & FLAGS),
+        // One's own single entry may be put anew.
+        Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
+        other => other,
+    }
+}
+
+/// At the lowest index that is free, whatever is there beside it.
+fn put_beside(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
+    let taken: Vec<c_int> = classes(name)?
+        .into_iter()
+        .filter(|class| class.name.as_c_str() == name)
+        .flat_map(|class| class.indices)
+        .collect();
+    let free = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
+    put_bytes(name, value, free, flags)
+}
+
+/// A message as the value of an entry.
+fn entry(info: Info, body: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(BEFORE + body.len());
+    for word in [info.encoding, info.src, info.tag, info.ctx, info.wid] {
+        value.extend_from_slice(&word.to_ne_bytes());
+    }
+    value.extend_from_slice(body);
+    value
+}
+
+/// The message in the value of an entry.
+fn message_in(value: &[u8]) -> Option<(Info, &[u8])> {
+    let (words, body) = value.split_at_checked(BEFORE)?;
+    let word = |at: usize| {
+        let bytes = words.get(at * 4..at * 4 + 4)?;
+        Some(i32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let info = Info {
+        encoding: word(0)?,
+        src: word(1)?,
+        tag: word(2)?,
+        ctx: word(3)?,
+        wid: word(4)?,
+        ..Info::default()
+    };
+    Some((info, body))
+}
+
+/// The value of an entry. The memory for the longest is asked for, and used as far as the entry is long.
+fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
+    get_entry(name, index, flags).map(|(_, value)| value)
+}
+
+/// The same, with its index.
+fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
+    let name = place(name)?;
+    let mut value: Vec<u8> = Vec::new();
+    value
+        .try_reserve_exact(LONGEST)
+        .map_err(|_| codes::NO_MEM)?;
+    let (mut length, mut found) = (0, 0);
+    // SAFETY: text, memory of that length and places for the answers.
+    let code = unsafe {
+        rg::rg_get(
+            name.as_ptr(),
+            index,
+            flags,
+            value.as_mut_ptr().cast(),
+            LONGEST,
+            &mut length,
+            &mut found,
+        )
+    };
+    if code != rg::OK {
+        return Err(refused(code));
+    }
+    // SAFETY: so much has been written.
+    unsafe { value.set_len(length.min(LONGEST)) };
+    Ok((found, value))
+}
+
+fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
+    enrol()?;
+    if index < 0 {
+        return Err(codes::BAD_PARAM);
+    }
+    let value = get_bytes(name, index, flags & FLAGS)?;
+    let (info, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+    message::from_body(body, info)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_int) -> c_int {
+    // SAFETY: the C contract.
+    let put = unsafe { text(name) }.and_then(|name| put(name, buffer, flags));
+    error::result("pvm_putinfo", put.unwrap_or_else(|code| code))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
+    // SAFETY: the C contract.
+    let got = unsafe { text(name) }.and_then(|name| get(name, index, flags));
+    error::result("pvm_recvinfo", got.unwrap_or_else(|code| code))
+}
+
+fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
+    enrol()?;
+    let name = place(name)?;
+    // SAFETY: a text.
+    match unsafe { rg::rg_delete(name.as_ptr(), index) } {
+        rg::OK => Ok(()),
+        code => Err(refused(code)),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: c_int) -> c_int {
+    // SAFETY: the C contract.
+    let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
+    error::result("pvm_delinfo", deleted.err().unwrap_or(0))
+}
+
+/// What `pvm_getmboxinfo` tells of the entries under one name.
+#[repr(C)]
+pub struct MailboxInfo {
+    name: *mut c_char,
+    entries: c_int,
+    indices: *mut c_int,
+    owners: *mut c_int,
+    flags: *mut c_int,
+}
+
+/// The same, with the memory it leads to.
+struct Class {
+    name: CString,
+    indices: Vec<c_int>,
+    owners: Vec<c_int>,
+    flags: Vec<c_int>,
+}
+
+/// All entries whose names match, by name.
+fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
+    enrol()?;
+    let pattern = match pattern.to_bytes() {
+        b"" => place(c"*")?,
+        _ => place(pattern)?,
+    };
+    let empty = rg::Entry {
+        index: 0,
+        owner: 0,
+        flags: 0,
+        length: 0,
+        name: [0; 112],
+    };
+    let mut entries = vec![empty; 64];
+    let mut count = 0;
+    loop {
+        let room = entries.len() as c_int;
+        // SAFETY: so many entries, and a place for their number.
+        let code =
+            unsafe { rg::rg_names(pattern.as_ptr(), entries.as_mut_ptr(), room, &mut count) };
+        if code != rg::OK {
+            return Err(refused(code));
+        }
+        if count <= room {
+            break;
+        }
+        entries.resize(count as usize, empty);
+    }
+    entries.truncate(count.max(0) as usize);
+    let mut classes: Vec<Class> = Vec::new();
+    for entry in entries {
+        // SAFETY: a text that ends inside the array.
+        let name = unsafe { CStr::from_ptr(entry.name.as_ptr()) };
+        let name = CString::from(name.to_bytes().strip_prefix(BEGINNING).map_or(name, |_| {
+            // SAFETY: what is left of a text ends as it did.
+            unsafe { CStr::from_ptr(entry.name.as_ptr().add(BEGINNING.len())) }
+        }));
+        let at = classes.iter().position(|class| class.name == name);
+        let at = at.unwrap_or_else(|| {
+            classes.push(Class {
+                name,
+                indices: Vec::new(),
+                owners: Vec::new(),
+                flags: Vec::new(),
+            });
+            classes.len() - 1
+        });
+        let class = &mut classes[at];
+        class.indices.push(entry.index);
+        class.owners.push(tid::of_task(entry.owner).unwrap_or(0));
+        class.flags.push(entry.flags);
+    }
+    Ok(classes)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_getmboxinfo(
+    pattern: *const c_char,
+    count: *mut c_int,
+    infos: *mut *mut MailboxInfo,
+) -> c_int {
+    static CLASSES: Kept<Vec<Class>> = Kept::new(Vec::new());
+    static INFOS: Kept<Vec<MailboxInfo>> = Kept::new(Vec::new());
+    let pattern = match pattern.is_null() {
+        true => Ok(c"*"),
+        // SAFETY: the C contract: a text.
+        false => unsafe { text(pattern) },
+    };
+    let found = match pattern.and_then(classes) {
+        Ok(found) => found,
+        Err(code) => return error::result("pvm_getmboxinfo", code),
+    };
+    let kept = CLASSES.get();
+    *kept = found;
+    let told = INFOS.get();
+    *told = kept
+        .iter_mut()
+        .map(|class| MailboxInfo {
+            name: class.name.as_ptr().cast_mut(),
+            entries: class.indices.len() as c_int,
+            indices: class.indices.as_mut_ptr(),
+            owners: class.owners.as_mut_ptr(),
+            flags: class.flags.as_mut_ptr(),
+        })
+        .collect();
+    // SAFETY: the C contract: places for the answers, or NULL.
+    unsafe {
+        if !count.is_null() {
+            *count = told.len() as c_int;
+        }
+        if !infos.is_null() {
+            *infos = told.as_mut_ptr();
+        }
+    }
+    0
+}
+
+/// Whether a reset spares us: an entry that says so.
+pub fn keep_from_reset(keep: bool) -> Result<(), i32> {
+    let me = library().tid;
+    let ours = classes(NO_RESET)?.into_iter().find_map(|class| {
+        let at = class.owners.iter().position(|&owner| owner == me)?;
+        Some(class.indices[at])
+    });
+    match (keep, ours) {
+        (true, None) => {
+            let info = Info {
+                src: me,
+                encoding: codes::XDR,
+                ..Info::default()
+            };
+            put_bytes(NO_RESET, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+        }
+        (false, Some(index)) => delete(NO_RESET, index),
+        _ => Ok(()),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -> c_int {
+    static TIDS: Kept<Vec<c_int>> = Kept::new(Vec::new());
+    let owners = match classes(NO_RESET) {
+        Ok(classes) => classes.into_iter().flat_map(|class| class.owners).collect(),
+        Err(code) => return error::result("pvm_getnoresets", code),
+    };
+    let kept = TIDS.get();
+    *kept = owners;
+    // SAFETY: the C contract: places for the answers, or NULL.
+    unsafe {
+        if !tids.is_null() {
+            *tids = kept.as_mut_ptr();
+        }
+        if !count.is_null() {
+            *count = kept.len() as c_int;
+        }
+    }
+    0
+}
+
+/// PVM 3.3 knew no owners.
+const FROM_OLD: c_int = rg::SEVERAL | rg::PERSISTENT;
+
+/// As PVM 3.3 had it: a number under a name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) -> c_int {
+    let insert = |name: &CStr| -> Result<i32, i32> {
+        enrol()?;
+        let info = Info {
+            src: library().tid,
+            encoding: codes::XDR,
+            ..Info::default()
+        };
+        let value = entry(info, &Body::new().int(data).into_vec());
+        match index {
+            ..0 => put_bytes(name, &value, rg::ANY, FROM_OLD),
+            _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
+            _ => put_bytes(name, &value, index, FROM_OLD),
+        }
+    };
+    // SAFETY: the C contract.
+    let inserted = unsafe { text(name) }.and_then(insert);
+    let code = inserted.unwrap_or_else(|code| match code {
+        // PVM 3.4 calls a second entry that.
+        codes::EXISTS => codes::DENIED,
+        code => code,
+    });
+    error::result("pvm_insert", code)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_int) -> c_int {
+    let look_up = |name: &CStr| -> Result<(i32, i32), i32> {
+        enrol()?;
+        let (index, flags) = if index < 0 {
+            (0, rg::FIRST)
+        } else {
+            (index, 0)
+        };
+        let (index, value) = get_entry(name, index, flags)?;
+        let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+        let word = body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
+        Ok((index, i32::from_be_bytes(*word)))
+    };
+    // SAFETY: the C contract.
+    match unsafe { text(name) }.and_then(look_up) {
+        Ok((index, word)) => {
+            if !data.is_null() {
+                // SAFETY: the C contract: a place for the number.
+                unsafe { *data = word };
+            }
+            index
+        }
+        Err(code) => error::result("pvm_lookup", code),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
+    // SAFETY: the C contract.
+    let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
+    error::result("pvm_delete", deleted.err().unwrap_or(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_holds_a_message_and_half_of_one_holds_none() {
+        let info = Info {
+            src: 0x40002,
+            tag: 5,
+            ctx: 7,
+            wid: 1,
+            encoding: codes::XDR,
+            ..Info::default()
+        };
+        let value = entry(info, b"body");
+        assert_eq!(message_in(&value), Some((info, &b"body"[..])));
+        assert_eq!(message_in(&value[..BEFORE - 1]), None);
+    }
+}

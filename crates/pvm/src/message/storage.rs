@@ -1,0 +1,258 @@
+//! The memory that messages live in, used again and again.
+//!
+//! A block begins with [`HEAD`] bytes that belong to whoever sends the message, so that head and
+//! body go out as one; the body follows at once. Blocks that are not in use lie on a [`Shelf`]: in
+//! the steady state neither sending nor receiving allocates.
+
+use std::alloc::{Layout, alloc, dealloc, realloc};
+use std::ptr::{NonNull, copy_nonoverlapping};
+
+use super::codes::NO_MEM;
+
+/// Bytes in front of the body.
+pub const HEAD: usize = 16;
+/// No block has room for less than this much body.
+pub const STANDARD: usize = 4096 - HEAD;
+
+const ALIGNMENT: usize = 16;
+/// Blocks of the standard size that are kept for later.
+const MOST_STANDARD: usize = 64;
+/// Larger blocks that are kept for later, and how much of them. What the kernel has to hand out
+/// anew costs more than what is done with it.
+const MOST_LARGE: usize = 8;
+const MOST_LARGE_BYTES: usize = 64 << 20;
+
+/// A block of memory for a message.
+pub struct Storage {
+    base: NonNull<u8>,
+    /// Bytes of body; 0 when there is no memory at all.
+    capacity: usize,
+}
+
+fn layout(capacity: usize) -> Result<Layout, i32> {
+    let size = capacity.checked_add(HEAD).ok_or(NO_MEM)?;
+    Layout::from_size_align(size, ALIGNMENT).map_err(|_| NO_MEM)
+}
+
+impl Storage {
+    /// No memory yet.
+    pub const fn none() -> Storage {
+        Storage {
+            base: NonNull::dangling(),
+            capacity: 0,
+        }
+    }
+
+    /// A block for `capacity` bytes of body, or more.
+    pub fn new(capacity: usize) -> Result<Storage, i32> {
+        let capacity = capacity.max(STANDARD);
+        // SAFETY: the size is not zero.
+        let base = NonNull::new(unsafe { alloc(layout(capacity)?) }).ok_or(NO_MEM)?;
+        Ok(Storage { base, capacity })
+    }
+
+    /// Bytes of body that fit.
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The head, which the body follows. Not to be used when the capacity is 0.
+    #[inline(always)]
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The body.
+    #[inline(always)]
+    pub fn body(&self) -> *mut u8 {
+        self.base.as_ptr().wrapping_add(HEAD)
+    }
+
+    /// Make room for `capacity` bytes of body and keep the head and what the block has of the first
+    /// `keep`.
+    pub fn grow(&mut self, capacity: usize, keep: usize) -> Result<(), i32> {
+        if capacity <= self.capacity {
+            return Ok(());
+        }
+        if self.capacity == 0 || keep < self.capacity / 2 {
+            let larger = Storage::new(capacity)?;
+            if self.capacity > 0 {
+                // SAFETY: both blocks are that long, and they are different blocks.
+                unsafe {
+                    copy_nonoverlapping(self.base.as_ptr(), larger.base.as_ptr(), HEAD + keep)
+                };
+            }
+            *self = larger;
+            return Ok(());
+        }
+        let size = layout(capacity)?.size();
+        // SAFETY: the block came from the allocator with this layout, and the new size is a valid one.
+        let base = unsafe { realloc(self.base.as_ptr(), layout(self.capacity)?, size) };
+        self.base = NonNull::new(base).ok_or(NO_MEM)?;
+        self.capacity = capacity;
+        Ok(())
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if self.capacity > 0
+            && let Ok(layout) = layout(self.capacity)
+        {
+            // SAFETY: the block came from the allocator with this layout.
+            unsafe { dealloc(self.base.as_ptr(), layout) };
+        }
+    }
+}
+
+/// Blocks that wait for their next message.
+pub struct Shelf {
+    standard: Vec<Storage>,
+    large: Vec<Storage>,
+    large_bytes: usize,
+}
+
+impl Shelf {
+    /// Nothing on it yet.
+    pub const fn new() -> Shelf {
+        Shelf {
+            standard: Vec::new(),
+            large: Vec::new(),
+            large_bytes: 0,
+        }
+    }
+
+    /// A block for `capacity` bytes of body, or more. What it holds is anything.
+    #[inline]
+    pub fn take(&mut self, capacity: usize) -> Result<Storage, i32> {
+        if capacity <= STANDARD {
+            return match self.standard.pop() {
+                Some(storage) => Ok(storage),
+                None => Storage::new(capacity),
+            };
+        }
+        self.take_large(capacity)
+    }
+
+    /// The smallest that will do, unless it is many times too large.
+    #[cold]
+    fn take_large(&mut self, capacity: usize) -> Result<Storage, i32> {
+        let fits =
+            |storage: &Storage| storage.capacity >= capacity && storage.capacity / 8 <= capacity;
+        let fitting = self
+            .large
+            .iter()
+            .enumerate()
+            .filter(|(_, storage)| fits(storage));
+        let Some((index, _)) = fitting.min_by_key(|(_, storage)| storage.capacity) else {
+            return Storage::new(capacity);
+        };
+        let storage = self.large.swap_remove(index);
+        self.large_bytes -= storage.capacity;
+        Ok(storage)
+    }
+
+    /// Keep a block for later, or give it back to the system.
+    #[inline]
+    pub fn put(&mut self, storage: Storage) {
+        if storage.capacity == STANDARD {
+            if self.standard.len() < MOST_STANDARD {
+                self.standard.push(storage);
+            }
+        } else if storage.capacity > 0 {
+            self.put_large(storage);
+        }
+    }
+
+    #[cold]
+    fn put_large(&mut self, storage: Storage) {
+        if self.large.len() < MOST_LARGE && self.large_bytes + storage.capacity <= MOST_LARGE_BYTES
+        {
+            self.large_bytes += storage.capacity;
+            self.large.push(storage);
+        }
+    }
+
+    /// Exchange a block for one with room for at least `capacity`, with the head and the first `keep`
+    /// bytes of the body.
+    #[cold]
+    pub fn exchange(
+        &mut self,
+        storage: &mut Storage,
+        capacity: usize,
+        keep: usize,
+    ) -> Result<(), i32> {
+        // Twice as much each time, so that packing byte by byte stays linear.
+        let wanted = if keep == 0 {
+            capacity
+        } else {
+            capacity.max(storage.capacity * 2)
+        };
+        let larger = self.take(wanted)?;
+        if storage.capacity > 0 {
+            // SAFETY: both blocks are that long, and they are different blocks.
+            unsafe { copy_nonoverlapping(storage.as_mut_ptr(), larger.as_mut_ptr(), HEAD + keep) };
+        }
+        self.put(std::mem::replace(storage, larger));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_keeps_what_it_holds_when_it_grows() {
+        let mut storage = Storage::new(1).unwrap();
+        assert_eq!(storage.capacity(), STANDARD);
+        for (keep, capacity) in [(100, 10_000), (9_000, 20_000), (0, 1 << 20)] {
+            for index in 0..HEAD + keep {
+                // SAFETY: inside the block.
+                unsafe { storage.as_mut_ptr().add(index).write(index as u8) };
+            }
+            storage.grow(capacity, keep).unwrap();
+            assert!(storage.capacity() >= capacity);
+            for index in 0..HEAD + keep {
+                // SAFETY: inside the block.
+                let byte = unsafe { storage.as_mut_ptr().add(index).read() };
+                assert_eq!(byte, index as u8);
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        assert_eq!(Storage::new(usize::MAX).err(), Some(NO_MEM));
+        assert_eq!(Storage::new(isize::MAX as usize).err(), Some(NO_MEM));
+    }
+
+    #[test]
+    fn blocks_come_back_from_the_shelf() {
+        let mut shelf = Shelf::new();
+        let (small, large) = (shelf.take(8).unwrap(), shelf.take(100_000).unwrap());
+        let (at, large_at) = (small.as_mut_ptr(), large.as_mut_ptr());
+        shelf.put(small);
+        shelf.put(large);
+        assert_eq!(shelf.take(4000).unwrap().as_mut_ptr(), at);
+        assert_ne!(
+            shelf.take(5_000).unwrap().as_mut_ptr(),
+            large_at,
+            "many times too large"
+        );
+        assert_eq!(shelf.take(90_000).unwrap().as_mut_ptr(), large_at);
+    }
+
+    #[test]
+    fn the_shelf_does_not_keep_everything() {
+        let mut shelf = Shelf::new();
+        let many: Vec<_> = (0..MOST_STANDARD + 5)
+            .map(|_| shelf.take(1).unwrap())
+            .collect();
+        many.into_iter().for_each(|storage| shelf.put(storage));
+        assert_eq!(shelf.standard.len(), MOST_STANDARD);
+        shelf.put(Storage::new(MOST_LARGE_BYTES + 1).unwrap());
+        assert_eq!(shelf.large_bytes, 0);
+    }
+}

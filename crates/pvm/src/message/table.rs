@@ -1,0 +1,359 @@
+//! All buffers of a task, by their numbers.
+//!
+//! A number is the index of a slot and, above it, how often the slot has been used: the number of a
+//! buffer that was freed means nobody, not the next buffer. Slots and their memory are used again.
+
+use super::buffer::{Buffer, Form, Info};
+use super::codes::{self, BAD_PARAM, NO_BUF, NO_MEM, NO_SUCH_BUF, encoding};
+use super::in_place::Piece;
+use super::storage::{HEAD, Shelf, Storage};
+
+const INDEX_BITS: u32 = 20;
+const INDEX_MASK: i32 = (1 << INDEX_BITS) - 1;
+/// The uses of a slot are counted round.
+const USES: i32 = 1 << (31 - INDEX_BITS);
+/// No slot.
+const NOWHERE: usize = usize::MAX;
+
+/// Messages in place up to this many bytes are sent from one block: a copy costs less than the
+/// pieces do.
+const GATHER: usize = 2048;
+
+struct Slot {
+    /// The number of the buffer; that of its next one, when the slot is free.
+    id: i32,
+    used: bool,
+    buffer: Buffer,
+}
+
+/// All buffers of a task.
+pub struct Buffers {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    pub(super) shelf: Shelf,
+    send: usize,
+    receive: usize,
+    /// Who makes buffers; -1 before the task is one of PVM's.
+    pub me: i32,
+}
+
+/// A message as it goes out.
+pub struct Outgoing {
+    /// [`HEAD`] bytes for whoever sends it.
+    pub head: *mut u8,
+    /// Bytes from `head` on, if it is one block.
+    pub len: usize,
+    /// NULL, or the head and what was left in place.
+    pub pieces: *const Piece,
+    /// How many pieces there are.
+    pub count: usize,
+    /// What its receiver must read.
+    pub encoding: i32,
+    /// As `pvm_setminfo` gave it.
+    pub wid: i32,
+    /// Bytes without the head.
+    pub total: usize,
+}
+
+/// The number after this one in the same slot.
+fn next_use(id: i32) -> i32 {
+    let uses = ((id >> INDEX_BITS) + 1) % USES;
+    uses << INDEX_BITS | id & INDEX_MASK
+}
+
+fn info_of(me: i32, code: i32) -> Result<Info, i32> {
+    let encoding = match code {
+        encoding::DEFAULT => codes::XDR,
+        encoding::RAW => codes::RAW,
+        encoding::IN_PLACE => codes::IN_PLACE,
+        encoding::TRACE => codes::TRACE,
+        _ => return Err(BAD_PARAM),
+    };
+    let src = me;
+    Ok(Info {
+        src,
+        encoding,
+        ..Info::default()
+    })
+}
+
+impl Buffers {
+    /// None yet.
+    pub const fn new() -> Buffers {
+        Buffers {
+            slots: Vec::new(),
+            free: Vec::new(),
+            shelf: Shelf::new(),
+            send: NOWHERE,
+            receive: NOWHERE,
+            me: -1,
+        }
+    }
+
+    #[inline(always)]
+    fn index(&self, id: i32) -> Option<usize> {
+        let index = ((id & INDEX_MASK) as usize).wrapping_sub(1);
+        let slot = self.slots.get(index)?;
+        (slot.id == id && slot.used).then_some(index)
+    }
+
+    /// The index of a buffer that a user names.
+    #[inline(always)]
+    fn named(&self, id: i32) -> Result<usize, i32> {
+        if id <= 0 {
+            return Err(BAD_PARAM);
+        }
+        self.index(id).ok_or(NO_SUCH_BUF)
+    }
+
+    #[inline(always)]
+    fn id_at(&self, index: usize) -> i32 {
+        self.slots.get(index).map_or(0, |slot| slot.id)
+    }
+
+    /// A slot for a new buffer.
+    #[inline(always)]
+    fn claim(&mut self) -> Result<usize, i32> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.further_slot()?,
+        };
+        self.slots[index].used = true;
+        Ok(index)
+    }
+
+    #[cold]
+    fn further_slot(&mut self) -> Result<usize, i32> {
+        let index = self.slots.len();
+        if index >= INDEX_MASK as usize {
+            return Err(NO_MEM);
+        }
+        self.slots.push(Slot {
+            id: index as i32 + 1,
+            used: false,
+            buffer: Buffer::empty(),
+        });
+        // So that freeing never allocates.
+        self.free.reserve(self.slots.len());
+        Ok(index)
+    }
+
+    #[inline(always)]
+    fn release(&mut self, index: usize) {
+        if self.send == index {
+            self.send = NOWHERE;
+        }
+        if self.receive == index {
+            self.receive = NOWHERE;
+        }
+        let slot = &mut self.slots[index];
+        slot.id = next_use(slot.id);
+        slot.used = false;
+        let storage = std::mem::replace(&mut slot.buffer.storage, Storage::none());
+        slot.buffer.left.clear();
+        self.shelf.put(storage);
+        self.free.push(index);
+    }
+
+    #[cfg(test)]
+    pub fn slots_in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// `pvm_mkbuf`.
+    pub fn make(&mut self, code: i32) -> Result<i32, i32> {
+        let info = info_of(self.me, code)?;
+        let index = self.claim()?;
+        self.slots[index].buffer.restart(info);
+        self.begin_trace(index)?;
+        Ok(self.slots[index].id)
+    }
+
+    fn begin_trace(&mut self, index: usize) -> Result<(), i32> {
+        let buffer = &mut self.slots[index].buffer;
+        match buffer.form {
+            Form::Trace => buffer.pack_trace_head(&mut self.shelf),
+            _ => Ok(()),
+        }
+    }
+
+    /// `pvm_initsend`: a new buffer in place of the current send buffer, and in its memory.
+    #[inline(always)]
+    pub fn init_send(&mut self, code: i32) -> Result<i32, i32> {
+        let info = info_of(self.me, code)?;
+        if self.send == NOWHERE {
+            self.send = self.claim()?;
+        } else {
+            let slot = &mut self.slots[self.send];
+            slot.id = next_use(slot.id);
+        }
+        let slot = &mut self.slots[self.send];
+        slot.buffer.restart(info);
+        slot.buffer.open_to_pack();
+        let id = slot.id;
+        if info.encoding == codes::TRACE {
+            self.begin_trace(self.send)?;
+        }
+        Ok(id)
+    }
+
+    /// `pvm_freebuf`. Buffer 0 is nobody, and may be freed.
+    pub fn free(&mut self, id: i32) -> Result<(), i32> {
+        if id == 0 {
+            return Ok(());
+        }
+        let index = self.named(id)?;
+        self.release(index);
+        Ok(())
+    }
+
+    /// The numbers of the current send and receive buffers, 0 for none.
+    pub fn current(&self) -> (i32, i32) {
+        (self.id_at(self.send), self.id_at(self.receive))
+    }
+
+    /// `pvm_setsbuf`: the number of the one before.
+    pub fn set_send(&mut self, id: i32) -> Result<i32, i32> {
+        let index = if id == 0 { NOWHERE } else { self.named(id)? };
+        let before = self.id_at(self.send);
+        self.send = index;
+        if let Some(slot) = self.slots.get_mut(index) {
+            if self.receive == index {
+                self.receive = NOWHERE;
+            }
+            slot.buffer.open_to_pack();
+        }
+        // A buffer that was both would have been the one before.
+        Ok(before)
+    }
+
+    /// `pvm_setrbuf`: the number of the one before.
+    pub fn set_receive(&mut self, id: i32) -> Result<i32, i32> {
+        let index = if id == 0 { NOWHERE } else { self.named(id)? };
+        let before = self.id_at(self.receive);
+        self.receive = index;
+        if let Some(slot) = self.slots.get_mut(index) {
+            if self.send == index {
+                self.send = NOWHERE;
+            }
+            slot.buffer.open_to_unpack();
+        }
+        Ok(before)
+    }
+
+    /// The current send buffer, with the memory to extend it.
+    #[inline(always)]
+    pub fn sending(&mut self) -> Result<(&mut Buffer, &mut Shelf), i32> {
+        match self.slots.get_mut(self.send) {
+            Some(slot) => Ok((&mut slot.buffer, &mut self.shelf)),
+            None => Err(NO_BUF),
+        }
+    }
+
+    /// The current receive buffer.
+    #[inline(always)]
+    pub fn receiving(&mut self) -> Result<&mut Buffer, i32> {
+        match self.slots.get_mut(self.receive) {
+            Some(slot) => Ok(&mut slot.buffer),
+            None => Err(NO_BUF),
+        }
+    }
+
+    /// A buffer by its number.
+    pub fn buffer(&mut self, id: i32) -> Result<&mut Buffer, i32> {
+        let index = self.named(id)?;
+        Ok(&mut self.slots[index].buffer)
+    }
+
+    /// The current send buffer and another one, whose number is a user's.
+    pub(super) fn sending_and(
+        &mut self,
+        id: i32,
+    ) -> Result<(&mut Buffer, &mut Buffer, &mut Shelf), i32> {
+        let other = self.named(id)?;
+        if self.send == NOWHERE {
+            return Err(NO_BUF);
+        }
+        let both = self.slots.get_disjoint_mut([self.send, other]);
+        let [sending, other] = both.map_err(|_| BAD_PARAM)?;
+        Ok((&mut sending.buffer, &mut other.buffer, &mut self.shelf))
+    }
+
+    /// A message that has come, as a buffer.
+    #[inline(always)]
+    pub fn accept(&mut self, storage: Storage, len: usize, info: Info) -> Result<i32, i32> {
+        let index = self.claim()?;
+        let slot = &mut self.slots[index];
+        slot.buffer.storage = storage;
+        slot.buffer.set_message(len, info);
+        Ok(slot.id)
+    }
+
+    /// What a receive does with the buffer it has made: it takes the place of the one before, which
+    /// is freed.
+    #[inline(always)]
+    pub fn set_received(&mut self, id: i32) {
+        let index = self.index(id).unwrap_or(NOWHERE);
+        if self.receive != NOWHERE && self.receive != index {
+            self.release(self.receive);
+        }
+        self.receive = index;
+        if let Some(slot) = self.slots.get_mut(index) {
+            if self.send == index {
+                self.send = NOWHERE;
+            }
+            slot.buffer.open_to_unpack();
+        }
+    }
+
+    /// A buffer as it goes out; 0 is the current send buffer.
+    #[inline(always)]
+    pub fn outgoing(&mut self, id: i32) -> Result<Outgoing, i32> {
+        let index = match id {
+            0 if self.send == NOWHERE => return Err(NO_BUF),
+            0 => self.send,
+            id => self.named(id)?,
+        };
+        let buffer = &mut self.slots[index].buffer;
+        if buffer.form == Form::InPlace {
+            return outgoing_in_place(buffer, &mut self.shelf);
+        }
+        if buffer.storage.capacity() == 0 {
+            self.shelf.exchange(&mut buffer.storage, 0, 0)?;
+        }
+        Ok(one_block(buffer, buffer.len))
+    }
+}
+
+#[inline(always)]
+fn one_block(buffer: &Buffer, total: usize) -> Outgoing {
+    Outgoing {
+        head: buffer.storage.as_mut_ptr(),
+        len: HEAD + total,
+        pieces: std::ptr::null(),
+        count: 0,
+        encoding: buffer.info.encoding,
+        wid: buffer.info.wid,
+        total,
+    }
+}
+
+/// To its receiver a message that was left in place is a raw one.
+fn outgoing_in_place(buffer: &mut Buffer, shelf: &mut Shelf) -> Result<Outgoing, i32> {
+    let total = buffer.left.total();
+    let room = if total <= GATHER { total } else { 0 };
+    if buffer.storage.capacity() == 0 {
+        shelf.exchange(&mut buffer.storage, room, 0)?;
+    }
+    let mut outgoing = one_block(buffer, total);
+    outgoing.encoding = codes::RAW;
+    if total <= GATHER {
+        // SAFETY: by the rule of messages in place the user's memory is there until they are sent; the
+        // smallest block has room for so much.
+        unsafe { buffer.left.gather(buffer.storage.body()) };
+    } else {
+        let pieces = buffer.left.with_head(outgoing.head, HEAD);
+        (outgoing.pieces, outgoing.count) = (pieces.as_ptr(), pieces.len());
+    }
+    Ok(outgoing)
+}

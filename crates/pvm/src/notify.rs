@@ -1,0 +1,217 @@
+//! Being told of ends and beginnings.
+//!
+//! Regatta tells by an event, a message of this task to itself in the context and with the tag that were asked for. It
+//! becomes the message that a program of PVM's expects.
+
+use std::ffi::c_int;
+
+use crate::life::enrol;
+use crate::message::{self, Body, Info, codes, error};
+use crate::state::library;
+use crate::{contexts, rg, tid};
+
+/// What can be told of.
+mod what {
+    pub const TASK_EXIT: i32 = 1;
+    pub const HOST_DELETE: i32 = 2;
+    pub const HOST_ADD: i32 = 3;
+    pub const ROUTE_ADD: i32 = 4;
+    pub const ROUTE_DELETE: i32 = 5;
+    /// Not any more.
+    pub const CANCEL: i32 = 256;
+}
+
+/// Something that this task has asked to be told of.
+pub struct Watch {
+    what: i32,
+    /// The task or daemon.
+    tid: i32,
+    tag: i32,
+    context: i32,
+    /// Regatta's number for it.
+    number: c_int,
+    /// How many times yet; negative: always.
+    times: i32,
+}
+
+/// An event, if these bytes are one.
+pub fn event(bytes: &[u8]) -> Option<rg::Event> {
+    let long = bytes.len() >= size_of::<rg::Event>();
+    if !long || bytes[..4] != rg::EVENT_MARK.to_ne_bytes() {
+        return None;
+    }
+    // SAFETY: long enough, and every value of its fields is one.
+    Some(unsafe { bytes.as_ptr().cast::<rg::Event>().read_unaligned() })
+}
+
+/// The message that a program gets for an event: its buffer; none if it does not want to hear of it any more.
+pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let watches = &mut library().watches;
+    let Some(at) = watches.iter().position(|watch| watch.number == event.watch) else {
+        return Ok(None);
+    };
+    let watch = &mut watches[at];
+    let body = match watch.what {
+        what::HOST_ADD => Body::new().int(1).int(tid::of_daemon(event.host)),
+        _ => Body::new().int(watch.tid),
+    };
+    watch.times -= i32::from(watch.times > 0);
+    if watch.times == 0 {
+        let ended = watches.swap_remove(at);
+        if ended.what == what::HOST_ADD {
+            // SAFETY: a number and no place for the answer.
+            unsafe { rg::rg_notify_cancel(ended.number, std::ptr::null_mut()) };
+        }
+    }
+    told(body, tag, context).map(Some)
+}
+
+/// A message of the daemon to us.
+pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+    told_by(tid::DAEMON, body, tag, context)
+}
+
+fn told_by(src: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+    let library = library();
+    let info = Info {
+        src,
+        dst: library.tid,
+        tag,
+        ctx: context,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    message::from_body(&body.into_vec(), info)
+}
+
+fn watch(what: i32, subject: i32, tid: i32, tag: i32, times: i32) -> Result<(), i32> {
+    let context = library().context;
+    let kind = match what {
+        what::TASK_EXIT => rg::TASK_EXIT,
+        what::HOST_DELETE => rg::HOST_LOST,
+        _ => rg::HOST_ADDED,
+    };
+    let mut number = 0;
+    let group = contexts::channel(context, tag);
+    // The event may come before the answer, and is looked at only when a message is received.
+    // SAFETY: a place for the number.
+    let code = unsafe { rg::rg_notify(kind, subject, tag & i32::MAX, group, &mut number) };
+    match code {
+        rg::OK => {}
+        // That there never was such a host is told like its end.
+        rg::ERR_HOST | rg::ERR_TASK => {
+            let buffer = told(Body::new().int(tid), tag, context)?;
+            library().queue.push_back(buffer);
+            return Ok(());
+        }
+        rg::ERR_ARGUMENT => return Err(codes::BAD_PARAM),
+        _ => return Err(codes::SYS_ERR),
+    }
+    library().watches.push(Watch {
+        what,
+        tid,
+        tag,
+        context,
+        number,
+        times,
+    });
+    Ok(())
+}
+
+/// Forget what was asked for with the same arguments. For ends the message comes at once.
+fn cancel(what: i32, tid: i32, tag: i32) -> Result<(), i32> {
+    let context = library().context;
+    let watches = &mut library().watches;
+    let same = |watch: &Watch| {
+        (watch.what, watch.tag, watch.context) == (what, tag, context)
+            && (what == what::HOST_ADD || watch.tid == tid)
+    };
+    let Some(at) = watches.iter().position(same) else {
+        return Ok(());
+    };
+    let number = watches[at].number;
+    let mut pending = 0;
+    // SAFETY: a place for the answer.
+    if unsafe { rg::rg_notify_cancel(number, &mut pending) } != rg::OK {
+        return Err(codes::SYS_ERR);
+    }
+    if what == what::HOST_ADD {
+        watches.swap_remove(at);
+    } else if pending != 0 {
+        watches.swap_remove(at);
+        let buffer = told(Body::new().int(tid), tag, context)?;
+        library().queue.push_back(buffer);
+    }
+    Ok(())
+}
+
+/// The numbers a program gives.
+///
+/// # Safety
+/// `tids` points to `count` numbers if `count` is positive.
+unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
+    let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
+    if count == 0 || tids.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: as the caller promises.
+    Ok((0..count)
+        .map(|index| unsafe { *tids.add(index) })
+        .collect())
+}
+
+fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
+    let subject = |&tid: &c_int| match kind {
+        what::HOST_DELETE => tid::host(tid).filter(|_| tid::is_daemon(tid)),
+        _ => tid::task(tid),
+    };
+    let subjects: Option<Vec<i32>> = tids.iter().map(subject).collect();
+    let subjects = subjects.ok_or(codes::BAD_PARAM)?;
+    for (&tid, subject) in tids.iter().zip(subjects) {
+        match (kind, cancels) {
+            // There is no connection that could be told of: messages take memory, or a path that is not a task's.
+            (what::ROUTE_DELETE, false) => {
+                let (me, context) = (library().tid, library().context);
+                let buffer = told_by(me, Body::new().int(tid).int(-1), tag, context)?;
+                library().queue.push_back(buffer);
+            }
+            (what::ROUTE_DELETE, true) => {}
+            (_, true) => cancel(kind, tid, tag)?,
+            (_, false) => watch(kind, subject, tid, tag, 1)?,
+        }
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_notify(
+    what: c_int,
+    tag: c_int,
+    count: c_int,
+    tids: *const c_int,
+) -> c_int {
+    let asked = || -> Result<(), i32> {
+        enrol()?;
+        let (kind, cancels) = (what & !what::CANCEL, what & what::CANCEL != 0);
+        if tag < 0 && !library().options.reserved() {
+            return Err(codes::BAD_PARAM);
+        }
+        match kind {
+            what::TASK_EXIT | what::HOST_DELETE | what::ROUTE_DELETE => {
+                // SAFETY: the C contract.
+                let tids = unsafe { numbers(tids, count) }?;
+                ends(kind, cancels, tag, &tids)
+            }
+            what::HOST_ADD => {
+                cancel(kind, 0, tag)?;
+                match cancels || count == 0 {
+                    true => Ok(()),
+                    false => watch(kind, 0, 0, tag, count),
+                }
+            }
+            what::ROUTE_ADD => Err(codes::NOT_IMPL),
+            _ => Err(codes::BAD_PARAM),
+        }
+    };
+    error::result("pvm_notify", asked().err().unwrap_or(0))
+}

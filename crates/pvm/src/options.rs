@@ -1,0 +1,204 @@
+//! Options: `pvm_setopt` and `pvm_getopt`.
+
+use std::ffi::c_int;
+
+use crate::birth::Birth;
+use crate::life::enrol;
+use crate::message::{codes, error};
+use crate::state::library;
+use crate::{mailbox, tid};
+
+/// How many there are; they count from 1.
+const COUNT: usize = 25;
+
+mod option {
+    pub const ROUTE: usize = 1;
+    pub const DEBUG_MASK: usize = 2;
+    pub const AUTO_ERR: usize = 3;
+    pub const OUTPUT_TID: usize = 4;
+    pub const OUTPUT_CODE: usize = 5;
+    pub const TRACE_TID: usize = 6;
+    pub const TRACE_CODE: usize = 7;
+    pub const FRAGMENT: usize = 10;
+    pub const RESERVED: usize = 11;
+    pub const SELF_OUTPUT_TID: usize = 12;
+    pub const SELF_OUTPUT_CODE: usize = 13;
+    pub const SELF_TRACE_TID: usize = 14;
+    pub const SELF_TRACE_CODE: usize = 15;
+    pub const TRACE_OPTIONS: usize = 9;
+    pub const SELF_TRACE_OPTIONS: usize = 17;
+    pub const SHOW_TIDS: usize = 18;
+    pub const POLL_TYPE: usize = 19;
+    pub const POLL_TIME: usize = 20;
+    pub const OUTPUT_CONTEXT: usize = 21;
+    pub const TRACE_CONTEXT: usize = 22;
+    pub const SELF_OUTPUT_CONTEXT: usize = 23;
+    pub const SELF_TRACE_CONTEXT: usize = 24;
+    pub const NO_RESET: usize = 25;
+}
+
+/// The values, by their numbers. That of `AUTO_ERR` lies with the errors.
+pub struct Options([i32; COUNT + 1]);
+
+impl Options {
+    /// As they are at first.
+    pub const fn new() -> Options {
+        let mut values = [0; COUNT + 1];
+        values[option::ROUTE] = 2;
+        values[option::FRAGMENT] = 4080;
+        values[option::SHOW_TIDS] = 1;
+        Options(values)
+    }
+
+    /// What the task that started this one has set for it.
+    pub fn inherit(&mut self, birth: &Birth) {
+        let places = [
+            (
+                birth.output,
+                [
+                    option::OUTPUT_TID,
+                    option::OUTPUT_CODE,
+                    option::OUTPUT_CONTEXT,
+                ],
+            ),
+            (
+                birth.output,
+                [
+                    option::SELF_OUTPUT_TID,
+                    option::SELF_OUTPUT_CODE,
+                    option::SELF_OUTPUT_CONTEXT,
+                ],
+            ),
+            (
+                birth.trace,
+                [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT],
+            ),
+            (
+                birth.trace,
+                [
+                    option::SELF_TRACE_TID,
+                    option::SELF_TRACE_CODE,
+                    option::SELF_TRACE_CONTEXT,
+                ],
+            ),
+        ];
+        for ((task, tag, context), [task_at, tag_at, context_at]) in places {
+            self.0[task_at] = task;
+            self.0[tag_at] = tag;
+            self.0[context_at] = context;
+        }
+    }
+
+    /// May messages have tags with the sign bit?
+    #[inline(always)]
+    pub fn reserved(&self) -> bool {
+        self.0[option::RESERVED] != 0
+    }
+
+    /// Where the output of children goes: a task (0: nowhere in particular), a tag and a context.
+    pub fn output(&self) -> (i32, i32, i32) {
+        let value = |at: usize| self.0[at];
+        (
+            value(option::OUTPUT_TID),
+            value(option::OUTPUT_CODE),
+            value(option::OUTPUT_CONTEXT),
+        )
+    }
+
+    /// Where the events of children go.
+    pub fn children_trace(&self) -> (i32, i32, i32) {
+        let value = |at: usize| self.0[at];
+        (
+            value(option::TRACE_TID),
+            value(option::TRACE_CODE),
+            value(option::TRACE_CONTEXT),
+        )
+    }
+
+    /// Where our own events go.
+    pub fn trace(&self) -> (i32, i32, i32) {
+        let value = |at: usize| self.0[at];
+        (
+            value(option::SELF_TRACE_TID),
+            value(option::SELF_TRACE_CODE),
+            value(option::SELF_TRACE_CONTEXT),
+        )
+    }
+}
+
+/// May the option of this number have this value?
+fn check(number: usize, value: c_int) -> Result<(), i32> {
+    let sound = match number {
+        option::ROUTE => (1..=3).contains(&value),
+        option::AUTO_ERR => (0..=3).contains(&value),
+        option::OUTPUT_TID
+        | option::TRACE_TID
+        | option::SELF_OUTPUT_TID
+        | option::SELF_TRACE_TID => value == 0 || tid::task(value).is_some(),
+        option::FRAGMENT => (64..=1 << 20).contains(&value),
+        option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (0..=3).contains(&value),
+        _ => true,
+    };
+    match sound {
+        true => Ok(()),
+        false => Err(codes::BAD_PARAM),
+    }
+}
+
+fn number(what: c_int) -> Result<usize, i32> {
+    let number = usize::try_from(what).map_err(|_| codes::BAD_PARAM)?;
+    // How shared memory is polled is Regatta's affair; PVM has these on other machines only.
+    let known =
+        (1..=COUNT).contains(&number) && ![option::POLL_TYPE, option::POLL_TIME].contains(&number);
+    match known {
+        true => Ok(number),
+        false => Err(codes::BAD_PARAM),
+    }
+}
+
+fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
+    let number = number(what)?;
+    check(number, value)?;
+    if number == option::AUTO_ERR {
+        return Ok(error::set_auto_err(value));
+    }
+    if number == option::NO_RESET {
+        enrol()?;
+        mailbox::keep_from_reset(value != 0)?;
+    }
+    if number == option::DEBUG_MASK {
+        crate::aids::set_debug_mask(value);
+    }
+    let options = &mut library().options.0;
+    let before = std::mem::replace(&mut options[number], value);
+    // Who says where output goes without a context means the present one.
+    let (context, context_at) = (
+        library().context,
+        match number {
+            option::OUTPUT_TID => option::OUTPUT_CONTEXT,
+            option::TRACE_TID => option::TRACE_CONTEXT,
+            option::SELF_OUTPUT_TID => option::SELF_OUTPUT_CONTEXT,
+            option::SELF_TRACE_TID => option::SELF_TRACE_CONTEXT,
+            _ => return Ok(before),
+        },
+    );
+    options[context_at] = context;
+    Ok(before)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
+    match set(what, value) {
+        Ok(before) => before,
+        Err(code) => error::result("pvm_setopt", code),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_getopt(what: c_int) -> c_int {
+    match number(what) {
+        Ok(option::AUTO_ERR) => error::auto_err(),
+        Ok(number) => library().options.0[number],
+        Err(code) => error::result("pvm_getopt", code),
+    }
+}

@@ -1,0 +1,505 @@
+//! Receiving, and looking for messages.
+//!
+//! In most programs a receive goes straight to Regatta, which finds the message. Where the program has a say in which
+//! message is taken (`pvm_recvf`), where functions are called for some (`pvm_addmhf`), or where a message has been looked
+//! at, messages are taken in first and lie in a queue: they came before all that has not been taken in.
+
+use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+use crate::arrival::{Select, info, take};
+use crate::contexts::{self, Source};
+use crate::head::Head;
+use crate::life::enrol;
+use crate::message::{self, HEAD, codes, error};
+use crate::send::length;
+use crate::state::{Matcher, library};
+use crate::{handlers, rg};
+
+/// How long a receive waits.
+#[derive(Clone, Copy)]
+pub enum Wait {
+    Forever,
+    Until(Instant),
+    Not,
+}
+
+impl Wait {
+    /// As Regatta takes it.
+    #[inline(always)]
+    pub fn seconds(self) -> f64 {
+        match self {
+            Wait::Forever => -1.0,
+            Wait::Not => 0.0,
+            Wait::Until(end) => end.saturating_duration_since(Instant::now()).as_secs_f64(),
+        }
+    }
+}
+
+/// What a program wants to receive.
+#[derive(Clone, Copy)]
+pub struct Want {
+    pub from: c_int,
+    pub tag: c_int,
+    source: Source,
+}
+
+impl Want {
+    #[inline(always)]
+    fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
+        let source = contexts::source(from)?;
+        if tag < rg::ANY && !library().options.reserved() {
+            return Err(codes::BAD_PARAM);
+        }
+        Ok(Want { from, tag, source })
+    }
+
+    /// What Regatta is to look for, if it can find it by itself.
+    #[inline(always)]
+    fn select(self) -> Option<Select> {
+        let library = library();
+        let from = match self.source {
+            Source::Task(task) => task,
+            Source::Anybody => rg::ANY,
+            Source::Daemon => return None,
+        };
+        let both = self.tag == rg::ANY && library.options.reserved();
+        let plain = library.handlers.is_empty() && library.matcher.is_none() && !both;
+        plain.then_some(Select {
+            from,
+            tag: if self.tag < rg::ANY {
+                self.tag & i32::MAX
+            } else {
+                self.tag
+            },
+            context: library.context,
+            reserved: self.tag < rg::ANY,
+        })
+    }
+}
+
+/// Receive into a buffer that is not the current one; 0 if nothing came in that time.
+#[inline(always)]
+pub fn receive(from: c_int, tag: c_int, wait: Wait) -> Result<c_int, i32> {
+    enrol()?;
+    let want = Want::new(from, tag)?;
+    if library().queue.is_empty()
+        && let Some(select) = want.select()
+    {
+        return Ok(take(select, wait.seconds())?.unwrap_or(0));
+    }
+    receive_carefully(want, wait)
+}
+
+#[cold]
+fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
+    let mut seen = 0;
+    loop {
+        if want.select().is_none() {
+            take_in_all(want)?;
+        }
+        if let Some(buffer) = pick(want, &mut seen)? {
+            return Ok(buffer);
+        }
+        let came = match want.select() {
+            Some(select) => return Ok(take(select, wait.seconds())?.unwrap_or(0)),
+            None => await_one(want, wait)?,
+        };
+        if !came {
+            return Ok(0);
+        }
+    }
+}
+
+/// The contexts in which messages are taken in before one is chosen.
+fn concerned() -> Vec<i32> {
+    let library = library();
+    if library.handlers.iter().any(|handler| handler.context < 0) || library.matcher.is_some() {
+        return library.contexts.clone();
+    }
+    let mut all = vec![library.context];
+    for handler in &library.handlers {
+        if !all.contains(&handler.context) {
+            all.push(handler.context);
+        }
+    }
+    all
+}
+
+/// All channels of these contexts.
+fn channels() -> Vec<Select> {
+    let reserved = library().options.reserved();
+    let both = [false, true].into_iter().filter(|&of| !of || reserved);
+    let all = both.flat_map(|reserved| {
+        concerned().into_iter().map(move |context| Select {
+            from: rg::ANY,
+            tag: rg::ANY,
+            context,
+            reserved,
+        })
+    });
+    all.collect()
+}
+
+/// Take in what has come. Whether it was anything.
+pub fn take_in() -> Result<bool, i32> {
+    let mut any = false;
+    for select in channels() {
+        while let Some(buffer) = take(select, 0.0)? {
+            handlers::offer(buffer);
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+fn take_in_all(want: Want) -> Result<(), i32> {
+    if want.tag < rg::ANY {
+        contexts::note(library().context);
+    }
+    take_in().map(|_| ())
+}
+
+/// Wait until something has been taken in. False: nothing came in that time.
+fn await_one(_want: Want, wait: Wait) -> Result<bool, i32> {
+    let all = channels();
+    if let [only] = all[..] {
+        let came = take(only, wait.seconds())?;
+        came.into_iter().for_each(handlers::offer);
+        return Ok(came.is_some());
+    }
+    let mut fd = -1;
+    // SAFETY: a place for a number.
+    if unsafe { rg::rg_fd(&mut fd) } != rg::OK {
+        return Err(codes::SYS_ERR);
+    }
+    loop {
+        // SAFETY: a plain request.
+        unsafe { rg::rg_clear_fd() };
+        if take_in()? {
+            return Ok(true);
+        }
+        let patience = match wait {
+            Wait::Not => return Ok(false),
+            Wait::Forever => -1,
+            Wait::Until(end) => {
+                let left = end.saturating_duration_since(Instant::now());
+                if left == Duration::ZERO {
+                    return Ok(false);
+                }
+                // Rounded up: nobody waits less than was asked for.
+                c_int::try_from(left.as_millis() + 1).unwrap_or(c_int::MAX)
+            }
+        };
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one entry.
+        unsafe { libc::poll(&mut poll, 1, patience) };
+    }
+}
+
+/// Choose among those that have been taken in, from the one numbered `seen` on, and take it out.
+fn pick(want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
+    match library().matcher {
+        Some(matcher) => pick_by(matcher, want, seen),
+        None => Ok(pick_plainly(want)),
+    }
+}
+
+fn pick_plainly(want: Want) -> Option<c_int> {
+    let library = library();
+    let wanted = |&buffer: &c_int| {
+        message::info(buffer).is_some_and(|info| {
+            info.ctx == library.context
+                && (want.from == rg::ANY || want.from == info.src)
+                && (want.tag == rg::ANY || want.tag == info.tag)
+        })
+    };
+    let at = library.queue.iter().position(wanted)?;
+    library.queue.remove(at)
+}
+
+/// The program chooses: it is asked about one after the other.
+fn pick_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
+    let mut best: Option<(c_int, c_int)> = None;
+    while let Some(&buffer) = library().queue.get(*seen) {
+        *seen += 1;
+        // SAFETY: the program's function; no reference into our state is held.
+        let rank = unsafe { matcher(buffer, want.from, want.tag) };
+        match rank {
+            ..0 => return Err(rank),
+            0 => {}
+            1 => {
+                best = Some((rank, buffer));
+                break;
+            }
+            _ if best.is_none_or(|(most, _)| rank > most) => best = Some((rank, buffer)),
+            _ => {}
+        }
+    }
+    let Some((_, chosen)) = best else {
+        return Ok(None);
+    };
+    library().queue.retain(|&buffer| buffer != chosen);
+    Ok(Some(chosen))
+}
+
+/// Receive and make it the current receive buffer.
+#[inline(always)]
+fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
+    match receive(from, tag, wait) {
+        Ok(0) => 0,
+        Ok(buffer) => {
+            message::set_received(buffer);
+            buffer
+        }
+        Err(code) => error::result(name, code),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_recv(from: c_int, tag: c_int) -> c_int {
+    receive_current("pvm_recv", from, tag, Wait::Forever)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
+    match receive(from, tag, Wait::Not) {
+        // Nothing will come from a task that is gone, or never was one: nothing has come.
+        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
+        Ok(buffer) => {
+            message::set_received(buffer);
+            buffer
+        }
+        Err(code) => error::result("pvm_nrecv", code),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::timeval) -> c_int {
+    // SAFETY: the C contract: a time, or NULL.
+    let wait = match unsafe { limit.as_ref() } {
+        None => Wait::Forever,
+        Some(limit) => {
+            let limit = Duration::from_secs(limit.tv_sec.max(0) as u64)
+                + Duration::from_micros(limit.tv_usec.max(0) as u64);
+            let end = Instant::now().checked_add(limit);
+            match limit {
+                Duration::ZERO => Wait::Not,
+                _ => end.map_or(Wait::Forever, Wait::Until),
+            }
+        }
+    };
+    receive_current("pvm_trecv", from, tag, wait)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
+    match receive(from, tag, Wait::Not) {
+        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
+        Ok(buffer) => {
+            put_back(buffer);
+            buffer
+        }
+        Err(code) => error::result("pvm_probe", code),
+    }
+}
+
+/// A message that was only looked at is the first of its sender's again.
+fn put_back(buffer: c_int) {
+    library().queue.push_front(buffer);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_recvf(matcher: Option<Matcher>) -> Option<Matcher> {
+    std::mem::replace(&mut library().matcher, matcher)
+}
+
+/// What `pvm_precv` tells of the message it has received.
+struct Told {
+    src: c_int,
+    tag: c_int,
+    length: usize,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_precv(
+    from: c_int,
+    tag: c_int,
+    data: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: *mut c_int,
+    its_tag: *mut c_int,
+    its_length: *mut c_int,
+) -> c_int {
+    let received = || -> Result<Told, i32> {
+        enrol()?;
+        let capacity = length(data, count, datatype)?;
+        let want = Want::new(from, tag)?;
+        match want.select().filter(|_| library().queue.is_empty()) {
+            Some(select) => precv_at_once(select, data, capacity),
+            None => precv_taken_in(receive(from, tag, Wait::Forever)?, data, capacity),
+        }
+    };
+    match received() {
+        Ok(told) => {
+            // SAFETY: the C contract: places for numbers, or NULL.
+            unsafe {
+                if !source.is_null() {
+                    *source = told.src;
+                }
+                if !its_tag.is_null() {
+                    *its_tag = told.tag;
+                }
+                if !its_length.is_null() {
+                    *its_length = c_int::try_from(told.length).unwrap_or(c_int::MAX);
+                }
+            }
+            0
+        }
+        Err(code) => error::result("pvm_precv", code),
+    }
+}
+
+/// A message that lies in a buffer.
+fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+    let (Some(info), Some(body)) = (message::info(buffer), message::body(buffer)) else {
+        return Err(codes::SYS_ERR);
+    };
+    // SAFETY: the C contract: the memory has so much room.
+    unsafe {
+        std::ptr::copy_nonoverlapping(body.as_ptr(), data.cast(), body.len().min(capacity));
+    }
+    let told = Told {
+        src: info.src,
+        tag: info.tag,
+        length: body.len(),
+    };
+    message::free(buffer);
+    Ok(told)
+}
+
+/// Straight into the caller's memory. Small ones by way of a block, which is cheaper than two views.
+#[inline(always)]
+fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+    if capacity > message::STANDARD {
+        return precv_large(select, data, capacity);
+    }
+    let storage = message::spare(0)?;
+    let mut status = rg::Status::default();
+    // SAFETY: the storage has room for so much.
+    let code = unsafe {
+        rg::rg_recv_within(
+            storage.as_mut_ptr().cast(),
+            HEAD + storage.capacity(),
+            select.from,
+            select.tag,
+            select.channel(),
+            -1.0,
+            &mut status,
+        )
+    };
+    // SAFETY: so much of it has been written.
+    let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
+    let head = match code {
+        rg::OK => Head::read(bytes),
+        _ => None,
+    };
+    let Some(head) = head else {
+        return precv_otherwise(code, storage, status, select, data, capacity);
+    };
+    let length = status.length - HEAD;
+    // SAFETY: the C contract: the memory has so much room.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            bytes.as_ptr().add(HEAD),
+            data.cast::<u8>(),
+            length.min(capacity),
+        );
+    }
+    let info = info(&status, select, head);
+    message::give_back(storage);
+    Ok(Told {
+        src: info.src,
+        tag: info.tag,
+        length,
+    })
+}
+
+/// It was an event, or is longer than expected: by way of a buffer.
+#[cold]
+fn precv_otherwise(
+    code: c_int,
+    storage: message::Storage,
+    status: rg::Status,
+    select: Select,
+    data: *mut c_void,
+    capacity: usize,
+) -> Result<Told, i32> {
+    let buffer = match code {
+        rg::OK => crate::arrival::accept(storage, &status, select)?,
+        _ => {
+            message::give_back(storage);
+            None
+        }
+    };
+    let buffer = match buffer {
+        Some(buffer) => buffer,
+        None => take(select, -1.0)?.ok_or(codes::SYS_ERR)?,
+    };
+    precv_taken_in(buffer, data, capacity)
+}
+
+fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+    let mut head = [0_u8; HEAD];
+    let view = |base: *mut c_void, block: usize| rg::View {
+        base,
+        block,
+        count: 1,
+        stride: 0,
+    };
+    let views = [view(head.as_mut_ptr().cast(), HEAD), view(data, capacity)];
+    let mut status = rg::Status::default();
+    // SAFETY: the head is here, and the C contract: the memory has so much room.
+    let code = unsafe {
+        rg::rg_recvv(
+            views.as_ptr(),
+            2,
+            select.from,
+            select.tag,
+            select.channel(),
+            &mut status,
+        )
+    };
+    match code {
+        rg::OK | rg::ERR_TRUNCATED => {}
+        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => return Err(codes::NO_TASK),
+        rg::ERR_MEMORY => return Err(codes::NO_MEM),
+        _ => return Err(codes::SYS_ERR),
+    }
+    if let Some(head) = Head::read(&head[..status.length.min(HEAD)]) {
+        let info = info(&status, select, head);
+        let length = status.length - HEAD;
+        return Ok(Told {
+            src: info.src,
+            tag: info.tag,
+            length,
+        });
+    }
+    // An event, or something strange, whose rest lies in the caller's memory.
+    let arrived = status.length.min(HEAD + capacity);
+    let mut bytes = head.to_vec();
+    // SAFETY: so much has been written there.
+    bytes.extend_from_slice(unsafe {
+        std::slice::from_raw_parts(data.cast(), arrived.saturating_sub(HEAD))
+    });
+    bytes.truncate(arrived);
+    match crate::arrival::strange(&bytes, &status, select)? {
+        Some(buffer) => precv_taken_in(buffer, data, capacity),
+        None => precv_large(select, data, capacity),
+    }
+}

@@ -1,0 +1,195 @@
+//! Sending.
+
+use std::ffi::{c_int, c_void};
+
+use crate::contexts;
+use crate::head::Head;
+use crate::life::enrol;
+use crate::message::{self, HEAD, Outgoing, codes, error};
+use crate::state::library;
+use crate::{rg, tid, trace};
+
+/// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
+const FEW: usize = 4096;
+
+/// What Regatta says of a send, as PVM does: what is sent to a task that is gone is lost, and no error.
+#[inline(always)]
+fn outcome(code: c_int) -> Result<(), i32> {
+    match code {
+        rg::OK | rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Ok(()),
+        rg::ERR_MEMORY => Err(codes::NO_MEM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy)]
+struct Way {
+    task: c_int,
+    tag: c_int,
+    group: rg::Group,
+}
+
+#[inline(always)]
+fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
+    let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
+    if tag < 0 && !library().options.reserved() {
+        return Err(codes::BAD_PARAM);
+    }
+    Ok(Way {
+        task,
+        tag: tag & i32::MAX,
+        group: contexts::channel(context, tag),
+    })
+}
+
+#[inline(always)]
+fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
+    let head = Head {
+        encoding: out.encoding,
+        wid: out.wid,
+        host: library().host,
+    };
+    // SAFETY: the head's bytes are ours to write; block and pieces hold until the buffer changes.
+    let code = unsafe {
+        out.head.cast::<[u8; HEAD]>().write_unaligned(head.bytes());
+        match out.pieces.is_null() {
+            true => rg::rg_bsend(out.head.cast(), out.len, to.task, to.tag, to.group),
+            false => rg::rg_bsendv(
+                out.pieces.cast(),
+                out.count as c_int,
+                to.task,
+                to.tag,
+                to.group,
+            ),
+        }
+    };
+    outcome(code)
+}
+
+/// Send a buffer (0: the current send buffer) in this context.
+pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result<(), i32> {
+    let to = way(to, tag, context)?;
+    send_out(&message::outgoing(buffer)?, to)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
+    let sent = || -> Result<(), i32> {
+        enrol()?;
+        crate::handlers::run()?;
+        if to == trace::TID {
+            return trace::user_event(tag);
+        }
+        send_buffer(0, to, tag, library().context)
+    };
+    match sent() {
+        Ok(()) => 0,
+        Err(code) => error::result("pvm_send", code),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> c_int {
+    let sent = || -> Result<(), i32> {
+        let me = enrol()?;
+        let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
+        if tids.is_null() && count > 0 {
+            return Err(codes::BAD_PARAM);
+        }
+        crate::handlers::run()?;
+        let mut to = Vec::with_capacity(count);
+        for index in 0..count {
+            // SAFETY: the C contract: so many numbers.
+            to.push(unsafe { *tids.add(index) });
+        }
+        // All of them make sense, or nothing is sent; each gets it once, and we never do.
+        if to.iter().any(|&to| tid::task(to).is_none()) {
+            return Err(codes::BAD_PARAM);
+        }
+        to.sort_unstable();
+        to.dedup();
+        let out = message::outgoing(0)?;
+        for to in to.into_iter().filter(|&to| to != me) {
+            send_out(&out, way(to, tag, library().context)?)?;
+        }
+        Ok(())
+    };
+    let code = sent().err().unwrap_or(0);
+    error::result("pvm_mcast", code)
+}
+
+/// The bytes that `count` items of a type are.
+pub fn length(data: *const c_void, count: c_int, datatype: c_int) -> Result<usize, i32> {
+    if datatype == codes::datatype::STR {
+        return Err(codes::NOT_IMPL);
+    }
+    let width = message::datatype_size(datatype).ok_or(codes::BAD_PARAM)?;
+    // Less than nothing is nothing.
+    let count = usize::try_from(count).unwrap_or(0);
+    if data.is_null() && count > 0 {
+        return Err(codes::BAD_PARAM);
+    }
+    width.checked_mul(count).ok_or(codes::BAD_PARAM)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_psend(
+    to: c_int,
+    tag: c_int,
+    data: *const c_void,
+    count: c_int,
+    datatype: c_int,
+) -> c_int {
+    let sent = || -> Result<(), i32> {
+        enrol()?;
+        let bytes = length(data, count, datatype)?;
+        crate::handlers::run()?;
+        let to = way(to, tag, library().context)?;
+        let head = Head {
+            encoding: codes::RAW,
+            wid: 0,
+            host: library().host,
+        };
+        if bytes <= FEW {
+            return send_few(data.cast(), bytes, head, to);
+        }
+        let mut head = head.bytes();
+        let view = |base: *mut c_void, block: usize| rg::View {
+            base,
+            block,
+            count: 1,
+            stride: 0,
+        };
+        let views = [
+            view(head.as_mut_ptr().cast(), HEAD),
+            view(data.cast_mut(), bytes),
+        ];
+        // SAFETY: the head is here and the data the caller's until this returns.
+        outcome(unsafe { rg::rg_bsendv(views.as_ptr(), 2, to.task, to.tag, to.group) })
+    };
+    match sent() {
+        Ok(()) => 0,
+        Err(code) => error::result("pvm_psend", code),
+    }
+}
+
+#[inline(always)]
+fn send_few(data: *const u8, bytes: usize, head: Head, to: Way) -> Result<(), i32> {
+    let mut block = [std::mem::MaybeUninit::<u8>::uninit(); HEAD + FEW];
+    let at = block.as_mut_ptr().cast::<u8>();
+    // SAFETY: the block has room for the head and so many bytes, which are copied from the caller's.
+    unsafe {
+        at.cast::<[u8; HEAD]>().write_unaligned(head.bytes());
+        if bytes > 0 {
+            std::ptr::copy_nonoverlapping(data, at.add(HEAD), bytes);
+        }
+        outcome(rg::rg_bsend(
+            at.cast(),
+            HEAD + bytes,
+            to.task,
+            to.tag,
+            to.group,
+        ))
+    }
+}

@@ -1,0 +1,252 @@
+//! Starting tasks.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use crate::birth::{Birth, VARIABLE};
+use crate::life::enrol;
+use crate::message::{codes, error};
+use crate::state::library;
+use crate::{rg, search, tid};
+
+mod flag {
+    pub const HOST: i32 = 1;
+    pub const ARCHITECTURE: i32 = 2;
+    pub const DEBUG: i32 = 4;
+    pub const COMPLEMENT: i32 = 32;
+    pub const NO_PARENT: i32 = 64;
+    pub const ALL: i32 = 127;
+}
+
+/// Regatta's reason as PVM's code.
+fn reason(code: c_int) -> i32 {
+    match code {
+        rg::ERR_PROGRAM => codes::NO_FILE,
+        rg::ERR_HOST => codes::NO_HOST,
+        rg::ERR_MEMORY => codes::OUT_OF_RES,
+        rg::ERR_ARGUMENT => codes::BAD_PARAM,
+        rg::ERR_LAUNCHER => codes::SYS_ERR,
+        _ => codes::D_SYS_ERR,
+    }
+}
+
+/// Where tasks are started: the parts of `where`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Where {
+    place: Option<CString>,
+    directory: Option<CString>,
+}
+
+impl Where {
+    /// `"host"`, `"host:/directory"` or `":/directory"`.
+    fn read(text: &CStr) -> Where {
+        let bytes = text.to_bytes();
+        let (place, directory) = match bytes.iter().position(|&byte| byte == b':') {
+            Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
+            None => (bytes, None),
+        };
+        let own = |bytes: &[u8]| CString::new(bytes).ok().filter(|text| !text.is_empty());
+        Where {
+            place: own(place),
+            directory: directory.and_then(own),
+        }
+    }
+}
+
+/// The variables that go with the tasks: those that PVM_EXPORT names, itself, and what they are born with.
+fn environment(flags: i32) -> Vec<CString> {
+    let library = library();
+    let birth = Birth {
+        context: library.context,
+        hides_parent: flags & flag::NO_PARENT != 0,
+        output: library.options.output(),
+        trace: library.options.children_trace(),
+    };
+    let mut all = vec![format!("{VARIABLE}={}", birth.write())];
+    if let Ok(export) = std::env::var("PVM_EXPORT") {
+        for name in export.split(':').filter(|name| !name.is_empty()) {
+            if let Ok(value) = std::env::var(name) {
+                all.push(format!("{name}={value}"));
+            }
+        }
+        all.push(format!("PVM_EXPORT={export}"));
+    }
+    let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
+    texts.collect()
+}
+
+fn pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// PVM's names of architectures are its own; hosts of Regatta are asked for by theirs.
+fn machine(name: &CStr) -> Option<CString> {
+    let known = [
+        "x86_64",
+        "x86",
+        "aarch64",
+        "arm",
+        "powerpc64",
+        "s390x",
+        "riscv64",
+    ];
+    let wanted = name.to_str().ok()?;
+    let own = search::architecture();
+    let machine = match wanted == own {
+        true => std::env::consts::ARCH,
+        false => known
+            .into_iter()
+            .find(|machine| search::of_machine(machine) == wanted)
+            .unwrap_or(wanted),
+    };
+    CString::new(machine).ok()
+}
+
+/// What `rg_spawn` takes, with the texts it leads to.
+struct Order {
+    host: Option<CString>,
+    architecture: Option<CString>,
+    elsewhere: bool,
+    directory: Option<CString>,
+    environment: Vec<CString>,
+    search: CString,
+}
+
+fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
+    let place = place.map(Where::read).unwrap_or_default();
+    let wants = |of: i32| flags & of != 0;
+    let (mut host, mut architecture) = (None, None);
+    if wants(flag::HOST) {
+        host = Some(place.place.ok_or(codes::NO_HOST)?);
+    } else if wants(flag::ARCHITECTURE) {
+        let name = place.place.ok_or(codes::NO_HOST)?;
+        architecture = Some(machine(&name).ok_or(codes::NO_HOST)?);
+    }
+    let elsewhere = wants(flag::COMPLEMENT) && wants(flag::HOST);
+    if elsewhere && host.as_deref() == Some(c".") {
+        // Any host but ours is what is meant when none is named.
+        host = None;
+    }
+    Ok(Order {
+        host,
+        architecture,
+        elsewhere,
+        directory: place.directory,
+        environment: environment(flags),
+        search: CString::new(search::directories()).unwrap_or_default(),
+    })
+}
+
+/// Start tasks: for each its number or why it was not started, those that were first.
+pub fn spawn(
+    program: &CStr,
+    arguments: *const *const c_char,
+    flags: i32,
+    place: Option<&CStr>,
+    count: c_int,
+) -> Result<Vec<i32>, i32> {
+    enrol()?;
+    if count < 1 || flags & !flag::ALL != 0 {
+        return Err(codes::BAD_PARAM);
+    }
+    if flags & flag::DEBUG != 0 {
+        // A debugger needs a terminal of its own, which the launcher has not.
+        return Err(codes::NOT_IMPL);
+    }
+    let order = match order(flags, place) {
+        Ok(order) => order,
+        Err(code) => return Ok(vec![code; count as usize]),
+    };
+    let mut environment: Vec<*const c_char> =
+        order.environment.iter().map(|text| text.as_ptr()).collect();
+    environment.push(std::ptr::null());
+    let output = crate::output::destination();
+    let options = rg::SpawnOptions {
+        host: pointer(&order.host),
+        architecture: pointer(&order.architecture),
+        directory: pointer(&order.directory),
+        environment: environment.as_ptr(),
+        elsewhere: order.elsewhere.into(),
+        output: output.manner,
+        output_tag: output.tag,
+        output_group: output.group,
+        orphans: (flags & flag::NO_PARENT != 0).into(),
+        reserved: 0,
+        search: order.search.as_ptr(),
+    };
+    let mut tids = vec![0; count as usize];
+    let mut started = 0;
+    // SAFETY: texts that stay until the call returns, and places for the answers.
+    let code = unsafe {
+        rg::rg_spawn(
+            program.as_ptr(),
+            arguments,
+            &options,
+            count,
+            tids.as_mut_ptr(),
+            &mut started,
+        )
+    };
+    let started = started.max(0) as usize;
+    if code != rg::OK && started == 0 {
+        tids.fill(code);
+    }
+    let numbers = tids.iter().enumerate().map(|(index, &task)| {
+        if index < started {
+            tid::of_task(task).unwrap_or(codes::D_SYS_ERR)
+        } else {
+            reason(task)
+        }
+    });
+    Ok(numbers.collect())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_spawn(
+    program: *const c_char,
+    arguments: *const *const c_char,
+    flags: c_int,
+    place: *const c_char,
+    count: c_int,
+    tids: *mut c_int,
+) -> c_int {
+    let spawned = || -> Result<i32, i32> {
+        if program.is_null() {
+            return Err(codes::BAD_PARAM);
+        }
+        // SAFETY: the C contract: texts, or NULL for the place.
+        let (program, place) = unsafe {
+            (
+                CStr::from_ptr(program),
+                (!place.is_null()).then(|| CStr::from_ptr(place)),
+            )
+        };
+        let numbers = spawn(program, arguments, flags, place, count)?;
+        if !tids.is_null() {
+            for (index, &number) in numbers.iter().enumerate() {
+                // SAFETY: the C contract: room for so many numbers.
+                unsafe { *tids.add(index) = number };
+            }
+        }
+        Ok(numbers.iter().filter(|&&number| number > 0).count() as i32)
+    };
+    error::result("pvm_spawn", spawned().unwrap_or_else(|code| code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_a_host_and_a_directory_or_one_of_them() {
+        let parts = |text: &CStr| {
+            let Where { place, directory } = Where::read(text);
+            let shown = |text: Option<CString>| text.map(|text| text.into_string().unwrap());
+            (shown(place), shown(directory))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(parts(c"alpha"), (some("alpha"), None));
+        assert_eq!(parts(c"alpha:/tmp"), (some("alpha"), some("/tmp")));
+        assert_eq!(parts(c":/tmp"), (None, some("/tmp")));
+        assert_eq!(parts(c""), (None, None));
+    }
+}

@@ -1,0 +1,65 @@
+//! What the library knows of its task.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ffi::c_int;
+
+use crate::handlers::Handler;
+use crate::notify::Watch;
+use crate::options::Options;
+
+/// The function by which a program chooses among messages: buffer, task and tag.
+pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
+
+/// All of it.
+pub struct Library {
+    /// Our number, or 0: we are not a task now.
+    pub tid: i32,
+    /// Regatta's number for us, and our host's.
+    pub task: i32,
+    pub host: i32,
+    /// Who started us, as `pvm_parent` tells it.
+    pub parent: i32,
+    /// The current context.
+    pub context: i32,
+    /// Contexts that this task has been in, or waits in.
+    pub contexts: Vec<i32>,
+    pub options: Options,
+    /// Messages that have been taken in and not been received, in the order in which they came.
+    pub queue: VecDeque<i32>,
+    pub matcher: Option<Matcher>,
+    pub handlers: Vec<Handler>,
+    pub next_handler: i32,
+    /// A handler runs: no other is called.
+    pub in_handler: bool,
+    pub watches: Vec<Watch>,
+}
+
+struct Cell(UnsafeCell<Library>);
+
+// SAFETY: PVM's rule: one thread at a time is in the library.
+unsafe impl Sync for Cell {}
+
+static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
+    tid: 0,
+    task: -1,
+    host: 0,
+    parent: crate::message::codes::NO_PARENT,
+    context: 0,
+    contexts: Vec::new(),
+    options: Options::new(),
+    queue: VecDeque::new(),
+    matcher: None,
+    handlers: Vec::new(),
+    next_handler: 0,
+    in_handler: false,
+    watches: Vec::new(),
+}));
+
+/// The state. The reference must be gone before a function of the user is called.
+#[inline(always)]
+#[allow(clippy::mut_from_ref)]
+pub fn library<'a>() -> &'a mut Library {
+    // SAFETY: one thread at a time, and each user of this lets go before it calls anybody who could take it again.
+    unsafe { &mut *LIBRARY.0.get() }
+}

@@ -1,0 +1,175 @@
+//! Tasks: ending them, asking about them.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use crate::kept::Kept;
+use crate::life::enrol;
+use crate::message::{codes, error};
+use crate::{machine, rg, tid};
+
+/// What a task's flags say: it has been started by another, it is a task.
+mod flag {
+    pub const SPAWNED: i32 = 2;
+    pub const CONNECTED: i32 = 4;
+}
+
+fn outcome(code: c_int) -> Result<(), i32> {
+    match code {
+        rg::OK => Ok(()),
+        rg::ERR_TASK => Err(codes::NO_TASK),
+        rg::ERR_ARGUMENT => Err(codes::BAD_PARAM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
+    enrol()?;
+    let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
+    // To a task that is gone nothing is sent, and nobody minds.
+    // SAFETY: plain numbers.
+    match outcome(unsafe { rg::rg_signal(task, signal) }) {
+        // Nor is a signal sent that there is not.
+        Err(codes::NO_TASK | codes::BAD_PARAM) => Ok(()),
+        other => other,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_sendsig(to: c_int, number: c_int) -> c_int {
+    error::result("pvm_sendsig", signal(to, number).err().unwrap_or(0))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_kill(to: c_int) -> c_int {
+    let killed = || -> Result<(), i32> {
+        let me = enrol()?;
+        if to == me {
+            crate::life::leave();
+            // SAFETY: ends this process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+            return Ok(());
+        }
+        signal(to, libc::SIGTERM)
+    };
+    error::result("pvm_kill", killed().err().unwrap_or(0))
+}
+
+/// All tasks that run.
+pub fn all() -> Result<Vec<rg::Task>, i32> {
+    enrol()?;
+    let empty = rg::Task {
+        tid: 0,
+        parent: 0,
+        host: 0,
+        pid: 0,
+        program: [0; 240],
+    };
+    let mut tasks = vec![empty; 64];
+    let mut count = 0;
+    loop {
+        let room = tasks.len() as c_int;
+        // SAFETY: room for so many, and a place for their number.
+        outcome(unsafe { rg::rg_tasks(tasks.as_mut_ptr(), room, &mut count) })?;
+        if count <= room {
+            tasks.truncate(count.max(0) as usize);
+            return Ok(tasks);
+        }
+        tasks.resize(count as usize, empty);
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_pstat(which: c_int) -> c_int {
+    let runs = || -> Result<(), i32> {
+        let me = enrol()?;
+        let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
+        match which == me || all()?.iter().any(|known| known.tid == task) {
+            true => Ok(()),
+            false => Err(codes::NO_TASK),
+        }
+    };
+    match runs() {
+        // An answer, not a failure to be told.
+        Err(codes::NO_TASK) => codes::NO_TASK,
+        other => error::result("pvm_pstat", other.err().unwrap_or(0)),
+    }
+}
+
+/// What `pvm_tasks` tells of one.
+#[repr(C)]
+pub struct TaskInfo {
+    tid: c_int,
+    parent: c_int,
+    host: c_int,
+    flag: c_int,
+    program: *mut c_char,
+    pid: c_int,
+}
+
+fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
+    let spawned = task.parent >= 0;
+    // SAFETY: a text that ends inside the array.
+    let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
+    // Of programs that were started by hand PVM does not know the name.
+    names.push(if spawned {
+        name.to_owned()
+    } else {
+        CString::default()
+    });
+    TaskInfo {
+        tid: tid::of(task.tid, task.host),
+        parent: match task.parent {
+            own if own == task.tid => codes::PARENT_NOT_SET,
+            parent => tid::of_task(parent).filter(|_| spawned).unwrap_or(0),
+        },
+        host: tid::of_daemon(task.host),
+        flag: flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        program: names
+            .last()
+            .map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut()),
+        pid: task.pid,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvm_tasks(
+    which: c_int,
+    count: *mut c_int,
+    tasks: *mut *mut TaskInfo,
+) -> c_int {
+    static NAMES: Kept<Vec<CString>> = Kept::new(Vec::new());
+    static INFOS: Kept<Vec<TaskInfo>> = Kept::new(Vec::new());
+    let chosen = || -> Result<Vec<rg::Task>, i32> {
+        let all = all()?;
+        if which == 0 {
+            return Ok(all);
+        }
+        if tid::is_daemon(which) {
+            let host = tid::host(which).ok_or(codes::NO_HOST)?;
+            if !machine::hosts()?.iter().any(|known| known.host == host) {
+                return Err(codes::NO_HOST);
+            }
+            return Ok(all.into_iter().filter(|task| task.host == host).collect());
+        }
+        let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
+        let one: Vec<_> = all.into_iter().filter(|known| known.tid == task).collect();
+        Ok(one)
+    };
+    let chosen = match chosen() {
+        Ok(chosen) => chosen,
+        Err(code) => return error::result("pvm_tasks", code),
+    };
+    let (names, infos) = (NAMES.get(), INFOS.get());
+    names.clear();
+    *infos = chosen.iter().map(|task| info(task, names)).collect();
+    // SAFETY: the C contract: places for the answers, or NULL.
+    unsafe {
+        if !count.is_null() {
+            *count = infos.len() as c_int;
+        }
+        if !tasks.is_null() {
+            *tasks = infos.as_mut_ptr();
+        }
+    }
+    0
+}

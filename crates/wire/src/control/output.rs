@@ -1,0 +1,92 @@
+//! Where goes what started tasks write to their standard output and error.
+
+use crate::fields::{Bytes, Field};
+use crate::{Malformed, fields};
+
+/// Where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Where goes what the asker writes: to who has started that, or with the job's output.
+    AsMine,
+    /// With the job's output.
+    Job,
+    /// To the asker, as messages.
+    Me(Manner),
+}
+
+impl Field for Output {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Output::AsMine => to.push(0),
+            Output::Job => to.push(1),
+            Output::Me(manner) => {
+                to.push(2);
+                manner.put(to);
+            }
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(match <[u8; 1]>::take(from)? {
+            [0] => Output::AsMine,
+            [1] => Output::Job,
+            [2] => Output::Me(Field::take(from)?),
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+/// What the messages are to be, in the words of the task that receives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// Their context.
+    pub context: u32,
+    /// Their tag.
+    pub tag: i32,
+    /// One for each line, rather than for each piece as it comes.
+    pub lines: bool,
+    /// One for each task that is started, too, before all others.
+    pub births: bool,
+}
+fields!(Manner {
+    context,
+    tag,
+    lines,
+    births
+});
+
+/// To which task it goes, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The task.
+    pub to: u32,
+    /// See there.
+    pub manner: Manner,
+}
+fields!(Route { to, manner });
+
+/// What comes after a piece of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// More, perhaps.
+    More,
+    /// The task has ended; more comes only from what it has left behind.
+    Ended,
+    /// Nothing: the stream is closed.
+    Closed,
+}
+
+impl Field for Then {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.push(*self as u8);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(match <[u8; 1]>::take(from)? {
+            [0] => Then::More,
+            [1] => Then::Ended,
+            [2] => Then::Closed,
+            _ => return Err(Malformed),
+        })
+    }
+}

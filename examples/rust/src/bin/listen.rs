@@ -1,0 +1,34 @@
+//! listen: every task starts two programs that know nothing of Regatta, and hears what they write.
+
+use regatta::{OUTPUT, Source, Spawn, output};
+
+const COUNT: usize = 2;
+const WRITTEN: u32 = 1;
+
+fn main() -> regatta::Result<()> {
+    let task = regatta::init()?;
+    let all = task.all();
+    let echo = Spawn::new("echo").arg("one\ntwo").lines_to(WRITTEN, &all);
+    for started in task.spawn(&echo, COUNT)? {
+        started?;
+    }
+    // Each has two streams, and each stream an end.
+    let (mut lines, mut bytes, mut ends) = (0, 0, 0);
+    while ends < 2 * COUNT {
+        let mut message = [0u8; OUTPUT];
+        let status = all.recv(&mut message, Source::Any, WRITTEN)?;
+        match output(&message[..status.length]) {
+            Some((_, _, [])) => ends += 1,
+            Some((_, _, text)) => {
+                lines += 1;
+                bytes += text.len();
+            }
+            None => {}
+        }
+    }
+    if task.world().rank() == 0 {
+        println!("{COUNT} programs wrote {lines} lines, {bytes} bytes");
+    }
+    drop(all);
+    task.finalize()
+}

@@ -1,0 +1,32 @@
+/*
+ * Two of these, started by hand, find each other by a mailbox, exchange messages by their numbers, and
+ * then wait for another one for ever.
+ */
+#include <pvm3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{
+    int me = pvm_mytid(), other = 0, got = 0;
+    pvm_setopt(PvmAutoErr, 0);
+    pvm_initsend(PvmDataDefault);
+    pvm_pkint(&me, 1, 1);
+    int index = pvm_putinfo("meet", pvm_getsbuf(), PvmMboxMultiInstance);
+    int found = pvm_recvinfo("meet", 1 - index, PvmMboxWaitForInfo);
+    if (me < 0 || index < 0 || found < 0) {
+        printf("number %x, put %d, found %d\n", me, index, found);
+        return EXIT_FAILURE;
+    }
+    pvm_setrbuf(found);
+    pvm_upkint(&other, 1, 1);
+    pvm_initsend(PvmDataRaw);
+    pvm_pkint(&me, 1, 1);
+    pvm_send(other, 1);
+    pvm_recv(other, 1);
+    pvm_upkint(&got, 1, 1);
+    printf(got == other && other != me ? "met\n" : "not met\n");
+    fflush(stdout);
+    pvm_recv(-1, 2);
+    return EXIT_SUCCESS;
+}

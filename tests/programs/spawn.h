@@ -1,0 +1,52 @@
+/*
+ * What programs share that start others: tasks of their own program in the role of another scenario.
+ */
+#ifndef SPAWN_H
+#define SPAWN_H
+
+#include "check.h"
+
+enum { MOST = 256, GREETING = 5, EVENT = 6, END = 7 };
+
+static inline const char *own_path(void)
+{
+    static char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = '\0';
+    return self;
+}
+
+/* Start `count` tasks of this program in a role; their ids. */
+static inline void start(const char *role, const char *more, int count, int *tids)
+{
+    char *argv[] = {(char *)role, (char *)more, NULL};
+    int started = -1;
+    rg_spawn_options options = {.elsewhere = getenv("ELSEWHERE") != NULL};
+    OK(rg_spawn(own_path(), argv, &options, count, tids, &started));
+    CHECK(started == count);
+}
+
+static inline rg_event next_event(void)
+{
+    rg_event event;
+    rg_status status;
+    OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, &status));
+    CHECK(status.source == rg_tid() && status.length == sizeof event);
+    CHECK(event.mark == RG_EVENT_MARK);
+    return event;
+}
+
+/* What was started waits for the word to end. */
+static inline void await_end(void)
+{
+    OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));
+}
+
+static inline void end(int count, const int *tids)
+{
+    for (int i = 0; i < count; i++)
+        OK(rg_send(NULL, 0, tids[i], END, RG_ALL));
+}
+
+#endif

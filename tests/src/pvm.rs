@@ -1,0 +1,150 @@
+//! Programs of PVM, on Regatta's library and on PVM's own.
+//!
+//! The same binary runs on both: the loader takes the library of that name which it finds first.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// The name by which programs look for the library.
+const SONAME: &str = "libpvm3.so.3";
+/// Where PVM itself is, if nobody says otherwise.
+const PVM_ROOT: &str = "/usr/lib/pvm3";
+
+/// The folder in which programs find Regatta's library under its name.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let library = crate::programs::built("libpvm3.so", "regatta-pvm");
+    crate::programs::link(&library, SONAME)
+});
+
+/// The program `programs/NAME.c`, compiled with Regatta's header.
+pub fn program(name: &str) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let include = here.join("../crates/pvm/include");
+    crate::programs::compile_with(name, &[include], &[LIBRARY.join(SONAME)])
+}
+
+/// A program on Regatta's library.
+pub fn on_regatta(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", &*LIBRARY);
+    command
+}
+
+/// Compile a program of others, in the C of its time, with Regatta's header.
+pub(crate) fn compile(source: &Path, program: &Path) {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
+    let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=gnu89", "-w", "-O1", "-o"])
+        .arg(program)
+        .arg(source)
+        .arg(format!("-I{}", include.display()))
+        .arg(LIBRARY.join(SONAME))
+        .output()
+        .expect("a C compiler");
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// PVM's own virtual machine, of one host, with a folder of its own.
+pub struct Original {
+    daemon: Child,
+    folder: PathBuf,
+}
+
+impl Original {
+    /// Start it. PVM 3.4 must be installed: `scripts/need test` does that.
+    pub fn start(name: &str) -> Original {
+        Original::start_by(name, &mut |_| {})
+    }
+
+    /// The same for programs of this home.
+    pub fn start_in(name: &str, home: &Path) -> Original {
+        Original::start_by(&format!("{name}-original"), &mut |command| {
+            command.env("HOME", home).current_dir(home);
+        })
+    }
+
+    fn start_by(name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
+        let daemon = Path::new(PVM_ROOT).join("lib/pvmd");
+        assert!(
+            daemon.exists() && Path::new("/usr/include/pvm3.h").exists(),
+            "this test compares with PVM 3.4 itself, which is not here: scripts/need test, or apt-get install pvm pvm-dev"
+        );
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for PVM");
+        let mut command = Command::new(daemon);
+        around(&mut command);
+        let child = settings(&mut command, &folder)
+            .arg("-nlocalhost")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("PVM's daemon");
+        let mut original = Original {
+            daemon: child,
+            folder,
+        };
+        original.await_ready();
+        original
+    }
+
+    /// The daemon is ready once it has written its address into a file.
+    fn await_ready(&mut self) {
+        let address = self
+            .folder
+            .join(format!("pvmd.{}", rustix::process::getuid().as_raw()));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !std::fs::metadata(&address).is_ok_and(|file| file.len() > 0) {
+            let ended = self.daemon.try_wait().expect("PVM's daemon");
+            assert!(ended.is_none(), "PVM's daemon has ended: {ended:?}");
+            assert!(
+                Instant::now() < deadline,
+                "PVM's daemon does not become ready"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// A program on PVM's own library, as a task of this machine.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        settings(&mut command, &self.folder).env_remove("LD_LIBRARY_PATH");
+        command
+    }
+}
+
+fn settings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
+    command
+        .env("PVM_ROOT", PVM_ROOT)
+        .env("PVM_TMP", folder)
+        .env("PVM_ALLOW_ROOT", "1")
+}
+
+impl Drop for Original {
+    fn drop(&mut self) {
+        // It ends its tasks and takes its files away when it is told to.
+        let pid = rustix::process::Pid::from_child(&self.daemon);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.daemon.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What a program said on standard output; it must have ended well.
+pub fn said(command: &mut Command) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("the program");
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{command:?}: {status}\n{stderr}");
+    String::from_utf8(stdout).expect("text")
+}

@@ -1,0 +1,257 @@
+//! The console: the same commands say the same on Regatta and on PVM 3.4 itself, up to numbers of tasks and processes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use regatta_tests::pvm_machine::Machine;
+use regatta_tests::{programs, pvm};
+
+/// What a console says for lines that come one after the other on its input.
+fn talk(console: &mut Command, lines: &[&str]) -> String {
+    let mut child = console
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a console");
+    let mut input = child.stdin.take().expect("its input");
+    for line in lines {
+        writeln!(input, "{line}").expect("a line");
+    }
+    drop(input);
+    let output = child.wait_with_output().expect("its end");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Without what differs from run to run: numbers of tasks, processes and hosts, and what a host is called.
+fn comparable(text: &str) -> Vec<String> {
+    let plain = |word: &str| {
+        let number = word
+            .trim_start_matches(['t', '[', '('])
+            .trim_end_matches([']', ':', ')']);
+        let number = number.rsplit([':', '=']).next().unwrap_or(number);
+        let number = number.trim_start_matches('t');
+        let is_tid = number.len() >= 5 && number.chars().all(|c| c.is_ascii_hexdigit());
+        let is_owner = word.starts_with("owner=");
+        if is_tid || is_owner {
+            "TID".to_owned()
+        } else {
+            word.to_owned()
+        }
+    };
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let line = |line: &str| {
+        let words = line
+            .split_whitespace()
+            .map(|word| if word == host { "localhost" } else { word });
+        words.map(plain).collect::<Vec<_>>().join(" ")
+    };
+    let same = |line: &str| !line.starts_with("pvmd already running");
+    text.lines().filter(|line| same(line)).map(line).collect()
+}
+
+/// Where the console that comes with Regatta is: the command, under PVM's name.
+fn console() -> std::path::PathBuf {
+    programs::link(&programs::built("regatta", "regatta-cli"), "pvm").join("pvm")
+}
+
+/// Commands whose answers have one form.
+const COMMANDS: &[&str] = &[
+    "version",
+    "conf",
+    "conf x",
+    "ps",
+    "ps -a",
+    "ps -x",
+    "ps -nnosuch",
+    "ps -z",
+    "names",
+    "put many 2 7",
+    "put many 2 8",
+    "put stone 0 7",
+    "names",
+    "names stone",
+    "put stone",
+    "alias hello echo hi",
+    "hello there",
+    "alias",
+    "alias a b",
+    "alias b a",
+    "a",
+    "unalias hello",
+    "hello",
+    "echo \"a b\" 'c  d' e\\ f a#b",
+    "echo x # y",
+    "setenv COLOUR blue sky",
+    "setenv COLOUR",
+    "setenv NOSUCH",
+    "export COLOUR",
+    "export COLOUR SHAPE",
+    "export",
+    "unexport COLOUR",
+    "export",
+    "setopt PvmRoute 3",
+    "getopt PvmRoute",
+    "getopt nosuch",
+    "setopt nosuch 1",
+    "trace",
+    "trace - *",
+    "trace + nosuch",
+    "trace",
+    "trace buf",
+    "mstat",
+    "pstat",
+    "kill",
+    "sig 10",
+    "spawn",
+    "spawn -2",
+    "reset nosuch",
+    "jobs",
+    "jobs -l",
+    "frob",
+    "delete",
+    "add",
+    "kill -y 40001",
+];
+
+#[test]
+fn commands_have_the_form_of_pvm_s() {
+    let machine = Machine::new("pvm-console-forms");
+    let original = machine.original();
+    let theirs = talk(
+        &mut machine.on_original(&original, "/usr/bin/pvm".as_ref()),
+        COMMANDS,
+    );
+    let ours = talk(&mut machine.by_hand(&console()), COMMANDS);
+    let (ours, theirs) = (comparable(&ours), comparable(&theirs));
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    }
+    assert_eq!(ours.len(), theirs.len());
+    assert!(ours.len() > 150, "{ours:?}");
+    machine.halt();
+}
+
+/// What a console says line by line: each is typed when what the one before is to say has come.
+fn converse(console: &mut Command, lines: &[(&str, &str)]) -> Vec<String> {
+    let mut child = console
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("a console");
+    let mut input = child.stdin.take().expect("its input");
+    let mut output = std::io::BufReader::new(child.stdout.take().expect("its output"));
+    let mut said = Vec::new();
+    for (line, last) in lines {
+        writeln!(input, "{line}").expect("a line");
+        loop {
+            let mut heard = String::new();
+            let count = std::io::BufRead::read_line(&mut output, &mut heard).expect("its words");
+            assert!(count > 0, "the console has ended at {line:?}: {said:#?}");
+            said.push(heard.trim_end().to_owned());
+            if heard.contains(last) {
+                break;
+            }
+        }
+    }
+    drop(input);
+    std::io::Read::read_to_string(&mut output, &mut String::new()).expect("the rest");
+    child.wait().expect("its end");
+    said
+}
+
+/// Lines of tasks come in any order.
+fn sorted(lines: &[String]) -> Vec<String> {
+    let mut lines = comparable(&lines.join("\n"));
+    lines
+        .iter_mut()
+        .for_each(|line| *line = line.trim_start_matches("pvm> ").to_owned());
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_job_s_output_comes_from_its_tasks_and_theirs_until_all_have_ended() {
+    let machine = Machine::new("pvm-console-jobs");
+    for name in ["hello", "hello_other"] {
+        machine.example(name);
+    }
+    let lines = [
+        ("spawn -2 -> hello", "[1] finished"),
+        ("spawn -1 hello", "t4"),
+        ("echo done", "done"),
+    ];
+    let original = machine.original();
+    let theirs = converse(
+        &mut machine.on_original(&original, "/usr/bin/pvm".as_ref()),
+        &lines,
+    );
+    let ours = converse(&mut machine.by_hand(&console()), &lines);
+    assert_eq!(sorted(&ours), sorted(&theirs), "Regatta's, then PVM's");
+    machine.halt();
+}
+
+#[test]
+fn a_console_that_is_quit_leaves_the_machine_and_halt_ends_it() {
+    let machine = Machine::new("pvm-console-life");
+    let said = talk(&mut machine.by_hand(&console()), &["id"]);
+    assert!(
+        said.starts_with("pvm> id\nt"),
+        "it begins the machine: {said}"
+    );
+    assert!(
+        said.ends_with("pvm> quit\n\nConsole: exit handler called\npvmd still running.\n"),
+        "{said}"
+    );
+    let said = talk(
+        &mut machine.by_hand(&console()),
+        &["setenv HOME", "halt", "echo never"],
+    );
+    assert!(
+        said.starts_with("pvmd already running.\n"),
+        "it finds the machine: {said}"
+    );
+    assert!(!said.contains("never"), "{said}");
+    machine.is_over();
+}
+
+#[test]
+fn what_the_start_file_says_comes_first() {
+    let machine = Machine::new("pvm-console-rc");
+    machine.write(".pvmrc", "# mine\nalias hi echo hello\nhi you\n");
+    let said = talk(&mut machine.by_hand(&console()), &["hi there"]);
+    assert!(
+        said.starts_with(
+            "# mine\nalias hi echo hello\nhi you\nhello you\npvm> hi there\nhello there\n"
+        ),
+        "{said}"
+    );
+    machine.halt();
+}
+
+#[test]
+fn a_host_file_with_mistakes_starts_nothing_and_each_is_told_with_its_line() {
+    let machine = Machine::new("pvm-console-file");
+    machine.write("hosts", "alpha\nbeta zz=1\n\ngamma sp=x\n");
+    let path = console();
+    let mut console = machine.by_hand(&path);
+    let output = console.arg("hosts").output().expect("a console");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        said.contains("hosts, line 2: there is no option \"zz\""),
+        "{said}"
+    );
+    assert!(said.contains("hosts, line 4: sp=x is no speed"), "{said}");
+    assert_eq!(machine.log(), "", "nothing was started");
+    let mut console = machine.by_hand(&path);
+    let output = console.arg("-s").output().expect("a console");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("ssh"),
+        "{output:?}"
+    );
+}

@@ -1,0 +1,81 @@
+//! Programs of PVM that run by themselves and start each other do what they do on PVM 3.4 itself.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use regatta_tests::pvm;
+use regatta_tests::pvm_machine::{Machine, said};
+
+/// Without what differs from run to run: numbers of tasks and the order in which workers answer.
+fn comparable(text: &str) -> Vec<String> {
+    let plain = |line: &str| {
+        let words = line.split_whitespace().map(|word| {
+            let number = word.trim_start_matches('t').trim_end_matches(':');
+            let is_tid = word.starts_with("t4") && i32::from_str_radix(number, 16).is_ok();
+            let is_big = word.parse::<i32>().is_ok_and(|value| value >= 0x40000);
+            if is_tid || is_big { "TID" } else { word }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut lines: Vec<String> = text.lines().map(plain).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn programs_that_come_with_pvm_say_the_same_on_regatta() {
+    let machine = Machine::new("pvm-examples");
+    machine.example("hello_other");
+    machine.example("slave1");
+    let original = machine.original();
+    for name in ["hello", "master1"] {
+        let program = machine.example(name);
+        let theirs = said(&mut machine.on_original(&original, &program));
+        let ours = said(&mut machine.by_hand(&program));
+        assert_eq!(comparable(&ours), comparable(&theirs), "{name}");
+        assert!(ours.lines().count() >= 2, "{name} says too little: {ours}");
+    }
+    machine.halt();
+}
+
+#[test]
+fn every_question_has_the_answer_that_pvm_gives() {
+    let machine = Machine::new("pvm-answers");
+    let program = machine.install(&pvm::program("pvm_answers"), "pvm_answers");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    }
+    assert_eq!(ours.lines().count(), theirs.lines().count());
+    assert!(ours.lines().count() > 100, "too few answers: {ours}");
+    machine.halt();
+}
+
+#[test]
+fn programs_started_by_hand_meet_and_a_halt_ends_them() {
+    let machine = Machine::new("pvm-by-hand");
+    let program = pvm::program("pvm_meet");
+    // Two that begin the machine at the same time are in one machine all the same.
+    let start = || {
+        let mut command = machine.by_hand(&program);
+        command.stdout(Stdio::piped()).spawn().expect("the program")
+    };
+    let mut both = [start(), start()];
+    let mut readers = both
+        .each_mut()
+        .map(|child| BufReader::new(child.stdout.take().expect("its output")));
+    let lines = readers.each_mut().map(|reader| {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a line");
+        line
+    });
+    assert_eq!(lines, ["met\n", "met\n"], "{}", machine.log());
+    // They now wait for a message that nobody sends.
+    machine.halt();
+    for child in &mut both {
+        let status = child.wait().expect("its end");
+        assert!(!status.success(), "ended by the machine's end: {status}");
+    }
+}
