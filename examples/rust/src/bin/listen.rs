@@ -35,6 +35,5 @@ fn main() -> regatta::Result<()> {
     if task.world().rank() == 0 {
         println!("{COUNT} programs wrote {lines} lines, {bytes} bytes");
     }
-    drop(all);
     task.finalize()
 }
