@@ -88,7 +88,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
 #[test]
 fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
     let lan = trio();
-    let mut job = long_job(&lan, "alpha", "--host-timeout 30 --on-failure continue");
+    let job = long_job(&lan, "alpha", "--host-timeout 30 --on-failure continue");
     let listed = || -> Vec<serde_json::Value> {
         let report: serde_json::Value =
             serde_json::from_str(&lan.good("gamma", &["ps", "--json"])).expect("a report");
