@@ -122,11 +122,6 @@ impl Options {
         )
     }
 
-    /// Are lines of output shown with the task they come from?
-    pub fn shows_tids(&self) -> bool {
-        self.0[option::SHOW_TIDS] != 0
-    }
-
     /// Where our own events go.
     pub fn trace(&self) -> (i32, i32, i32) {
         let value = |at: usize| self.0[at];
