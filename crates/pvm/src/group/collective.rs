@@ -74,10 +74,14 @@ impl Round {
     /// The same, where each instance has its place: none may be missing.
     fn without_gaps(group: &mut Group, root: c_int) -> Result<Round, i32> {
         let round = Round::new(group, root)?;
-        match round.tasks.iter().all(Option::is_some) {
-            true => Ok(round),
-            false => Err(codes::NO_INST),
+        match round.has_gaps() {
+            false => Ok(round),
+            true => Err(codes::NO_INST),
         }
+    }
+
+    fn has_gaps(&self) -> bool {
+        self.tasks.iter().any(Option::is_none)
     }
 
     fn root(&self) -> i32 {
@@ -141,10 +145,17 @@ unsafe fn gather(
     tag: c_int,
     root: c_int,
 ) -> Result<i32, i32> {
-    let round = Round::without_gaps(group, root)?;
+    let round = Round::new(group, root)?;
     if !round.is_ours() {
+        // The root will say that a place would stay empty; what nobody takes is not sent.
+        if round.has_gaps() {
+            return Ok(0);
+        }
         // SAFETY: the caller's.
         return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
+    }
+    if round.has_gaps() {
+        return Err(codes::NO_INST);
     }
     if result.is_null() {
         return Err(codes::BAD_PARAM);
