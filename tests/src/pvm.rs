@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// The name by which programs look for the library.
 const SONAME: &str = "libpvm3.so.3";
+/// To the linker: a library is needed that is named, though nothing of it is used.
+const NAMED: &str = "-Wl,--no-as-needed";
 /// Where PVM itself is, if nobody says otherwise.
 const PVM_ROOT: &str = "/usr/lib/pvm3";
 
@@ -36,7 +38,9 @@ pub fn program(name: &str) -> PathBuf {
 pub fn group_program(name: &str) -> PathBuf {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
     let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
-    crate::programs::compile_with(name, &[include], &libraries)
+    // PVM's own needs the name of the library whose functions ours has elsewhere.
+    let all = [&[PathBuf::from(NAMED)][..], &libraries].concat();
+    crate::programs::compile_with(name, &[include], &all)
 }
 
 /// The Fortran program `programs/NAME.f`, if there is a compiler.
@@ -50,6 +54,7 @@ pub fn fortran_program(name: &str, place: &Path) -> Option<PathBuf> {
         .arg(&program)
         .arg(source)
         .arg(format!("-I{}", include.display()))
+        .arg(NAMED)
         .args(libraries.map(|library| LIBRARY.join(library)))
         .output()
         .ok()?;

@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod berth;
 mod birth;
 mod channels;
 pub mod commands;
@@ -27,6 +28,6 @@ mod talk;
 mod tasks;
 mod witness;
 
-pub use ask::{Happening, Host, Report, Task};
+pub use ask::{Happening, Host, Leader, Report, Task, Tenure};
 pub use birth::live;
 pub use place::{DEFAULT, Place};

@@ -175,10 +175,7 @@ fn across(name: &str) -> Across {
     let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
     Across {
         rsh: shell.map(|shell| vec![shell, "{host}".to_owned()]),
-        growth: Some(Growth {
-            command: Vec::new(),
-            known: Vec::new(),
-        }),
+        growth: Some(Growth::default()),
         ..Across::new(vec![Host {
             name: name.to_owned(),
             slots: None,

@@ -122,6 +122,11 @@ impl Options {
         )
     }
 
+    /// Are lines of output shown with the task they come from?
+    pub fn shows_tids(&self) -> bool {
+        self.0[option::SHOW_TIDS] != 0
+    }
+
     /// Where our own events go.
     pub fn trace(&self) -> (i32, i32, i32) {
         let value = |at: usize| self.0[at];
@@ -130,11 +135,6 @@ impl Options {
             value(option::SELF_TRACE_CODE),
             value(option::SELF_TRACE_CONTEXT),
         )
-    }
-
-    /// Are lines of output shown with the task they come from?
-    pub fn shows_tids(&self) -> bool {
-        self.0[option::SHOW_TIDS] != 0
     }
 }
 
