@@ -238,3 +238,61 @@ fn a_race_without_participants_is_refused() {
         .said("nothing to race")
         .said("spawn is raced without limit");
 }
+
+fn pvm_race(out: &Out, more: &[&str]) -> Job {
+    let folder = out.0.display().to_string();
+    let common = "race --quick --quiet --seed 1 --launches 1 --environment regatta-pvm";
+    let common: Vec<&str> = common.split(' ').chain(["--out", &folder]).collect();
+    Job::command(&[&common[..], more].concat()).limit(100)
+}
+
+#[test]
+fn the_program_of_pvm_races_on_regatta() {
+    let out = Out::new("pvm");
+    let operations = [
+        ("ping-pong-blocking", "pvm"),
+        ("ping-pong-asynchronous", "pvm"),
+        ("ping-pong-blocking-pack-default-double", "pvm"),
+        ("ping-pong-blocking-pack-raw", "pvm"),
+        ("ping-pong-blocking-pack-in-place-int", "pvm"),
+        ("global-sum", "primitives"),
+    ];
+    let names: Vec<&str> = operations.iter().map(|operation| operation.0).collect();
+    let names = names.join(",");
+    let points = ["--operation", &names, "--tasks", "2", "--bytes", "8,65536"];
+    pvm_race(&out, &[&points[..], &["--budget", "2"]].concat())
+        .run()
+        .passed();
+    let rows = rows(&out);
+    for (operation, suite) in operations {
+        for bytes in [8, 65536] {
+            let wanted = format!("{operation} regatta-pvm local 2 {bytes}");
+            let found = rows.iter().find(|row| row.0.ends_with(&wanted));
+            let (key, line) = found.unwrap_or_else(|| panic!("no {wanted:?} in {rows:#?}"));
+            assert!(!line.contains("launches:"), "a failure: {line}");
+            assert!(
+                key.starts_with(suite) || key.starts_with("oversubscribed"),
+                "{key}"
+            );
+        }
+    }
+    let json = out.read("results.json");
+    assert!(
+        json.contains("on Regatta (regatta "),
+        "whose library it was"
+    );
+}
+
+/// The machine of PVM's programs ends with the race, though it is a process of its own.
+#[test]
+fn a_killed_race_leaves_no_machine() {
+    let out = Out::new("pvm-killed");
+    let points = ["--operation", "one-to-one", "--tasks", "2"];
+    let running = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat()).start();
+    let is_raced = |line: &String| line.contains("primitives-");
+    while !running.processes().iter().any(is_raced) {
+        std::thread::yield_now();
+    }
+    running.signal(Signal::KILL);
+    running.end().ended_with(137);
+}

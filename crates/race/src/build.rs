@@ -168,7 +168,9 @@ pub fn library_of(program: &Path, competitor: &Competitor) -> String {
     let wanted: &[&str] = match competitor.family {
         Family::Regatta => &["libregatta"],
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => &["libmpi.", "libmpich."],
-        Family::Pvm | Family::RegattaPvm => &["libpvm3"],
+        Family::Pvm => &["libpvm3"],
+        // One file by both names: the loader tells the first.
+        Family::RegattaPvm => &["libpvm3", "libgpvm3"],
         Family::Limit => return "none".to_owned(),
     };
     let line = text

@@ -20,6 +20,8 @@ use crate::settings::Family;
 const LIBRARY: &str = "libpvm3.so";
 /// The names by which programs look for it; the functions of groups are in the same file.
 const NAMES: [&str; 4] = ["libpvm3.so", "libpvm3.so.3", "libgpvm3.so", "libgpvm3.so.3"];
+/// Below the folder of libregatta.so: an original PVM keeps its names.
+const INSTALLED: &str = "regatta-pvm";
 const HEADER: &str = include_str!("../../pvm/include/pvm3.h");
 /// How long the machine may take to end its tasks.
 const GRACE: Duration = Duration::from_secs(10);
@@ -27,9 +29,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Regatta's libraries of PVM beside its own, and PVM's program if that is here.
 pub fn competitor(regatta: &Competitor, pvm: Option<&Competitor>) -> Result<Competitor, String> {
     let folder = Path::new(&regatta.flags[0]);
-    if !folder.join(LIBRARY).exists() {
+    if library(folder).is_none() {
         return Err(format!(
-            "regatta-pvm: {LIBRARY} is not beside libregatta.so in {}; build it with `cargo build --release -p regatta-pvm`",
+            "regatta-pvm: {LIBRARY} is neither beside libregatta.so in {} nor in {INSTALLED} there; build it with `cargo build --release -p regatta-pvm`",
             folder.display()
         ));
     }
@@ -46,6 +48,12 @@ pub fn competitor(regatta: &Competitor, pvm: Option<&Competitor>) -> Result<Comp
     })
 }
 
+/// The library beside libregatta.so, as it is built, or in the folder where it is installed.
+fn library(folder: &Path) -> Option<PathBuf> {
+    let files = [folder.join(LIBRARY), folder.join(INSTALLED).join(LIBRARY)];
+    files.into_iter().find(|file| file.exists())
+}
+
 /// Whose program runs: PVM's own if there is one.
 pub fn program(competitor: &Competitor) -> &str {
     match competitor.flags.len() {
@@ -57,18 +65,17 @@ pub fn program(competitor: &Competitor) -> &str {
 /// What the compiler needs: PVM's flags, or Regatta's header and libraries. `programs` gets the links by which the loader
 /// finds the libraries.
 pub fn flags(programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
-    let (library, of_pvm) = competitor.flags.split_first().context("no library")?;
-    let (library, links) = (Path::new(library), links(programs));
+    let (folder, of_pvm) = competitor.flags.split_first().context("no library")?;
+    let (folder, links) = (Path::new(folder), links(programs));
+    let of_regatta = folder.join("libregatta.so");
+    let as_pvm = library(folder).with_context(|| format!("{LIBRARY} has gone"))?;
     fs::create_dir_all(&links)?;
-    let of_regatta = ["libregatta.so", "libregatta.so.0"].map(|name| (name, "libregatta.so"));
-    for (name, file) in NAMES
-        .map(|name| (name, LIBRARY))
-        .into_iter()
-        .chain(of_regatta)
-    {
+    let named = NAMES.map(|name| (name, &as_pvm));
+    let more = ["libregatta.so", "libregatta.so.0"].map(|name| (name, &of_regatta));
+    for (name, file) in named.into_iter().chain(more) {
         let link = links.join(name);
         let _ = fs::remove_file(&link);
-        symlink(fs::canonicalize(library.join(file))?, &link)?;
+        symlink(fs::canonicalize(file)?, &link)?;
     }
     if !of_pvm.is_empty() {
         return Ok(of_pvm.to_vec());
@@ -161,5 +168,57 @@ impl Drop for Machine {
         }
         let _ = waitpid(Some(self.job), WaitOptions::empty());
         process::end_all(&tasks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discover::c_compiler;
+
+    fn regatta(folder: &Path) -> Competitor {
+        Competitor {
+            name: "regatta".to_owned(),
+            family: Family::Regatta,
+            tuned: true,
+            compiler: c_compiler(),
+            flags: vec![folder.display().to_string()],
+            launcher: PathBuf::new(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            on_request: false,
+        }
+    }
+
+    #[test]
+    fn the_library_is_found_where_it_is_built_and_where_it_is_installed() {
+        let top = std::env::temp_dir().join(format!("regatta-pvm-found-{}", std::process::id()));
+        fs::create_dir_all(top.join(INSTALLED)).unwrap();
+        let missing = competitor(&regatta(&top), None);
+        fs::write(top.join(INSTALLED).join(LIBRARY), "").unwrap();
+        fs::write(top.join("libregatta.so"), "").unwrap();
+        let own = competitor(&regatta(&top), None).unwrap();
+        let flags = flags(&top, &own).unwrap();
+        let link = fs::read_link(links(&top).join("libgpvm3.so.3")).unwrap();
+        fs::remove_dir_all(&top).unwrap();
+        assert!(missing.unwrap_err().contains("-p regatta-pvm"));
+        assert!(link.ends_with(Path::new(INSTALLED).join(LIBRARY)));
+        assert_eq!(program(&own), "regatta-pvm");
+        assert!(flags.iter().any(|flag| flag.starts_with("-I")), "{flags:?}");
+    }
+
+    #[test]
+    fn where_pvm_is_its_own_program_runs() {
+        let of_pvm = Competitor {
+            flags: vec!["-lgpvm3".to_owned(), "-lpvm3".to_owned()],
+            ..regatta(Path::new("/nowhere"))
+        };
+        let mut both = of_pvm.flags.clone();
+        both.insert(0, "/nowhere".to_owned());
+        let competitor = Competitor {
+            flags: both,
+            ..of_pvm
+        };
+        assert_eq!(program(&competitor), "pvm");
     }
 }
