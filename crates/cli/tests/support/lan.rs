@@ -86,7 +86,14 @@ impl Lan {
         let runtime = format!("XDG_RUNTIME_DIR=/run/of/{host}");
         // What a job writes when its launcher is lost goes with the test.
         let there = [
-            "env", "-C", "/run/work", &runtime, "ip", "netns", "exec", host,
+            "env",
+            "-C",
+            "/run/work",
+            &runtime,
+            "ip",
+            "netns",
+            "exec",
+            host,
         ];
         self.beside(&[&there[..], words].concat())
     }
