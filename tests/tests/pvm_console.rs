@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::programs;
 use regatta_tests::pvm_machine::Machine;
-use regatta_tests::{programs, pvm};
 
 /// What a console says for lines that come one after the other on its input.
 fn talk(console: &mut Command, lines: &[&str]) -> String {
@@ -39,10 +40,8 @@ fn comparable(text: &str) -> Vec<String> {
             word.to_owned()
         }
     };
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let host = host.trim();
     let line = |line: &str| {
         let words = line
             .split_whitespace()
@@ -254,4 +253,95 @@ fn a_host_file_with_mistakes_starts_nothing_and_each_is_told_with_its_line() {
         String::from_utf8_lossy(&output.stderr).contains("ssh"),
         "{output:?}"
     );
+}
+
+/// The console on the first of some hosts; the others are reached by a command that PVM_RSH names.
+fn on_hosts(machine: &Machine, count: u32) -> Command {
+    machine.write("reach", "#!/bin/sh\nhost=$1\nshift\n[ \"$1\" != -l ] || shift 2\nexec ip netns exec \"$host\" \"$@\"\n");
+    let script = format!(
+        "set -e\n{}chmod 700 reach\nexec ip netns exec h0 env PVM_RSH=\"$HOME/reach\" {} \"$@\"",
+        make_hosts(count),
+        console().display()
+    );
+    let mut command = machine.by_hand("unshare".as_ref());
+    command
+        .args(AS_ROOT)
+        .args(APART)
+        .args(["sh", "-c", &script, "sh"]);
+    command
+}
+
+fn has(said: &[String], line: &str) -> bool {
+    said.iter()
+        .any(|said| said.split_whitespace().collect::<Vec<_>>().join(" ") == line)
+}
+
+#[test]
+fn hosts_join_run_tasks_that_reach_each_other_and_leave() {
+    let machine = Machine::new("pvm-console-hosts");
+    for name in ["hello", "hello_other"] {
+        machine.example(name);
+    }
+    let lines = [
+        ("add h1 \"h2 lo=me sp=500 wd=/usr\"", "c0000"),
+        ("add nosuch h1", "h1 "),
+        ("conf", " h2 "),
+        ("spawn -h1 -> hello", "[1] finished"),
+        ("spawn -4 -> hello", "[2] finished"),
+        ("mstat h1 h2 h3", " h3 "),
+        ("delete h1 h3", " h3 "),
+        ("conf", " h2 "),
+        ("add h1", " h1 "),
+        ("spawn -h1 -> hello", "[3] finished"),
+        ("halt", "halt"),
+    ];
+    let said = converse(&mut on_hosts(&machine, 3), &lines);
+    assert!(has(&said, "2 successful"), "{said:#?}");
+    assert!(has(&said, "h2 lo=me sp=500 wd=/usr c0000"), "{said:#?}");
+    assert!(has(&said, "nosuch There is no such host"), "{said:#?}");
+    assert!(
+        has(&said, "h1 The host is in the virtual machine already"),
+        "{said:#?}"
+    );
+    assert!(has(&said, "3 hosts, 1 data format"), "{said:#?}");
+    assert!(has(&said, "h2 c0000 LINUX64 500 0x00408c41"), "{said:#?}");
+    let greetings = said
+        .iter()
+        .filter(|line| line.contains("hello, world from"))
+        .count();
+    assert_eq!(
+        greetings, 6,
+        "each of six has a greeting from one it has started: {said:#?}"
+    );
+    assert!(
+        said.iter().any(|line| line.starts_with("[1:t8000")),
+        "{said:#?}"
+    );
+    assert!(has(&said, "h3 There is no such host"), "{said:#?}");
+    assert!(has(&said, "h1 deleted"), "{said:#?}");
+    assert!(has(&said, "2 hosts, 1 data format"), "{said:#?}");
+    assert!(
+        has(&said, "h1 100000"),
+        "a host that comes back is a new one: {said:#?}"
+    );
+    machine.is_over();
+}
+
+#[test]
+fn a_host_file_says_who_is_there_from_the_first_and_what_counts_later() {
+    let machine = Machine::new("pvm-console-hostfile");
+    machine.write("hosts", "# ours\n* sp=300\nh1\n& h2 sp=700\n* sp=400\n");
+    let mut console = on_hosts(&machine, 4);
+    let lines = [
+        ("conf", " h1 "),
+        ("add h2 h3", "h3 "),
+        ("conf", " h3 "),
+        ("halt", "halt"),
+    ];
+    let said = converse(console.arg("hosts"), &lines);
+    assert!(has(&said, "2 hosts, 1 data format"), "{said:#?}");
+    assert!(has(&said, "h1 80000 LINUX64 300 0x00408c41"), "{said:#?}");
+    assert!(has(&said, "h2 c0000 LINUX64 700 0x00408c41"), "{said:#?}");
+    assert!(has(&said, "h3 100000 LINUX64 400 0x00408c41"), "{said:#?}");
+    machine.is_over();
 }

@@ -18,6 +18,7 @@ mod everybody;
 mod frames;
 mod journal;
 mod place;
+pub mod readers;
 mod relay;
 mod seal;
 mod shell;

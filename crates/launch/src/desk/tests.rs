@@ -403,6 +403,64 @@ fn output_goes_to_who_asked_for_it_as_long_as_that_hears() {
     assert_eq!(desk.route(child, Output::AsMine), None);
 }
 
+#[test]
+fn births_are_told_to_who_wants_to_know_of_them() {
+    let mut desk = desk();
+    let manner = |births| Manner {
+        context: 5,
+        tag: 6,
+        lines: true,
+        births,
+    };
+    let quiet = desk.route(1, Output::Me(manner(false)));
+    let first = desk.add_tasks(Some(1), &[0], b"child", quiet);
+    desk.tell_births(first);
+    assert_eq!(desk.take_said(), []);
+    let manner = manner(true);
+    let route = desk.route(1, Output::Me(manner));
+    let child = desk.add_tasks(Some(1), &[0], b"child", route);
+    desk.tell_births(child);
+    let born = |task, parent| {
+        let tell = Tell::Born {
+            task,
+            parent,
+            manner,
+        };
+        (1, tell)
+    };
+    assert_eq!(desk.take_said(), [born(child, Some(1))]);
+    // A child's child is told of to the same task; an orphan has no parent.
+    let route = desk.route(child, Output::AsMine);
+    let grandchild = desk.add_tasks(Some(child), &[0], b"grandchild", route);
+    desk.orphan(grandchild);
+    desk.tell_births(grandchild);
+    assert_eq!(desk.take_said(), [born(grandchild, None)]);
+    let parent = |task: u32| {
+        desk.task_infos()
+            .into_iter()
+            .find(|info| info.task == task)
+            .map(|info| info.parent)
+    };
+    assert_eq!(parent(child), Some(Some(1)));
+    assert_eq!(parent(grandchild), Some(Some(grandchild)));
+}
+
+#[test]
+fn what_is_asked_of_hosts_is_a_deed() {
+    let mut desk = desk();
+    let hosts = vec!["beta".to_owned()];
+    let deed = desk.asked(
+        1,
+        Ask::AddHosts {
+            id: 4,
+            hosts: hosts.clone(),
+        },
+    );
+    let wish = Wish::Add(hosts);
+    assert_eq!(deed, Some(Deed::Hosts { by: 1, id: 4, wish }));
+    assert_eq!(desk.take_said(), []);
+}
+
 mod copies {
     use proptest::prelude::*;
     use regatta_wire::fields::Message;

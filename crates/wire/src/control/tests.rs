@@ -90,6 +90,9 @@ fn ask() -> impl Strategy<Value = Ask> {
             count
         }),
         (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
+        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::AddHosts { id, hosts }),
+        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
+        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
     ]
 }
 
@@ -129,6 +132,24 @@ fn tell() -> impl Strategy<Value = Tell> {
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
+        (
+            id,
+            vec(
+                prop_oneof![any::<u32>().prop_map(Ok), why().prop_map(Err)],
+                0..9
+            ),
+            any::<String>()
+        )
+            .prop_map(|(id, hosts, sentence)| Tell::Hosted {
+                id,
+                hosts,
+                sentence
+            }),
+        (id, option::of(any::<u32>()), manner()).prop_map(|(task, parent, manner)| Tell::Born {
+            task,
+            parent,
+            manner
+        }),
         (id, 0..2_u32, manner(), bytes(), then()).prop_map(
             |(task, stream, manner, bytes, then)| Tell::Output {
                 task,

@@ -193,8 +193,8 @@ fn order() -> impl Strategy<Value = Order> {
                 count,
                 route,
                 order: Spawn {
-                    search: (count > 3).then(|| program.clone()),
                     orphans: count > 5,
+                    search: (count > 3).then(|| program.clone()),
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),
                     environment: vec![(program.clone(), program.clone())],

@@ -319,3 +319,72 @@ impl Wish {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(line: &str) -> Wish {
+        let Host { name, options, .. } =
+            regatta_hostfile::host(line, &Options::default()).expect("a line");
+        Wish {
+            question: 0,
+            index: 0,
+            name,
+            options,
+        }
+    }
+
+    fn way(line: &str, rsh: Option<&[&str]>) -> (Option<Vec<String>>, String) {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let across = Across {
+            rsh: rsh.map(words),
+            ..Across::new(Vec::new())
+        };
+        let (across, target) = wish(line).way(&across);
+        (across.rsh, target)
+    }
+
+    #[test]
+    fn a_host_is_reached_by_its_address_under_its_login() {
+        assert_eq!(way("beta", None), (None, "beta".to_owned()));
+        assert_eq!(way("beta lo=joe ip=beta-fast", None).1, "joe@beta-fast");
+        let (rsh, target) = way("beta lo=joe", Some(&["reach", "{host}"]));
+        assert_eq!(target, "beta");
+        assert_eq!(rsh.expect("words"), ["reach", "{host}", "-l", "joe"]);
+    }
+
+    #[test]
+    fn a_program_of_its_own_is_named_to_the_shell_there() {
+        assert_eq!(wish("beta").beginning(), "");
+        assert_eq!(
+            wish("beta dx=/opt/r").beginning(),
+            "REGATTA_AGENT='/opt/r'\n"
+        );
+        assert_eq!(
+            wish("beta dx=\"/o'pt/r\"").beginning(),
+            "REGATTA_AGENT='/o'\\''pt/r'\n"
+        );
+        assert_eq!(wish("beta").directory(), "$HOME");
+    }
+
+    #[test]
+    fn a_question_is_answered_when_all_of_it_is_known() {
+        let mut wishes = Wishes::default();
+        let number = wishes.begin(3, 9, 2).expect("a number");
+        wishes.answer(number, 1, Err((Why::Host, "nobody".to_owned())));
+        assert_eq!(wishes.open[0].answered(), None);
+        wishes.answer(number, 0, Ok(4));
+        let hosts = vec![Ok(4), Err(Why::Host)];
+        let sentence = "nobody".to_owned();
+        assert_eq!(
+            wishes.open[0].answered(),
+            Some(Tell::Hosted {
+                id: 9,
+                hosts,
+                sentence
+            })
+        );
+        assert!(wishes.begin(3, 9, MOST + 1).is_err());
+    }
+}
