@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test soak lint install
+.PHONY: build race test soak reactions lint install
 
 build:
 	@cargo build --release --locked
@@ -19,6 +19,10 @@ test:
 # Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
 soak:
 	@scripts/soak $(ARGS)
+
+# How soon tasks hear of what befalls others; or make reactions ARGS="TIMES"
+reactions:
+	@scripts/reactions $(ARGS)
 
 lint:
 	@scripts/lint

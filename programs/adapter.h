@@ -42,6 +42,10 @@ ENV_UNUSED static int env_tasks_wanted(void)
     return tasks > 0 ? tasks : 1;
 }
 
+/* How a message is packed, and what its elements are. */
+enum env_encoding { ENV_DEFAULT, ENV_RAW, ENV_IN_PLACE };
+enum env_type { ENV_BYTE, ENV_INT, ENV_FLOAT, ENV_DOUBLE };
+
 /* The file of this program, for environments that start further tasks of it. */
 ENV_UNUSED static void env_program(char *path, size_t size)
 {
@@ -81,6 +85,18 @@ static inline void env_max(const double *in, double *out, size_t count);
 static inline void env_concatenation(const void *in, size_t bytes, void *out);
 /* Block r of in goes to task r; block r of out comes from task r; `bytes` bytes each. */
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out);
+
+/* Packed messages. An adapter that knows them defines ENV_PACKS, with ENV_PACKS_TYPES if it knows elements other than bytes,
+ * with ENV_PACKS_DEFAULT if it knows the encoding that every machine can read. */
+#ifdef ENV_PACKS
+/* Make a message of so many bytes of elements and send it; receive it and take the elements out. */
+static inline void env_pack_send(enum env_encoding encoding, enum env_type type, const void *buf, size_t bytes, int to,
+                                 int tag);
+static inline void env_recv_unpack(enum env_encoding encoding, enum env_type type, void *buf, size_t bytes, int from,
+                                   int tag);
+/* Receive what env_send sends, asking again and again whether it is there. */
+static inline void env_poll(void *buf, size_t bytes, int from, int tag);
+#endif
 
 /* Tasks that come and go. An adapter defines ENV_SPAWNS if its library starts tasks, and ENV_WATCHES if
  * it also tells of their ends; what it does not define is not called. */

@@ -1,81 +1,11 @@
 //! What must hold for any input that another process chooses. The fuzz targets call these with
-//! what the fuzzer makes up; an ordinary test calls them with the kept corpus.
+//! what the fuzzer makes up; ordinary tests of the crates that read call them with the kept corpus.
 
+mod messages;
 mod neighbour;
+mod slurm;
 
-use regatta_transport::job::Invitation;
-use regatta_wire::control::{Ask, Tell};
-use regatta_wire::fields::Message;
-use regatta_wire::frames::Frames;
-use regatta_wire::hello::{Hello, Welcome};
-use regatta_wire::link::Head;
-use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
-
+pub use messages::{control, decoders, invitation};
 pub use neighbour::neighbour;
-
-/// Bodies of frames: refused, or what was read is what is written again.
-pub fn decoders(bytes: &[u8]) {
-    if let Ok(offer) = Offer::decode(bytes) {
-        assert_eq!(offer.encode(), bytes);
-    }
-    if let Ok(clear) = Clear::decode(bytes) {
-        assert_eq!(clear.encode(), bytes);
-    }
-    if let Ok(token) = Token::decode(bytes) {
-        assert_eq!(token.encode(), bytes);
-    }
-    if let Ok(loan) = Loan::decode(bytes) {
-        assert_eq!(loan.encode(), bytes);
-    }
-    if let Ok(withdrawn) = Withdrawn::decode(bytes) {
-        assert_eq!(withdrawn.encode(), bytes);
-    }
-    if let Some(Ok(head)) = bytes.first_chunk().map(Head::decode) {
-        assert_eq!(Some(&head.encode()), bytes.first_chunk());
-    }
-    if let Some(Ok(hello)) = bytes.first_chunk().map(Hello::decode) {
-        assert_eq!(Some(&hello.encode()), bytes.first_chunk());
-    }
-    if let Some(Ok(welcome)) = bytes.first_chunk().map(Welcome::decode) {
-        assert_eq!(Some(&welcome.encode()), bytes.first_chunk());
-    }
-    for byte in bytes {
-        if let Some(kind) = Kind::from_byte(*byte) {
-            assert_eq!(kind as u8, *byte);
-        }
-    }
-}
-
-/// What tasks and launchers say to each other: refused, or what was read is what is written again.
-pub fn control(bytes: &[u8]) {
-    let mut frames = Frames::default();
-    frames.push(bytes);
-    while let Ok(Some(body)) = frames.next_bytes() {
-        let mut again = Vec::new();
-        if let Ok(ask) = Ask::decode(body) {
-            ask.encode(&mut again);
-            assert_eq!(again, body);
-            again.clear();
-        }
-        if let Ok(tell) = Tell::decode(body) {
-            tell.encode(&mut again);
-            assert_eq!(again, body);
-        }
-    }
-}
-
-/// The launcher's invitation: a rank of the job, or a sentence about what is wrong.
-pub fn invitation(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return;
-    };
-    match Invitation::parse(text) {
-        Ok(invitation) => {
-            assert!(invitation.size > 0 && invitation.fd >= 0);
-            assert!(invitation.rank < invitation.size || invitation.control.is_some());
-            let again = Invitation::parse(&invitation.to_string());
-            assert_eq!(again.ok(), Some(invitation));
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-}
+pub use regatta_daemon::readers::{seals, speech};
+pub use slurm::slurm;

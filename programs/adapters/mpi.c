@@ -106,6 +106,111 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
     MPI_Alltoall(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. What PVM takes from its place MPI
+ * sends from there too. */
+#define ENV_PACKS
+#define ENV_PACKS_TYPES
+#define ENV_PACKS_DEFAULT
+
+static char *env_packed;
+static MPI_Aint env_packed_size;
+
+static inline MPI_Datatype env_datatype(enum env_type type)
+{
+    switch (type) {
+    case ENV_INT:
+        return MPI_INT;
+    case ENV_FLOAT:
+        return MPI_FLOAT;
+    case ENV_DOUBLE:
+        return MPI_DOUBLE;
+    default:
+        return MPI_BYTE;
+    }
+}
+
+static inline int env_elements(enum env_type type, size_t bytes)
+{
+    switch (type) {
+    case ENV_INT:
+        return (int)(bytes / sizeof(int));
+    case ENV_FLOAT:
+        return (int)(bytes / sizeof(float));
+    case ENV_DOUBLE:
+        return (int)(bytes / sizeof(double));
+    default:
+        return (int)bytes;
+    }
+}
+
+/* What `count` elements take when they are packed; there is room for them afterwards. */
+static inline MPI_Aint env_pack_room(enum env_encoding encoding, MPI_Datatype datatype, int count)
+{
+    MPI_Aint size;
+    if (encoding == ENV_DEFAULT) {
+        MPI_Pack_external_size("external32", count, datatype, &size);
+    } else {
+        int packed;
+        MPI_Pack_size(count, datatype, MPI_COMM_WORLD, &packed);
+        size = packed;
+    }
+    if (__builtin_expect(size > env_packed_size, 0)) {
+        env_packed = realloc(env_packed, (size_t)size);
+        if (!env_packed)
+            env_fail("realloc", "no memory for a packed message");
+        env_packed_size = size;
+    }
+    return size;
+}
+
+static inline void env_pack_send(enum env_encoding encoding, enum env_type type, const void *buf, size_t bytes, int to,
+                                 int tag)
+{
+    MPI_Datatype datatype = env_datatype(type);
+    int count = env_elements(type, bytes), packed = 0;
+    if (encoding == ENV_IN_PLACE) {
+        MPI_Send(buf, count, datatype, to, tag, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Aint room = env_pack_room(encoding, datatype, count);
+    if (encoding == ENV_DEFAULT) {
+        MPI_Aint position = 0;
+        MPI_Pack_external("external32", buf, count, datatype, env_packed, room, &position);
+        MPI_Send(env_packed, (int)position, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+    } else {
+        MPI_Pack(buf, count, datatype, env_packed, (int)room, &packed, MPI_COMM_WORLD);
+        MPI_Send(env_packed, packed, MPI_PACKED, to, tag, MPI_COMM_WORLD);
+    }
+}
+
+static inline void env_recv_unpack(enum env_encoding encoding, enum env_type type, void *buf, size_t bytes, int from,
+                                   int tag)
+{
+    MPI_Datatype datatype = env_datatype(type);
+    int count = env_elements(type, bytes), position = 0;
+    if (encoding == ENV_IN_PLACE) {
+        MPI_Recv(buf, count, datatype, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    MPI_Aint room = env_pack_room(encoding, datatype, count);
+    if (encoding == ENV_DEFAULT) {
+        MPI_Aint at = 0;
+        MPI_Recv(env_packed, (int)room, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Unpack_external("external32", env_packed, room, &at, buf, count, datatype);
+    } else {
+        MPI_Recv(env_packed, (int)room, MPI_PACKED, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Unpack(env_packed, (int)room, &position, buf, count, datatype, MPI_COMM_WORLD);
+    }
+}
+
+static inline void env_poll(void *buf, size_t bytes, int from, int tag)
+{
+    MPI_Request request;
+    MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, &request);
+    for (int done = 0; !done;)
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
 /* MPI has no call that tells of the end of a task, so there is no ENV_WATCHES. */
 #define ENV_SPAWNS
 enum { TAG_ANSWER = 1, TAG_ORDER = 2 };

@@ -7,6 +7,7 @@
  * gather, or sends, and a broadcast. PVM has no non-blocking receive either: a posted receive is
  * carried out by env_waitall.
  */
+#include <dlfcn.h>
 #include <pvm3.h>
 #include <sched.h>
 
@@ -178,14 +179,23 @@ static inline int env_size(void)
     return env_my_size;
 }
 
+/* The same program runs on PVM and on Regatta's library of that name; which it is, the library can tell. */
+static const char *env_regatta(void)
+{
+    const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rg_version");
+    return version ? version() : NULL;
+}
+
 static inline void env_version(char *text, size_t size)
 {
-    snprintf(text, size, "PVM %s", pvm_version());
+    const char *regatta = env_regatta();
+    snprintf(text, size, "PVM %s%s%s%s", pvm_version(), regatta ? " on Regatta (" : "", regatta ? regatta : "",
+             regatta ? ")" : "");
 }
 
 static inline void env_path(char *text, size_t size)
 {
-    snprintf(text, size, "direct route (a socket per pair of tasks)");
+    snprintf(text, size, "%s", env_regatta() ? "Regatta's own" : "direct route (a socket per pair of tasks)");
 }
 
 static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
@@ -282,6 +292,69 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
         env_send((const char *)in + (size_t)to * bytes, bytes, to, TAG_GROUP);
         env_recv((char *)out + (size_t)from * bytes, bytes, from, TAG_GROUP);
     }
+}
+
+#define ENV_PACKS
+#define ENV_PACKS_TYPES
+#define ENV_PACKS_DEFAULT
+
+static inline void env_pack_send(enum env_encoding encoding, enum env_type type, const void *buf, size_t bytes, int to,
+                                 int tag)
+{
+    static const int encodings[] = {PvmDataDefault, PvmDataRaw, PvmDataInPlace};
+    void *data = (void *)(uintptr_t)buf;
+    env_check(pvm_initsend(encodings[encoding]), "pvm_initsend");
+    switch (type) {
+    case ENV_BYTE:
+        env_check(pvm_pkbyte(data, (int)bytes, 1), "pvm_pkbyte");
+        break;
+    case ENV_INT:
+        env_check(pvm_pkint(data, (int)(bytes / sizeof(int)), 1), "pvm_pkint");
+        break;
+    case ENV_FLOAT:
+        env_check(pvm_pkfloat(data, (int)(bytes / sizeof(float)), 1), "pvm_pkfloat");
+        break;
+    case ENV_DOUBLE:
+        env_check(pvm_pkdouble(data, (int)(bytes / sizeof(double)), 1), "pvm_pkdouble");
+        break;
+    }
+    env_check(pvm_send(env_tids[to], tag), "pvm_send");
+}
+
+static inline void env_unpack(enum env_type type, void *buf, size_t bytes)
+{
+    switch (type) {
+    case ENV_BYTE:
+        env_check(pvm_upkbyte(buf, (int)bytes, 1), "pvm_upkbyte");
+        break;
+    case ENV_INT:
+        env_check(pvm_upkint(buf, (int)(bytes / sizeof(int)), 1), "pvm_upkint");
+        break;
+    case ENV_FLOAT:
+        env_check(pvm_upkfloat(buf, (int)(bytes / sizeof(float)), 1), "pvm_upkfloat");
+        break;
+    case ENV_DOUBLE:
+        env_check(pvm_upkdouble(buf, (int)(bytes / sizeof(double)), 1), "pvm_upkdouble");
+        break;
+    }
+}
+
+static inline void env_recv_unpack(enum env_encoding encoding, enum env_type type, void *buf, size_t bytes, int from,
+                                   int tag)
+{
+    (void)encoding;
+    env_check(pvm_recv(env_tids[from], tag), "pvm_recv");
+    env_unpack(type, buf, bytes);
+}
+
+static inline void env_poll(void *buf, size_t bytes, int from, int tag)
+{
+    int message;
+    do {
+        message = pvm_nrecv(env_tids[from], tag);
+        env_check(message, "pvm_nrecv");
+    } while (message == 0);
+    env_unpack(ENV_BYTE, buf, bytes);
 }
 
 #define ENV_SPAWNS

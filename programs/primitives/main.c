@@ -28,6 +28,7 @@
 #include "idle.c"
 #include "message-rate.c"
 #include "one-to-one.c"
+#include "ping-pong.c"
 #include "ring.c"
 #include "spawn.c"
 
@@ -43,6 +44,26 @@ static const struct operation operations[] = {
     {.name = "complete-exchange", .run = complete_exchange, .parts = 1, .unit = 1, .all_to_all = 1},
     {.name = "message-rate", .run = message_rate, .parts = WINDOW, .unit = 1, .pairs = 2, .window = 1},
     {.name = "copy", .run = copy, .parts = 1, .unit = 1},
+    {.name = "ping-pong-blocking", .run = one_to_one, .parts = 2, .unit = 1, .pairs = 2},
+#ifdef ENV_PACKS
+    {.name = "ping-pong-asynchronous", .run = ping_pong_asynchronous, .parts = 2, .unit = 1, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-raw", .run = ping_pong_raw, .parts = 2, .unit = 1, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-in-place", .run = ping_pong_in_place, .parts = 2, .unit = 1, .pairs = 2},
+#ifdef ENV_PACKS_TYPES
+    {.name = "ping-pong-blocking-pack-raw-int", .run = ping_pong_raw_int, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-raw-float", .run = ping_pong_raw_float, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-raw-double", .run = ping_pong_raw_double, .parts = 2, .unit = 8, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-in-place-int", .run = ping_pong_in_place_int, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-in-place-float", .run = ping_pong_in_place_float, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-in-place-double", .run = ping_pong_in_place_double, .parts = 2, .unit = 8, .pairs = 2},
+#endif
+#ifdef ENV_PACKS_DEFAULT
+    {.name = "ping-pong-blocking-pack-default", .run = ping_pong_default, .parts = 2, .unit = 1, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-default-int", .run = ping_pong_default_int, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-default-float", .run = ping_pong_default_float, .parts = 2, .unit = 4, .pairs = 2},
+    {.name = "ping-pong-blocking-pack-default-double", .run = ping_pong_default_double, .parts = 2, .unit = 8, .pairs = 2},
+#endif
+#endif
 };
 
 static const struct operation *find_operation(const char *name, size_t length)

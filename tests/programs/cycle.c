@@ -139,6 +139,38 @@ static void slow_receiver(void)
     OK(rg_barrier(RG_WORLD));
 }
 
+/* Busy with something else. */
+static void be_away(double seconds)
+{
+    double until = rg_time() + seconds; /* the point is to be away, not to wait for anything */
+    while (rg_time() < until)
+        ;
+}
+
+/* Each has a large message on offer that nobody receives before the end, so none can take in what others send; and each
+ * in its turn is blocked for long, while the next one is away. In the end every one has waited for the next, but never
+ * all at a time. */
+static void in_turn(void)
+{
+    size_t len = 4 << 20;
+    unsigned char *bytes = need(len), *held = need(len);
+    int next = (me + 1) % size, before = (me + size - 1) % size;
+    rg_request offered;
+    paint(held, len, 1);
+    OK(rg_isend(held, len, next, 9, RG_WORLD, &offered));
+    for (int turn = 0; turn < 3 * size; turn++) {
+        if (turn % size == me)
+            OK(rg_send(bytes, len, next, 1, RG_WORLD));
+        if (turn % size == before) {
+            be_away(0.3);
+            OK(rg_recv(bytes, len, before, 1, RG_WORLD, NULL));
+        }
+    }
+    OK(rg_recv(bytes, len, before, 9, RG_WORLD, NULL));
+    CHECK(unpainted(bytes, len, 1) == len);
+    OK(rg_wait(&offered, NULL));
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -154,6 +186,7 @@ int main(int argc, char **argv)
         {"itself", itself, false},
         {"itself-synchronous", itself_synchronous, false},
         {"slow-receiver", slow_receiver, false},
+        {"in-turn", in_turn, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -14,6 +14,7 @@ mod network;
 pub mod programs;
 pub mod pvm;
 pub mod pvm_machine;
+pub mod reactions;
 pub mod soak;
 
 pub use cluster::Cluster;

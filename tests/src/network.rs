@@ -132,11 +132,20 @@ impl Network {
     /// A host that was struck is one of the machine's again, which has so many hosts then, all of which answer.
     pub(crate) fn bring_back(&mut self, host: u32, name: &str, all: u32) {
         let regatta = format!("{ON_FIRST} {}", command().display());
+        let until = |what: &str| {
+            format!(
+                r#"timeout 60 sh -c "until {what}; do :; done" || {{ {regatta} hosts; cat /run/answer; }}"#
+            )
+        };
+        let whole = format!(
+            "{regatta} hosts --json | grep -v 'cores.:null' | grep -q 'known.:{all},.*seen.:{all},'"
+        );
+        let (added, whole) = (
+            until(&format!("{regatta} add {name} >/run/answer 2>&1")),
+            until(&whole),
+        );
         let said = self.order(&format!(
-            r#"ip link set v{host} master bridge
-            timeout 60 sh -c "until {regatta} add {name} >/run/answer 2>&1; do :; done" || cat /run/answer
-            timeout 60 {regatta} hosts --watch --json | grep --line-buffered -v '"cores":null' |
-                grep -q '"known":{all},.*"seen":{all},' || {regatta} hosts"#
+            "ip link set v{host} master bridge\n{added}\n{whole}"
         ));
         assert!(said.is_empty(), "{name} does not come back: {said}");
     }
@@ -150,7 +159,7 @@ impl Network {
             mkdir -p /run/sshd /run/ssh
             cd /run/ssh
             for key in server user; do ssh-keygen -q -t ed25519 -N '' -f $key; done
-            printf '%s\n' 'ListenAddress {address}' 'HostKey /run/ssh/server' 'PidFile /run/ssh/pid' 'UsePAM no' 'StrictModes no'                 'AuthorizedKeysFile /run/ssh/user.pub' 'SetEnv XDG_RUNTIME_DIR=/run/user.{name}' >sshd.conf
+            printf '%s\n' 'ListenAddress {address}' 'HostKey /run/ssh/server' 'PidFile none' 'UsePAM no' 'StrictModes no'                 'AuthorizedKeysFile /run/ssh/user.pub' 'SetEnv XDG_RUNTIME_DIR=/run/user.{name}' >sshd.conf
             echo "{address} $(cat server.pub)" >known-hosts
             printf '%s\n' 'Host {name}' 'HostName {address}' 'IdentityFile /run/ssh/user' 'IdentitiesOnly yes'                 'UserKnownHostsFile /run/ssh/known-hosts' 'GlobalKnownHostsFile none' 'StrictHostKeyChecking yes' >ssh.conf
             printf '#!/bin/sh\nexec %s -F /run/ssh/ssh.conf "$@"\n' "$(command -v ssh)" >ssh
@@ -163,11 +172,12 @@ impl Network {
         "/run/ssh"
     }
 
-    /// Ends that server.
-    pub(crate) fn end_ssh(&mut self) {
-        let said =
-            self.order("kill $(cat /run/ssh/pid); tail --pid=$(cat /run/ssh/pid) -f /dev/null");
-        assert!(said.is_empty(), "the server of ssh does not end: {said}");
+    /// Ends all that runs on a host, and returns when it has ended.
+    pub(crate) fn end_all(&mut self, host: u32) {
+        let said = self.order(&format!(
+            "for pid in $(ip netns pids h{host}); do kill $pid; tail --pid=$pid -f /dev/null; done"
+        ));
+        assert!(said.is_empty(), "h{host}: {said}");
     }
 
     /// Nothing passes from or to a host for so long.
@@ -195,7 +205,7 @@ impl Network {
                 "ip netns pids h{n} | xargs -r ps -o pid=,args= -p"
             ));
         }
-        left + &self.order("pgrep -a '^(regatta|soak|reaction)'")
+        left + &self.order("pgrep -a regatta; pgrep -a soak; pgrep -a reaction")
     }
 }
 

@@ -9,13 +9,22 @@ use std::time::{Duration, Instant};
 
 /// The name by which programs look for the library.
 const SONAME: &str = "libpvm3.so.3";
+/// To the linker: a library is needed that is named, though nothing of it is used.
+const NAMED: &str = "-Wl,--no-as-needed";
 /// Where PVM itself is, if nobody says otherwise.
 const PVM_ROOT: &str = "/usr/lib/pvm3";
 
 /// The folder in which programs find Regatta's library under its name.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libpvm3.so", "regatta-pvm");
-    crate::programs::link(&library, SONAME)
+    let folder = crate::programs::link(&library, SONAME);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/pvm-libraries");
+    let made = Command::new(script).arg(&folder).status();
+    assert!(
+        made.is_ok_and(|status| status.success()),
+        "libgpvm3 and libfpvm3"
+    );
+    folder
 });
 
 /// The program `programs/NAME.c`, compiled with Regatta's header.
@@ -23,6 +32,56 @@ pub fn program(name: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let include = here.join("../crates/pvm/include");
     crate::programs::compile_with(name, &[include], &[LIBRARY.join(SONAME)])
+}
+
+/// The same, linked with the library for groups as well.
+pub fn group_program(name: &str) -> PathBuf {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
+    let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
+    // PVM's own needs the name of the library whose functions ours has elsewhere.
+    let all = [&[PathBuf::from(NAMED)][..], &libraries].concat();
+    crate::programs::compile_with(name, &[include], &all)
+}
+
+/// The Fortran program `programs/NAME.f`, if there is a compiler.
+pub fn fortran_program(name: &str, place: &Path) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
+    let program = place.join(name);
+    let libraries = ["libfpvm3.a", "libgpvm3.so.3", SONAME];
+    let output = Command::new("gfortran")
+        .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg(format!("-I{}", include.display()))
+        .arg(NAMED)
+        .args(libraries.map(|library| LIBRARY.join(library)))
+        .output()
+        .ok()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}.f: {said}");
+    Some(program)
+}
+
+/// The symbols that Regatta's Fortran library defines.
+pub fn fortran_symbols() -> Vec<String> {
+    symbols(&LIBRARY.join("libfpvm3.a"))
+}
+
+/// The symbols that a library defines.
+pub fn symbols(library: &Path) -> Vec<String> {
+    let output = Command::new("nm")
+        .arg("--defined-only")
+        .arg(library)
+        .output();
+    let text = String::from_utf8(output.expect("nm").stdout).expect("text");
+    let names = text.lines().filter_map(|line| line.split_once(" T "));
+    names.map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Regatta's library itself.
+pub fn library() -> PathBuf {
+    LIBRARY.join(SONAME)
 }
 
 /// A program on Regatta's library.
@@ -78,10 +137,15 @@ impl Original {
         );
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
+        // Where it finds the program that keeps groups, and those of the tests.
+        let hosts = folder.join("hosts");
+        let line = "localhost ep=/usr/bin:$HOME/pvm3/bin/$PVM_ARCH\n";
+        std::fs::write(&hosts, line).expect("a list of hosts");
         let mut command = Command::new(daemon);
         around(&mut command);
         let child = settings(&mut command, &folder)
             .arg("-nlocalhost")
+            .arg(&hosts)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

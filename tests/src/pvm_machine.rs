@@ -34,6 +34,11 @@ impl Machine {
         machine
     }
 
+    /// Its home, which goes with it.
+    pub fn place(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
     /// Where PVM searches for programs.
     fn programs(&self) -> PathBuf {
         let kind = match std::env::consts::ARCH {

@@ -108,3 +108,51 @@ fn a_slow_receiver_is_no_circle() {
         .run()
         .passed();
 }
+
+/// Two hosts, three, and two of which one has more of the circle.
+const HOSTS: [(u32, &str); 3] = [
+    (2, "alpha:1,beta:1"),
+    (3, "alpha:1,beta:1,gamma:1"),
+    (4, "alpha:3,beta:1"),
+];
+
+fn across(tasks: u32, hosts: &str, arguments: &[&str]) -> Job {
+    Job::new(tasks, "cycle", arguments)
+        .env("REGATTA_BUFFER", SMALL)
+        .across(hosts)
+}
+
+#[test]
+fn circles_between_hosts_are_named_and_not_delivered() {
+    for (tasks, hosts) in HOSTS {
+        for scenario in ["large", "synchronous", "many"] {
+            let job = across(tasks, hosts, &[scenario, "cycle"]);
+            job.run().passed().said(NAMED);
+        }
+    }
+}
+
+#[test]
+fn circles_between_hosts_of_blocking_and_started_sends_are_named() {
+    for (tasks, hosts) in HOSTS {
+        for scenario in ["mixed", "any-of-started"] {
+            let job = across(tasks, hosts, &[scenario, "cycle"]);
+            job.run().passed().said(NAMED);
+        }
+    }
+}
+
+#[test]
+fn who_waits_in_turn_is_in_no_circle() {
+    for (tasks, hosts) in HOSTS {
+        across(tasks, hosts, &["in-turn"]).run().passed();
+    }
+    Job::new(3, "cycle", &["in-turn"]).run().passed();
+}
+
+#[test]
+fn a_slow_receiver_on_another_host_is_no_circle() {
+    across(3, "alpha:2,beta:1", &["slow-receiver"])
+        .run()
+        .passed();
+}

@@ -142,8 +142,11 @@ impl Hosts {
             .filter(|host| ["here", "up"].contains(&host.state.as_str()));
         let living: Vec<&listed::Host> = living.collect();
         // One that takes no tasks is where a job of Slurm was asked for.
-        let taking = living.iter().filter(|host| host.cores != Some(0));
-        let hosts = taking.map(|host| Host {
+        let (taking, others): (Vec<&listed::Host>, Vec<_>) =
+            living.iter().partition(|host| host.cores != Some(0));
+        let runs = taking.iter().chain(&others);
+        let runs = runs.map(|host| host.run.clone()).collect();
+        let hosts = taking.iter().map(|host| Host {
             name: name_of(host, &report.hosts),
             slots: host.cores.map(u32::from),
             processors: None,
@@ -159,14 +162,19 @@ impl Hosts {
             place.machine(),
             "--job",
             &job,
+            "--lasting",
             "{host}",
         ];
         let words = words.map(str::to_owned).to_vec();
+        let here = living.iter().find(|host| host.state == "here");
         let tell = [&*own, "hosts", "--watch", "--json", "--vm", place.machine()];
         Ok(Some(Across {
             growth: Some(Growth {
                 command: tell.map(str::to_owned).to_vec(),
-                known: living.iter().map(|host| host.run.clone()).collect(),
+                known: runs,
+                run: here.map(|host| host.run.clone()).unwrap_or_default(),
+                host: report.here.clone(),
+                job,
             }),
             ..self.reached(hosts.collect(), Some(words))
         }))

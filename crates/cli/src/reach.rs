@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use regatta_daemon::{DEFAULT, Place, commands};
+use regatta_daemon::{DEFAULT, Place, Tenure, commands};
 
 use crate::machine;
 
@@ -18,6 +18,14 @@ pub struct Arguments {
     #[arg(long)]
     job: String,
 
+    /// If this host is lost, what runs there may go on with another launcher
+    #[arg(long)]
+    lasting: bool,
+
+    /// Take over what has lost its launcher with a host
+    #[arg(long, conflicts_with = "lasting")]
+    inherit: bool,
+
     /// The host
     host: String,
 
@@ -29,8 +37,13 @@ pub struct Arguments {
 /// Carries standard input and output; the status is the shell's.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let _ = &arguments.program;
+    let tenure = match (arguments.lasting, arguments.inherit) {
+        (_, true) => Tenure::Inherited,
+        (true, false) => Tenure::Lasting,
+        (false, false) => Tenure::Passing,
+    };
     let done = Place::of(&arguments.machine)
-        .and_then(|place| commands::shell(&place, &arguments.host, &arguments.job));
+        .and_then(|place| commands::shell(&place, &arguments.host, &arguments.job, tenure));
     match done {
         Ok(status) => ExitCode::from(status),
         Err(refusal) => machine::finish(Err(refusal)),

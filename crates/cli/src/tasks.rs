@@ -1,7 +1,8 @@
 //! `regatta ps` and `regatta kill`: the tasks of the virtual machine's jobs.
 
 use clap::Args;
-use regatta_daemon::commands;
+use regatta_daemon::Leader;
+use regatta_daemon::commands::{self, Running};
 use regatta_launch::Refusal;
 use rustix::process::Signal;
 use serde_json::json;
@@ -37,9 +38,14 @@ pub struct Kill {
 
 /// `regatta ps`.
 pub fn list(arguments: &List) -> Result<(), Refusal> {
-    let (tasks, silent) = commands::tasks(&arguments.which.place()?)?;
+    let Running {
+        tasks,
+        leaders,
+        silent,
+    } = commands::tasks(&arguments.which.place()?)?;
     if arguments.which.json {
-        println!("{}", json!({"tasks": tasks, "silent": silent}));
+        let all = json!({"tasks": tasks, "leaders": leaders, "silent": silent});
+        println!("{all}");
         return Ok(());
     }
     println!("{:<24} {:<16} {:>8}  PROGRAM", "TASK", "HOST", "PID");
@@ -48,6 +54,13 @@ pub fn list(arguments: &List) -> Result<(), Refusal> {
         println!(
             "{name:<24} {:<16} {:>8}  {}",
             task.host, task.pid, task.program
+        );
+    }
+    for Leader { job, host, output } in leaders {
+        let output = output.map(|path| format!("; what it writes since then is in {path} there"));
+        let output = output.unwrap_or_default();
+        eprintln!(
+            "regatta: the launcher of {job} is lost with its host, and {host} goes on in its place{output}"
         );
     }
     for host in silent {

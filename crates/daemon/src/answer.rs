@@ -8,7 +8,8 @@ use regatta_machine::{HostId, Input};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 
-use crate::ask::{Ask, Opening, Reply};
+use crate::ask::{Ask, Opening, Reply, Tenure};
+use crate::berth::Berth;
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
 use crate::relay;
@@ -18,6 +19,8 @@ use crate::{everybody, tasks};
 
 /// How long a conversation of a question and an answer may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+/// How long a shell whose channel has broken waits at least for word of its launcher's host.
+const VERDICT: Duration = Duration::from_secs(30);
 /// How long another daemon may take to try an address.
 pub(crate) const TRIAL: Duration = Duration::from_millis(1800);
 
@@ -64,8 +67,17 @@ fn answer(
             let daemon = daemon.clone();
             return Some(Box::new(move || watch(&daemon, talk)));
         }
-        Ask::Shell { host, job } => return shell(daemon, talk, &host, job, caller?),
-        Ask::ShellHere { job } => return shell_here(daemon, talk, job, from?),
+        Ask::Shell { host, job, tenure } => {
+            return shell(daemon, talk, &host, (job, tenure), caller?);
+        }
+        Ask::ShellHere {
+            job,
+            tenure: Tenure::Inherited,
+        } => {
+            inherit(daemon, talk, &job, from?);
+            return None;
+        }
+        Ask::ShellHere { job, tenure } => return shell_here(daemon, talk, (job, tenure), from?),
         Ask::Down | Ask::End | Ask::Leave => {
             depart(daemon, talk, &opening.ask);
             return None;
@@ -82,6 +94,7 @@ fn answer(
             .map_err(|error| Refusal::of_regatta(error.to_string())),
         Ask::TasksHere => Ok(Reply::Tasks {
             tasks: tasks::here(daemon),
+            leaders: tasks::leaders(daemon),
             silent: Vec::new(),
         }),
         Ask::KillHere { job, rank, signal } => tasks::kill(daemon, &job, rank, signal),
@@ -95,7 +108,7 @@ fn answer(
 /// Leaves the machine in good order; the driver ends the daemon when the others know.
 pub(crate) fn leave(daemon: &Arc<Daemon>) {
     let state = daemon.lock();
-    state.channels.cut(None, "this host leaves the machine");
+    state.channels.cut("this host leaves the machine");
     drop(state);
     daemon.tell(Input::Leave);
 }
@@ -157,7 +170,13 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
 }
 
 /// A shell on a host, for a command here.
-fn shell(daemon: &Arc<Daemon>, talk: Talk, host: &str, job: String, caller: Pid) -> Option<Rest> {
+fn shell(
+    daemon: &Arc<Daemon>,
+    talk: Talk,
+    host: &str,
+    (job, tenure): (String, Tenure),
+    caller: Pid,
+) -> Option<Rest> {
     let mut talk = talk;
     let mut refuse = |sentence: String| {
         let _ = talk.say(&Reply::Refused(sentence));
@@ -177,13 +196,17 @@ fn shell(daemon: &Arc<Daemon>, talk: Talk, host: &str, job: String, caller: Pid)
         Err(sentence) => return refuse(sentence),
     };
     if peer == own {
-        return shell_here(daemon, talk, job, own);
+        // What is lost with this host needs nobody to wait for.
+        return shell_here(daemon, talk, (job, Tenure::Passing), own);
     }
     let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
         far.say(&Opening {
             identity: identity(),
             from: Some(own.into()),
-            ask: Ask::ShellHere { job: job.clone() },
+            ask: Ask::ShellHere {
+                job: job.clone(),
+                tenure,
+            },
         })?;
         Ok((far.hear::<Reply>()?, far))
     });
@@ -201,6 +224,7 @@ fn shell(daemon: &Arc<Daemon>, talk: Talk, host: &str, job: String, caller: Pid)
         end: End::Launcher(caller),
         peer,
         cut: cut.clone(),
+        berth: None,
     };
     let number = register(daemon, channel);
     let (daemon, host) = (daemon.clone(), host.to_owned());
@@ -214,7 +238,12 @@ fn shell(daemon: &Arc<Daemon>, talk: Talk, host: &str, job: String, caller: Pid)
 }
 
 /// A shell on this host; `peer` is the launcher's.
-fn shell_here(daemon: &Arc<Daemon>, mut talk: Talk, job: String, peer: HostId) -> Option<Rest> {
+fn shell_here(
+    daemon: &Arc<Daemon>,
+    mut talk: Talk,
+    (job, tenure): (String, Tenure),
+    peer: HostId,
+) -> Option<Rest> {
     let (own, hindrance) = {
         let state = daemon.lock();
         (state.membership.own(), state.hindrance())
@@ -232,21 +261,51 @@ fn shell_here(daemon: &Arc<Daemon>, mut talk: Talk, job: String, peer: HostId) -
         }
     };
     let cut = Cut::new().ok()?;
+    let silence = Duration::from_millis(daemon.charge.silence_ms);
+    let berth = match tenure {
+        Tenure::Lasting => Some(Berth::new(VERDICT.max(silence * 3)).ok()?),
+        _ => None,
+    };
     let channel = Channel {
         job,
         end: End::Agent(shell.pid()),
         peer,
         cut: cut.clone(),
+        berth: berth.clone(),
     };
     let number = register(daemon, channel);
     let daemon = daemon.clone();
     let _ = talk.say(&Reply::Done);
     Some(Box::new(move || {
         let (wire, arrived) = talk.into_parts();
-        shell.serve(wire, arrived, &cut);
+        shell.serve(wire, arrived, &cut, berth.as_deref());
         daemon.lock().channels.remove(number);
         daemon.announce();
     }))
+}
+
+/// Gives the shell of a job that has lost its launcher's host to a launcher on another one.
+fn inherit(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: HostId) {
+    let found = {
+        let mut state = daemon.lock();
+        let known = state.membership.hosts().any(|(host, _)| host == peer);
+        match state.hindrance() {
+            Some(hindrance) => Err(hindrance),
+            None if !known => Err("the host that asks is not one of the machine".to_owned()),
+            None => state
+                .channels
+                .inherit(job, peer)
+                .ok_or_else(|| format!("nothing of the job {job} waits here for another launcher")),
+        }
+    };
+    match found {
+        Err(sentence) => _ = talk.say(&Reply::Refused(sentence)),
+        Ok(berth) => {
+            // Should this fail, the shell finds out when it tries to speak.
+            let _ = talk.say(&Reply::Done);
+            berth.give(talk.into_parts());
+        }
+    }
 }
 
 /// Enters a channel, which is cut at once if the host at its other end has just been lost.

@@ -37,7 +37,11 @@ pub(crate) enum Ask {
     /// By a command: be at this address; only of a daemon that is alone.
     Move { address: IpAddr },
     /// By a command: a shell on a host.
-    Shell { host: String, job: String },
+    Shell {
+        host: String,
+        job: String,
+        tenure: Tenure,
+    },
     /// By a command: let a host leave.
     Remove { host: String },
     /// By a command: end everything.
@@ -51,7 +55,7 @@ pub(crate) enum Ask {
     /// By a daemon: connect to this address, where I listen.
     Reach { at: SocketAddr },
     /// By a daemon: a shell, for one of my jobs.
-    ShellHere { job: String },
+    ShellHere { job: String, tenure: Tenure },
     /// By a daemon: leave.
     Leave,
     /// By a daemon: end, as all do.
@@ -86,6 +90,19 @@ impl Ask {
     }
 }
 
+/// Whose a shell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tenure {
+    /// A new one, which ends with the host it was asked for from.
+    #[default]
+    Passing,
+    /// A new one. When the host it was asked for from is lost, it waits for another launcher.
+    Lasting,
+    /// The one of this job that waits.
+    Inherited,
+}
+
 /// What a daemon answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,9 +114,10 @@ pub(crate) enum Reply {
     Refused(String),
     Hosts(Report),
     Invitation(Box<Invitation>),
-    /// Tasks, and the hosts that did not say theirs.
+    /// Tasks, who leads jobs whose launchers' hosts are lost, and the hosts that did not say theirs.
     Tasks {
         tasks: Vec<Task>,
+        leaders: Vec<Leader>,
         silent: Vec<String>,
     },
 }
@@ -237,6 +255,17 @@ pub struct Task {
     pub pid: u32,
     /// What that process is called.
     pub program: String,
+}
+
+/// A host that goes on with a job in place of the launcher's, which is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// The job.
+    pub job: String,
+    /// The host.
+    pub host: String,
+    /// The file there that has what the job writes from then on.
+    pub output: Option<String>,
 }
 
 /// As a line.

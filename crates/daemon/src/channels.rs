@@ -10,6 +10,8 @@ use regatta_machine::HostId;
 use rustix::event::EventfdFlags;
 use rustix::process::Pid;
 
+use crate::berth::Berth;
+
 /// Which end of a job is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -28,6 +30,8 @@ pub(crate) struct Channel {
     /// The host at its other end.
     pub peer: HostId,
     pub cut: Arc<Cut>,
+    /// Of an agent whose shell outlives its launcher's host.
+    pub berth: Option<Arc<Berth>>,
 }
 
 /// Ends a channel from outside its thread.
@@ -89,11 +93,35 @@ impl Channels {
         self.all.values()
     }
 
-    /// Cuts those that a host is at the other end of, or all.
-    pub(crate) fn cut(&self, peer: Option<HostId>, why: &str) {
-        let matching = |channel: &&Channel| peer.is_none_or(|peer| channel.peer == peer);
-        self.all()
-            .filter(matching)
-            .for_each(|channel| channel.cut.cut(why));
+    /// Cuts all.
+    pub(crate) fn cut(&self, why: &str) {
+        self.all().for_each(|channel| channel.cut.cut(why));
+    }
+
+    /// Cuts those that a host is at the other end of, which has left.
+    pub(crate) fn part(&self, peer: HostId, why: &str) {
+        let theirs = self.all().filter(|channel| channel.peer == peer);
+        theirs.for_each(|channel| channel.cut.cut(why));
+    }
+
+    /// The same for a host that is lost; shells that outlive it wait for another launcher.
+    pub(crate) fn lose(&self, peer: HostId, why: &str) {
+        for channel in self.all().filter(|channel| channel.peer == peer) {
+            match &channel.berth {
+                Some(berth) => berth.bereave(),
+                None => channel.cut.cut(why),
+            }
+        }
+    }
+
+    /// The shell of a job that waits for another launcher; from now on that is on this host.
+    pub(crate) fn inherit(&mut self, job: &str, peer: HostId) -> Option<Arc<Berth>> {
+        let free = |channel: &&mut Channel| {
+            let berth = channel.berth.as_ref();
+            channel.job == job && berth.is_some_and(|berth| berth.claim())
+        };
+        let channel = self.all.values_mut().find(free)?;
+        channel.peer = peer;
+        channel.berth.clone()
     }
 }

@@ -11,7 +11,9 @@ use regatta_launch::{Across, Choice, Refusal, identity};
 use regatta_transport::place::Key;
 
 use crate::answer::LIMIT;
-use crate::ask::{self, Ask, Birth, Charge, Invitation, Opening, Reply, Report, Task};
+use crate::ask::{
+    self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure,
+};
 use crate::birth;
 use crate::place::Place;
 use crate::talk::{Talk, Wire};
@@ -321,10 +323,29 @@ pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), 
     }
 }
 
-/// The tasks of the machine's jobs, and the hosts that did not say theirs.
-pub fn tasks(place: &Place) -> Result<(Vec<Task>, Vec<String>), Refusal> {
+/// What runs in the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// The tasks of its jobs.
+    pub tasks: Vec<Task>,
+    /// Who leads those of the jobs whose launchers' hosts are lost.
+    pub leaders: Vec<Leader>,
+    /// The hosts that did not say theirs.
+    pub silent: Vec<String>,
+}
+
+/// What runs in the machine, on all hosts.
+pub fn tasks(place: &Place) -> Result<Running, Refusal> {
     match ask_here(place, Ask::Tasks, LIMIT)? {
-        Reply::Tasks { tasks, silent } => Ok((tasks, silent)),
+        Reply::Tasks {
+            tasks,
+            leaders,
+            silent,
+        } => Ok(Running {
+            tasks,
+            leaders,
+            silent,
+        }),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
             Refusal::of_regatta("the daemon answers something else than it was asked")
         })),
@@ -341,10 +362,11 @@ pub fn kill(place: &Place, target: &str, signal: i32) -> Result<(), Refusal> {
 }
 
 /// A shell on a host, on standard input and output, as ssh would be; returns its status.
-pub fn shell(place: &Place, host: &str, job: &str) -> Result<u8, Refusal> {
+pub fn shell(place: &Place, host: &str, job: &str, tenure: Tenure) -> Result<u8, Refusal> {
     let what = Ask::Shell {
         host: host.to_owned(),
         job: job.to_owned(),
+        tenure,
     };
     let mut talk = open(place, what, LIMIT * 3)?;
     expect_done(talk.hear().map_err(|error| lost(&error))?)?;

@@ -150,14 +150,17 @@ impl Daemon {
         state.journal.take(now, event);
         match event {
             Event::Suspected(host) => witness::examine(self, *host),
-            Event::Dead(host, _) | Event::Left(host) => {
+            Event::Dead(host, _) => {
                 let why = state.journal.farewell(host);
-                state.channels.cut(Some(*host), &why);
+                state.channels.lose(*host, &why);
             }
-            Event::Renewed { .. } => state.channels.cut(
-                None,
-                "the other hosts had declared this one dead, because it did not answer",
-            ),
+            Event::Left(host) => {
+                let why = state.journal.farewell(host);
+                state.channels.part(*host, &why);
+            }
+            Event::Renewed { .. } => state
+                .channels
+                .cut("the other hosts had declared this one dead, because it did not answer"),
             Event::Departed => state.departed = true,
             _ => {}
         }

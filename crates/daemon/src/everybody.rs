@@ -110,7 +110,7 @@ fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
 
 /// Ends all other daemons.
 pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
-    daemon.lock().channels.cut(None, "the virtual machine ends");
+    daemon.lock().channels.cut("the virtual machine ends");
     let answers = ask_all(daemon, &Ask::End, LIMIT);
     let mut silent: Vec<String> = std::thread::scope(|scope| {
         let ends: Vec<_> = answers
@@ -139,27 +139,47 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
 /// The tasks of all hosts.
 pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
     let mut tasks = tasks::here(daemon);
+    let mut leaders = tasks::leaders(daemon);
     let mut silent = Vec::new();
     for (name, answer) in ask_all(daemon, &Ask::TasksHere, GLANCE) {
         match answer {
-            Ok((Reply::Tasks { tasks: more, .. }, _)) => tasks.extend(more),
+            Ok((
+                Reply::Tasks {
+                    tasks: more,
+                    leaders: others,
+                    ..
+                },
+                _,
+            )) => {
+                tasks.extend(more);
+                leaders.extend(others);
+            }
             _ => silent.push(name),
         }
     }
     tasks.sort_by(|a, b| (&a.job, a.rank).cmp(&(&b.job, b.rank)));
-    Reply::Tasks { tasks, silent }
+    leaders.sort_by(|a, b| a.job.cmp(&b.job));
+    Reply::Tasks {
+        tasks,
+        leaders,
+        silent,
+    }
 }
 
 /// Sends a signal to a job (`alpha:1234`) or to a task of it (`alpha:1234.0`).
 pub(crate) fn kill(daemon: &Arc<Daemon>, target: &str, signal: i32) -> Result<Reply, Refusal> {
-    let Reply::Tasks { tasks, .. } = tasks(daemon) else {
+    let Reply::Tasks { tasks, leaders, .. } = tasks(daemon) else {
         return Err(Refusal::of_regatta("the daemon has failed"));
     };
     let name = |task: &Task| format!("{}.{}", task.job, task.rank);
     let (host, job, rank) = match tasks.iter().find(|task| name(task) == target) {
         Some(task) => (task.host.clone(), task.job.clone(), Some(task.rank)),
         None if tasks.iter().any(|task| task.job == target) => {
-            let host = target.rsplit_once(':').map_or(target, |(host, _)| host);
+            let leader = leaders.iter().find(|leader| leader.job == target);
+            let host = match leader {
+                Some(leader) => &leader.host,
+                None => target.rsplit_once(':').map_or(target, |(host, _)| host),
+            };
             (host.to_owned(), target.to_owned(), None)
         }
         None => {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod ask;
+mod berth;
 mod birth;
 mod channels;
 pub mod commands;
@@ -17,6 +18,7 @@ mod everybody;
 mod frames;
 mod journal;
 mod place;
+pub mod readers;
 mod relay;
 mod seal;
 mod shell;
@@ -26,6 +28,6 @@ mod talk;
 mod tasks;
 mod witness;
 
-pub use ask::{Happening, Host, Report, Task};
+pub use ask::{Happening, Host, Leader, Report, Task, Tenure};
 pub use birth::live;
 pub use place::{DEFAULT, Place};

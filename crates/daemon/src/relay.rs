@@ -23,7 +23,7 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
         let broken = up.push(&mut far).is_err();
         down.pull(&mut far);
         if down.push(&mut near).is_err() || down.is_done() || up.ended {
-            return;
+            return up.end(&mut far);
         }
         if let Some(why) = cut.why() {
             break why;
@@ -39,10 +39,11 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
         wait(&mut fds, None);
         // Also when nothing is to be read from the command at the moment.
         if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-            return;
+            return up.end(&mut far);
         }
     };
     down.conclude(&mut near, &why);
+    up.end(&mut far);
 }
 
 /// One direction.
@@ -109,6 +110,30 @@ impl Way {
             }
         }
         to.flush()
+    }
+
+    /// Says that the command is gone, whatever became of it: only a host that is lost ends without a word. Returns when
+    /// the other side has taken note.
+    fn end(&mut self, to: &mut Wire) {
+        self.waiting.truncate(self.whole);
+        frames::put(&mut self.waiting, Kind::Data, &[]);
+        let until = Instant::now() + PATIENCE;
+        let mut piece = [0; 32 << 10];
+        while Instant::now() < until {
+            if self.push(to).is_err() {
+                return;
+            }
+            // Closed with something unread, a connection would not deliver what was said last.
+            match to.recv(&mut piece) {
+                Ok(Some(_)) => continue,
+                Ok(None) => {}
+                Err(_) => return,
+            }
+            let flags = PollFlags::IN | self.writes(to);
+            if !wait(&mut [PollFd::new(to, flags)], Some(until)) {
+                return;
+            }
+        }
     }
 
     /// Ends it with a sentence of ours.

@@ -28,7 +28,7 @@ const HEAD: usize = 4 + SALT + 8;
 /// Bytes that sealing adds.
 pub(crate) const ADDED: usize = HEAD + 16;
 /// How late a datagram may come, counted in datagrams of its sender.
-const WINDOW: u64 = 128;
+pub(crate) const WINDOW: u64 = 128;
 /// Senders that are remembered; each takes some hundred bytes, and only who knows the key becomes one.
 const MOST: usize = 1 << 16;
 

@@ -7,16 +7,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal};
+use regatta_launch::{CONNECTION, ORPHAN, OWN_PROGRAM, Refusal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
+use crate::berth::{Berth, Way};
 use crate::channels::Cut;
 use crate::frames::{self, Kind};
 use crate::talk::{Wire, wait};
+use crate::tasks;
 
 /// Waits on its way to either side, at most about that much.
 const FULL: usize = 256 << 10;
+/// Of what a shell without a launcher says so many bytes are looked through for the word of an agent.
+const KEPT: usize = 4096;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -66,31 +70,21 @@ impl Shell {
         Pid::from_child(&self.child)
     }
 
-    /// Serves the channel to the end of either side, and returns when nothing of the shell is left.
-    pub(crate) fn serve(mut self, wire: Wire, arrived: Vec<u8>, cut: &Cut) {
-        let mut pump = Pump {
-            wire,
-            arrived,
-            input: Vec::new(),
-            out: Vec::new(),
-            ended: false,
-            over: false,
-        };
-        while !pump.over && cut.why().is_none() {
-            if pump.turn(&mut self).is_err() {
-                break;
+    /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a berth it
+    /// outlives the host of its launcher.
+    pub(crate) fn serve(mut self, wire: Wire, arrived: Vec<u8>, cut: &Cut, berth: Option<&Berth>) {
+        let mut pump = Pump::new(wire, arrived);
+        loop {
+            match self.carry(&mut pump, cut, berth) {
+                Parting::Finished => return,
+                Parting::Ended => break,
+                Parting::Lost => {
+                    // What was on its way to the shell is the beginning of something whose end will never come.
+                    let next = berth.and_then(|berth| self.wait_for_another(berth, cut));
+                    let Some((wire, arrived)) = next else { break };
+                    pump = Pump::new(wire, arrived);
+                }
             }
-            let silent = self.output.iter().all(Option::is_none);
-            if silent && self.await_end(Duration::ZERO) {
-                let status = self
-                    .child
-                    .wait()
-                    .map_or(1, |status| status.code().unwrap_or(1));
-                frames::put(&mut pump.out, Kind::Status, &status.to_le_bytes());
-                pump.finish();
-                return;
-            }
-            pump.wait(&self, cut);
         }
         // What reads sees the end, what writes is told that nobody listens.
         self.input = None;
@@ -100,6 +94,99 @@ impl Shell {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
+    }
+
+    /// Carries bytes while both sides are there.
+    fn carry(&mut self, pump: &mut Pump, cut: &Cut, berth: Option<&Berth>) -> Parting {
+        while !pump.over && cut.why().is_none() {
+            if berth.is_some_and(Berth::is_bereaved) && !pump.ended {
+                return Parting::Lost;
+            }
+            match pump.turn(self) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    return Parting::Ended;
+                }
+                Err(_) => break,
+            }
+            let silent = self.output.iter().all(Option::is_none);
+            if silent && self.await_end(Duration::ZERO) {
+                let status = self
+                    .child
+                    .wait()
+                    .map_or(1, |status| status.code().unwrap_or(1));
+                frames::put(&mut pump.out, Kind::Status, &status.to_le_bytes());
+                pump.finish();
+                return Parting::Finished;
+            }
+            pump.wait(self, cut, berth);
+        }
+        // A launcher that has ended has said so, or its daemon has.
+        let lost = cut.why().is_none() && berth.is_some() && !pump.has_said_end();
+        match lost {
+            true => Parting::Lost,
+            false => Parting::Ended,
+        }
+    }
+
+    /// The launcher's host is lost, or its connection has broken. Another launcher, if one comes.
+    fn wait_for_another(&mut self, berth: &Berth, cut: &Cut) -> Option<Way> {
+        let unsure = Instant::now() + berth.patience;
+        let mut said = Vec::new();
+        if !tasks::has_agent(self.pid()) {
+            return None;
+        }
+        while cut.why().is_none() {
+            berth.hush();
+            self.listen(&mut said);
+            if said
+                .windows(ORPHAN.len())
+                .any(|part| part == ORPHAN.as_bytes())
+            {
+                said.clear();
+                berth.is_orphan();
+            }
+            if let Some(next) = berth.next() {
+                return Some(next);
+            }
+            let silent = self.output.iter().all(Option::is_none);
+            let until = (!berth.is_bereaved()).then_some(unsure);
+            let over = until.is_some_and(|until| Instant::now() >= until);
+            if over || silent && self.await_end(Duration::ZERO) {
+                return None;
+            }
+            let pidfd = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).ok()?;
+            let mut fds = vec![
+                PollFd::new(cut, PollFlags::IN),
+                PollFd::new(berth, PollFlags::IN),
+            ];
+            match silent {
+                true => fds.push(PollFd::new(&pidfd, PollFlags::IN)),
+                false => {
+                    let open = self.output.iter().flatten();
+                    fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));
+                }
+            }
+            wait(&mut fds, until);
+        }
+        None
+    }
+
+    /// Reads what there is of the shell's output, of which only the last words count.
+    fn listen(&mut self, said: &mut Vec<u8>) {
+        let mut piece = [0; 32 << 10];
+        for (number, stream) in self.output.iter_mut().enumerate() {
+            while let Some(fd) = &stream {
+                match rustix::io::read(fd, &mut piece) {
+                    Ok(0) => *stream = None,
+                    Ok(count) if number == 0 => said.extend_from_slice(&piece[..count]),
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(rustix::io::Errno::AGAIN) => break,
+                    Err(_) => *stream = None,
+                }
+            }
+        }
+        said.drain(..said.len().saturating_sub(KEPT));
     }
 
     /// Whether it ends within this time.
@@ -112,6 +199,16 @@ impl Shell {
             Some(Instant::now() + limit),
         )
     }
+}
+
+/// How a channel ended.
+enum Parting {
+    /// The shell has, and it was said.
+    Finished,
+    /// Its launcher has ended it, or whoever cut it.
+    Ended,
+    /// Its other end is gone without a word.
+    Lost,
 }
 
 /// Bytes between a wire and a shell.
@@ -128,6 +225,30 @@ struct Pump {
 }
 
 impl Pump {
+    fn new(wire: Wire, arrived: Vec<u8>) -> Pump {
+        Pump {
+            wire,
+            arrived,
+            input: Vec::new(),
+            out: Vec::new(),
+            ended: false,
+            over: false,
+        }
+    }
+
+    /// Whether the launcher's side has said that it ends: the last thing that comes.
+    fn has_said_end(&mut self) -> bool {
+        let mut piece = [0; 32 << 10];
+        while let Ok(Some(count)) = self.wire.recv(&mut piece) {
+            self.arrived.extend_from_slice(&piece[..count]);
+            if self.unpack().is_err() {
+                return true;
+            }
+            self.input.clear();
+        }
+        self.unpack().is_err() || self.ended
+    }
+
     /// Moves what can be moved. An error: the channel has ended, or says nonsense.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
         let mut piece = [0; 32 << 10];
@@ -208,7 +329,7 @@ impl Pump {
         self.wire.flush()
     }
 
-    fn wait(&mut self, shell: &Shell, cut: &Cut) {
+    fn wait(&mut self, shell: &Shell, cut: &Cut, berth: Option<&Berth>) {
         let mut flags = PollFlags::empty();
         if self.input.len() + self.arrived.len() < FULL {
             flags |= PollFlags::IN;
@@ -220,6 +341,7 @@ impl Pump {
             PollFd::new(&self.wire, flags),
             PollFd::new(cut, PollFlags::IN),
         ];
+        fds.extend(berth.map(|berth| PollFd::new(berth, PollFlags::IN)));
         if self.out.len() < FULL {
             let open = shell.output.iter().flatten();
             fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));

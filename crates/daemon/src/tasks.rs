@@ -3,36 +3,68 @@
 use regatta_launch::{Refusal, tree};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::ask::{Reply, Task};
+use crate::ask::{Leader, Reply, Task};
 use crate::channels::End;
 use crate::daemon::Daemon;
 
-/// What agents are called.
-const AGENT: &str = "regatta-agent";
+/// What agents are called, and those that have become launchers because theirs was lost with its host.
+const AGENTS: [&str; 2] = ["regatta-agent", LEADER];
+const LEADER: &str = "regatta-leader";
 /// Where a task finds its rank.
 const INVITATION: &str = "REGATTA_JOB=";
 
+/// The jobs that have shells on this host, with the shells.
+fn shells(daemon: &Daemon) -> Vec<(String, Pid)> {
+    let state = daemon.lock();
+    let agent = |channel: &crate::channels::Channel| match channel.end {
+        End::Agent(pid) => Some((channel.job.clone(), pid)),
+        End::Launcher(_) => None,
+    };
+    state.channels.all().filter_map(agent).collect()
+}
+
 /// The tasks of this host that belong to jobs of the machine.
 pub(crate) fn here(daemon: &Daemon) -> Vec<Task> {
-    let agents: Vec<(String, Pid)> = {
-        let state = daemon.lock();
-        let agent = |channel: &crate::channels::Channel| match channel.end {
-            End::Agent(pid) => Some((channel.job.clone(), pid)),
-            End::Launcher(_) => None,
-        };
-        state.channels.all().filter_map(agent).collect()
-    };
-    agents
+    shells(daemon)
         .iter()
         .flat_map(|(job, shell)| below(daemon, job, *shell))
         .collect()
+}
+
+/// Whether an agent runs in a shell.
+pub(crate) fn has_agent(shell: Pid) -> bool {
+    let processes = tree::below(shell, &[]);
+    processes
+        .iter()
+        .any(|process| AGENTS.contains(&process.name.as_str()))
+}
+
+/// The jobs that are led from this host, because their launchers' hosts are lost.
+pub(crate) fn leaders(daemon: &Daemon) -> Vec<Leader> {
+    let leader = |(job, shell): &(String, Pid)| {
+        let pid = leader_in(*shell)?.as_raw_nonzero();
+        let output = std::fs::read_link(format!("/proc/{pid}/fd/1")).ok();
+        let output = output.filter(|path| path.is_absolute());
+        Some(Leader {
+            job: job.clone(),
+            host: daemon.charge.name.clone(),
+            output: output.map(|path| path.to_string_lossy().into_owned()),
+        })
+    };
+    shells(daemon).iter().filter_map(leader).collect()
+}
+
+fn leader_in(shell: Pid) -> Option<Pid> {
+    let processes = tree::below(shell, &[]);
+    let leader = processes.iter().find(|process| process.name == LEADER);
+    leader.map(|process| process.pid)
 }
 
 fn below(daemon: &Daemon, job: &str, shell: Pid) -> Vec<Task> {
     let processes = tree::below(shell, &[]);
     let agents: Vec<i32> = processes
         .iter()
-        .filter(|process| process.name == AGENT)
+        .filter(|process| AGENTS.contains(&process.name.as_str()))
         .map(|process| process.pid.as_raw_nonzero().get())
         .collect();
     let tasks = processes
@@ -92,8 +124,14 @@ pub(crate) fn kill(
         .map_err(|errno| Refusal::of_regatta(format!("the signal was not taken: {errno}")))
 }
 
-/// The process that a user sees of a job: the one in its name, if it is above a command of the job's that speaks with us.
+/// The process that a user sees of a job: the one that leads it in the place of its launcher, or else the one in its name, if
+/// it is above a command of the job's that speaks with us.
 fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
+    let shells = shells(daemon);
+    let mut ours = shells.iter().filter(|(of, _)| of == job);
+    if let Some(leader) = ours.find_map(|(_, shell)| leader_in(*shell)) {
+        return Some(leader);
+    }
     let named: i32 = job.rsplit_once(':')?.1.parse().ok()?;
     let state = daemon.lock();
     let mut above: Vec<Pid> = state

@@ -2,7 +2,9 @@
 //!
 //! It speaks the messages of `channel` on its standard input and output, starts the tasks of its host when it is told to,
 //! and says what becomes of them. It decides nothing: what a failure means for the job is the launcher's affair. But when
-//! the channel ends, or the launcher is silent, it kills everything below it: nothing outlives its job.
+//! the channel ends, or the launcher is silent, it kills everything below it: nothing outlives its job. Only when the
+//! launcher's host is lost, and there are daemons that say so, may it wait for another launcher or become it
+//! (`crate::succession`).
 //!
 //! Like the launcher it is two processes, so that no single death leaves tasks behind: the outer one waits for the inner
 //! one, which is the tasks' parent and speaks on the channel. Both are subreapers.
@@ -20,7 +22,7 @@ use rustix::time::Timespec;
 
 use crate::caught::Piece;
 use crate::channel::Link;
-use crate::channel::messages::{Order, Preparation, Report};
+use crate::channel::messages::{Hello, Order, Preparation, Report, State};
 use crate::feed::Feed;
 use crate::newborn::Birth;
 use crate::owner::{self, Owner};
@@ -29,10 +31,13 @@ use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::streams::{Heard, Streams};
+use crate::succession::ORPHAN;
+use crate::succession::heritage::Heritage;
+use crate::succession::lead::Estate;
 use crate::tasks::{self, Recipe, Tasks};
 use crate::wakes::Wakes;
-use crate::{front, gather, limits, program, rsh, sys, tree};
-use regatta_transport::job::Job;
+use crate::{front, gather, limits, program, rsh, succession, sys, tree};
+use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
 
 /// How long the launcher may be silent before it has said how long it may be.
@@ -66,8 +71,9 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
                 group: sys::process_group(),
             };
             let served = front::adopt_orphans().and_then(|()| Agent::new(signals, owner)?.serve());
+            let ended = served.and_then(|estate| estate.map_or(Ok(()), succession::lead::lead));
             tree::kill_all(PATIENCE);
-            if let Err(refusal) = served {
+            if let Err(refusal) = ended {
                 eprintln!("{refusal}");
                 std::process::exit(1);
             }
@@ -103,7 +109,11 @@ struct Agent {
     signals: Signals,
     owner: Owner,
     beacon: Option<Beacon>,
+    hello: Option<Hello>,
     tasks: Option<Tasks>,
+    /// How they were prepared, and what is kept in case the launcher's host is lost.
+    template: Option<Preparation>,
+    heritage: Option<Heritage>,
     streams: Streams,
     /// So many bytes of output may still be sent.
     room: Cell<usize>,
@@ -134,7 +144,10 @@ impl Agent {
             signals,
             owner,
             beacon: None,
+            hello: None,
             tasks: None,
+            template: None,
+            heritage: None,
             streams: Streams::new()?,
             room: Cell::new(0),
             feed: None,
@@ -149,19 +162,24 @@ impl Agent {
         })
     }
 
-    /// Until the channel ends.
-    fn serve(mut self) -> Result<(), Refusal> {
+    /// Until the channel ends, or this agent has to go on as the launcher.
+    fn serve(mut self) -> Result<Option<Estate>, Refusal> {
         let beacon = gather::light()?;
         self.link
             .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
         let connection = gather::connection();
         let hello = gather::hello(&beacon, connection.as_deref());
         self.beacon = Some(beacon);
+        self.hello = Some(hello.clone());
         self.say(&Report::Hello { hello });
         loop {
             self.wait();
             if self.is_to_end() {
-                return Ok(());
+                return Ok(None);
+            }
+            self.follow_news();
+            if self.heritage.as_ref().is_some_and(Heritage::leads) {
+                return Ok(self.into_estate());
             }
             self.heed()?;
             self.start_some();
@@ -183,7 +201,45 @@ impl Agent {
         while self.link.read() > 0 {
             self.heard = Instant::now();
         }
-        !lives || asked || self.link.is_ended() || self.heard.elapsed() >= self.silence
+        let silent = self.heard.elapsed() >= self.silence;
+        let patient = self.heritage.as_ref().is_some_and(Heritage::is_patient);
+        !lives || asked || self.link.is_ended() || silent && !patient
+    }
+
+    /// Looks into what becomes of the launcher's host.
+    fn follow_news(&mut self) {
+        let Some(heritage) = &mut self.heritage else {
+            return;
+        };
+        heritage.look(self.heard.elapsed(), &self.signals);
+        if self.begun && heritage.has_been_orphaned() {
+            // The daemon that holds the other end looks for this word.
+            self.link.forget();
+            self.link.send_raw(ORPHAN.as_bytes());
+            self.room.set(0);
+        }
+    }
+
+    fn is_orphan(&self) -> bool {
+        self.heritage.as_ref().is_some_and(Heritage::is_orphan)
+    }
+
+    fn into_estate(self) -> Option<Estate> {
+        Some(Estate {
+            link: self.link,
+            signals: self.signals,
+            owner: self.owner,
+            tasks: self.tasks?,
+            streams: self.streams,
+            template: self.template?,
+            heritage: self.heritage?,
+        })
+    }
+
+    /// The processes that are no part of the job.
+    fn helpers(&self) -> Vec<Pid> {
+        let helper = self.heritage.as_ref().and_then(Heritage::helper);
+        helper.into_iter().collect()
     }
 
     fn wait(&self) {
@@ -207,12 +263,17 @@ impl Agent {
             fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         fds.extend(self.feed.iter().flat_map(Feed::polls));
+        fds.extend(self.heritage.iter().flat_map(Heritage::polls));
         let timeout = Timespec::try_from(timeout).ok();
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
     }
 
     fn say(&mut self, report: &Report) {
         self.spoken = Instant::now();
+        if self.is_orphan() {
+            // Whoever comes next asks for all of it.
+            return;
+        }
         // Nothing we say comes near the longest frame: output is sent as it is read, in pieces.
         let _ = self.link.send(report);
     }
@@ -224,17 +285,70 @@ impl Agent {
 
     fn heed(&mut self) -> Result<(), Refusal> {
         self.link.flush();
+        let astray = || Refusal::of_regatta("the agent was told something it does not understand");
+        if self.is_orphan() {
+            let word = format!("{} {}", succession::LEAD, rsh::identity());
+            match self.link.line(&word).map_err(|_| astray())? {
+                None => return Ok(()),
+                Some(_) => self.adopted(),
+            }
+        }
         loop {
             match self.link.next() {
                 Ok(Some(order)) => self.obey(order)?,
                 Ok(None) => return Ok(()),
-                Err(_) => {
-                    return Err(Refusal::of_regatta(
-                        "the agent was told something it does not understand",
-                    ));
-                }
+                Err(_) => return Err(astray()),
             }
         }
+    }
+
+    /// Another launcher is at the other end of the channel.
+    fn adopted(&mut self) {
+        self.heritage.iter_mut().for_each(Heritage::adopt);
+        self.link
+            .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
+        (self.heard, self.spoken) = (Instant::now(), Instant::now());
+        // Nobody reads the terminal for task 0 any more.
+        self.feed.iter_mut().for_each(|feed| feed.push(&[]));
+        (self.settled, self.told_strays) = (false, false);
+    }
+
+    /// Says what the new launcher may not know; it knows of so many tasks.
+    fn tell_state(&mut self, known: u32) {
+        let (Some(tasks), Some(hello), Some(heritage)) =
+            (&mut self.tasks, &self.hello, &mut self.heritage)
+        else {
+            return;
+        };
+        tasks.forget_expected();
+        tasks.caught.all_taken();
+        if let Some(template) = &self.template {
+            self.room.set(template.window as usize);
+        }
+        let worlds = heritage.worlds.iter().filter(|world| world.first >= known);
+        let heard = heritage.heard.iter();
+        let state = State {
+            hello: hello.clone(),
+            tasks: tasks.job().tasks(),
+            worlds: worlds.cloned().collect(),
+            unstarted: tasks.unstarted(),
+            running: tasks.processes(),
+            ended: heritage.ended.clone(),
+            heard: heard
+                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
+                .collect(),
+            births: self.births,
+        };
+        let unanswered = heritage.asked.iter();
+        let unanswered: Vec<Report> = unanswered
+            .map(|(&(task, _), bytes)| Report::Asked {
+                task,
+                bytes: bytes.clone(),
+            })
+            .collect();
+        let asked = unanswered.len() as u32;
+        self.say(&Report::State { state, asked });
+        unanswered.iter().for_each(|report| self.say(report));
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Refusal> {
@@ -247,9 +361,29 @@ impl Agent {
                 Ok(addresses) => self.say(&Report::Prepared { addresses }),
                 Err(refusal) => self.refuse(refusal),
             },
+            Order::Will { will } => self.heritage = Some(Heritage::new(will)),
+            Order::Line { line } => {
+                if let Some(heritage) = &mut self.heritage {
+                    heritage.line = Some(line);
+                }
+            }
+            Order::Copy {
+                change,
+                bytes,
+                last,
+            } => {
+                if let Some(heritage) = &mut self.heritage {
+                    let taken = heritage.take_copy(change, &bytes, last);
+                    taken.map_err(|_| Refusal::of_regatta("a copy of the desk makes no sense"))?;
+                }
+            }
+            Order::Lead { tasks } => self.tell_state(tasks),
             Order::Start { addresses } => {
                 if let Some(tasks) = &self.tasks {
                     tasks.locate(&addresses);
+                }
+                if let Some(heritage) = &mut self.heritage {
+                    heritage.addresses = addresses;
                 }
                 self.begun = true;
             }
@@ -260,7 +394,7 @@ impl Agent {
                 self.begun = true;
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
-            Order::Signal { signal } => signal_all(signal),
+            Order::Signal { signal } => signal_all(signal, &self.helpers()),
             Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),
             Order::Input { bytes } => {
                 if let Some(feed) = &mut self.feed {
@@ -287,7 +421,12 @@ impl Agent {
     /// What tasks have asked for.
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
-            Order::Tell { task, bytes } => tasks.tell(task, &bytes),
+            Order::Tell { task, bytes } => {
+                if let Some(heritage) = &mut self.heritage {
+                    heritage.note_told(task, &bytes);
+                }
+                tasks.tell(task, &bytes);
+            }
             Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
             Order::SignalTask { task, signal } => {
                 // It may have ended meanwhile, which is told anyway.
@@ -313,6 +452,9 @@ impl Agent {
                 let entered = tasks.enter(&world);
                 entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
                 let first = world.first;
+                if let Some(heritage) = &mut self.heritage {
+                    heritage.worlds.push(world);
+                }
                 self.say(&Report::Entered { first });
             }
             Order::Bear {
@@ -338,7 +480,11 @@ impl Agent {
     fn pass_on_questions(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut asked = Vec::new();
+        let heritage = &mut self.heritage;
         let ended = tasks.heed(|task, bytes| {
+            if let Some(heritage) = heritage {
+                heritage.note_asked(task, bytes);
+            }
             asked.push(Report::Asked {
                 task,
                 bytes: bytes.to_vec(),
@@ -348,7 +494,10 @@ impl Agent {
         asked.iter().for_each(|report| self.say(report));
     }
 
-    fn note_gone(&self, rank: u32, cause: Option<regatta_transport::job::Cause>) {
+    fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
+        if let Some(heritage) = &mut self.heritage {
+            heritage.gone.push((rank, cause));
+        }
         let Some(job) = self
             .tasks
             .as_ref()
@@ -357,7 +506,10 @@ impl Agent {
         else {
             return;
         };
+        // A new launcher says again what an old one may have said.
+        let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
         match cause {
+            _ if known => {}
             Some(cause) => job.mark_dead(rank, cause),
             None => job.leave(rank),
         }
@@ -366,6 +518,7 @@ impl Agent {
     fn prepare(&mut self, order: Preparation) -> Result<Vec<(u32, std::net::SocketAddr)>, Refusal> {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
+        self.template = Some(order.clone());
         let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
         let directory = here(text(&order.directory));
         std::env::set_current_dir(&directory).map_err(|error| {
@@ -451,15 +604,22 @@ impl Agent {
     fn reap(&mut self) {
         let (children, _) = tasks::reap();
         for (pid, status) in children {
+            self.reaped(pid);
             let Some(tasks) = &mut self.tasks else {
                 continue;
             };
             if let Some(ended) = tasks.ended(pid, status) {
                 // The neighbours need not wait for the launcher to hear of it.
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
+                if let Some(heritage) = &mut self.heritage {
+                    heritage.note_ended(ended);
+                }
+                let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
                 let (link, room) = (&mut self.link, &self.room);
                 tasks.caught.last_words(ended.rank, &mut |piece| {
-                    send_caught(link, room, piece);
+                    if !orphan {
+                        send_caught(link, room, piece);
+                    }
                 });
                 self.say(&Report::Ended {
                     rank: ended.rank,
@@ -471,8 +631,17 @@ impl Agent {
         }
     }
 
+    fn reaped(&mut self, pid: Pid) {
+        if let Some(heritage) = &mut self.heritage {
+            heritage.reaped(pid);
+        }
+    }
+
     /// Sends what tasks have written, as far as the window allows.
     fn pump(&mut self) {
+        if self.is_orphan() {
+            return;
+        }
         let (link, room) = (&mut self.link, &self.room);
         self.streams.pump(|| room.get() > 0, &mut |heard| {
             send_output(link, room, heard)
@@ -498,16 +667,20 @@ impl Agent {
     fn settle(&mut self) {
         let idle = self.begun
             && !self.settled
+            && !self.is_orphan()
             && self.tasks.as_ref().is_none_or(|tasks| !tasks.are_left());
         if !idle {
             return;
         }
         self.feed = None;
-        if !tasks::reap().1 {
+        let helpers = self.helpers();
+        let (children, none_left) = tasks::reap();
+        children.iter().for_each(|(pid, _)| self.reaped(*pid));
+        if !none_left && (helpers.is_empty() || !tree::descendants(&helpers).is_empty()) {
             if !self.told_strays {
                 self.told_strays = true;
                 self.say(&Report::Strays {
-                    names: tasks::strays(&[]),
+                    names: tasks::strays(&helpers),
                 });
             }
             return;
@@ -564,7 +737,7 @@ fn send_caught(link: &mut Link, room: &Cell<usize>, piece: Piece) {
     });
 }
 
-fn signal_all(number: i32) {
+fn signal_all(number: i32, spared: &[Pid]) {
     let Some(signal) = Signal::from_named_raw(number) else {
         return;
     };
@@ -575,7 +748,7 @@ fn signal_all(number: i32) {
     } else {
         signal
     };
-    tree::signal_all(signal, &[]);
+    tree::signal_all(signal, spared);
 }
 
 /// What of the environment says something about a host, or about a login there, stays that of this host.

@@ -156,6 +156,12 @@ impl Caught {
         }
     }
 
+    /// What was on its way to anybody is lost, or has arrived.
+    pub(crate) fn all_taken(&mut self) {
+        let all: Vec<u32> = self.windows.keys().copied().collect();
+        all.into_iter().for_each(|by| self.taken(by, usize::MAX));
+    }
+
     /// A task has ended: what it wrote is read now, and no more than that.
     pub(crate) fn last_words(&mut self, task: u32, hear: &mut impl FnMut(Piece)) {
         for stream in 0..2 {

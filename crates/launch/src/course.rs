@@ -186,6 +186,20 @@ impl Course {
         self
     }
 
+    /// The job has run before, with another launcher: so many of its tasks run, and so many have ended.
+    pub(crate) fn resumed(mut self, first_tasks: u32, running: u32, ended: u32) -> Self {
+        (self.first_tasks, self.running, self.ended) = (first_tasks, running, ended);
+        self.starting = running + ended < self.tasks;
+        self.joined = true;
+        self
+    }
+
+    /// The job cannot go on here, for a reason that gives `status`.
+    pub(crate) fn give_up(&mut self, now: Duration, status: u8, acts: &mut Vec<Act>) {
+        self.status = status;
+        self.kill(now, acts);
+    }
+
     /// The job has one more host, of this number and name.
     pub(crate) fn add_host(&mut self, number: u32, name: &str) {
         let number = number as usize;

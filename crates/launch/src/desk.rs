@@ -5,12 +5,15 @@
 //! [`Deed`].
 
 mod groups;
+mod memory;
 mod names;
+pub(crate) mod original;
 mod outputs;
 mod placing;
 #[cfg(test)]
 mod tests;
 mod watches;
+mod whole;
 
 use std::rc::Rc;
 
@@ -18,6 +21,8 @@ use regatta_wire::control::{Ask, Ending, Event, HostInfo, Route, Spawn, TaskInfo
 
 use crate::course::End;
 use groups::Groups;
+use memory::Memory;
+pub(crate) use memory::is_kept;
 use names::Names;
 use outputs::Written;
 use watches::Watches;
@@ -88,6 +93,8 @@ pub(crate) struct Desk {
     watches: Watches,
     names: Names,
     groups: Groups,
+    /// None: nobody will have to hear again what was said.
+    memory: Option<Memory>,
     said: Vec<(u32, Tell)>,
 }
 
@@ -100,6 +107,7 @@ impl Desk {
             watches: Watches::default(),
             names: Names::default(),
             groups: Groups::default(),
+            memory: None,
             said: Vec::new(),
         };
         desk.add_tasks(None, host_of, program, None);
@@ -141,6 +149,15 @@ impl Desk {
         self.tasks.len() as u32
     }
 
+    pub(crate) fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The process of a task; 0: it has not been started yet.
+    pub(crate) fn pid(&self, task: u32) -> u32 {
+        self.tasks.get(task as usize).map_or(0, |task| task.pid)
+    }
+
     pub(crate) fn host_of(&self, task: u32) -> Option<u32> {
         self.tasks.get(task as usize).map(|task| task.host)
     }
@@ -151,18 +168,18 @@ impl Desk {
     }
 
     pub(crate) fn say(&mut self, to: u32, what: Tell) {
+        self.note_said(to, &what);
         self.said.push((to, what));
     }
 
     /// Answers a question with its outcome.
     pub(crate) fn answer(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
-        self.say(
-            to,
-            match outcome {
-                Ok(value) => Tell::Done { id, value },
-                Err((why, sentence)) => Tell::Refused { id, why, sentence },
-            },
-        );
+        self.say(to, answer(id, outcome));
+    }
+
+    /// Is a question known that cannot be answered yet?
+    pub(crate) fn is_pending(&self, by: u32, id: u32) -> bool {
+        self.names.is_waiting(by, id) || self.groups.is_waiting(by, id)
     }
 
     /// A task asks something. What has to be done about it, if that is not done here.
@@ -279,7 +296,8 @@ impl Desk {
         }
     }
 
-    fn lives(&self, task: u32) -> bool {
+    /// Whether a task runs, or is to be started.
+    pub(crate) fn lives(&self, task: u32) -> bool {
         self.tasks
             .get(task as usize)
             .is_some_and(|task| task.ended.is_none())
@@ -387,6 +405,9 @@ impl Desk {
         }
         self.names.owner_gone(number);
         self.groups.gone(number);
+        if let Some(memory) = &mut self.memory {
+            memory.forget(number);
+        }
     }
 
     /// A host has come.
@@ -416,5 +437,13 @@ impl Desk {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
         }
+    }
+}
+
+/// The answer to a question, with its outcome.
+fn answer(id: u32, outcome: Result<u64, Refused>) -> Tell {
+    match outcome {
+        Ok(value) => Tell::Done { id, value },
+        Err((why, sentence)) => Tell::Refused { id, why, sentence },
     }
 }

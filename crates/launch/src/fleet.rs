@@ -19,6 +19,7 @@ use crate::refusal::Refusal;
 use crate::remote::{Remote, WINDOW};
 use crate::rsh::Role;
 use crate::signals::Signals;
+use crate::succession::Will;
 use crate::tasks::{Recipe, Tasks};
 use crate::{cores, gather, hosts, limits, program, words};
 use regatta_transport::job::{Job, MOST_TASKS};
@@ -44,7 +45,7 @@ pub(crate) struct Fleet {
     pub guest: Option<Guest>,
     /// Where processes become tasks that nobody of the job has started.
     pub door: Option<Door>,
-    /// What a host is told that comes later, if one may.
+    /// What a host is told that comes later, in a job that can take in hosts, or outlive this one.
     pub ground: Option<Ground>,
 }
 
@@ -298,6 +299,9 @@ fn prepare(
         tasks.locate(&addresses);
     }
     for remote in &mut gathering.remotes {
+        if let Some(will) = Will::of(plan, across) {
+            remote.send(&Order::Will { will })?;
+        }
         remote.send(&Order::Start {
             addresses: addresses.clone(),
         })?;
@@ -311,8 +315,7 @@ fn prepare(
         remotes: std::mem::take(&mut gathering.remotes),
         guest: None,
         door: None,
-        // A job that may have no more tasks has no use for more hosts.
-        ground: (plan.most_tasks > size).then_some(Ground {
+        ground: (plan.most_tasks > size || across.growth.is_some()).then_some(Ground {
             template,
             addresses,
         }),

@@ -559,6 +559,19 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     }
 }
 
+/// The same of a host that others know already.
+pub(crate) fn hello_again() -> Hello {
+    Hello {
+        architecture: std::env::consts::ARCH.to_owned(),
+        cores: cores::usable() as u32,
+        host: identity_of_host(),
+        candidates: Vec::new(),
+        launcher: None,
+        port: 0,
+        token: Default::default(),
+    }
+}
+
 /// The same for two processes exactly if they are on one host: the machine since it was started, and the namespaces that
 /// make containers hosts.
 fn identity_of_host() -> String {

@@ -44,6 +44,7 @@ mod sink;
 pub mod slurm;
 pub mod station;
 mod streams;
+mod succession;
 pub mod supervise;
 mod sys;
 mod tasks;
@@ -59,6 +60,7 @@ pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_transport::job::MOST_TASKS;
 pub use rsh::{OWN_PROGRAM, identity};
+pub use succession::ORPHAN;
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

@@ -168,6 +168,17 @@ impl Tasks {
         self.births.expected.remove(&birth);
     }
 
+    /// Nothing comes of any birth that has not been given numbers.
+    pub(crate) fn forget_expected(&mut self) {
+        self.births.expected.clear();
+    }
+
+    /// The tasks that are to be born.
+    pub(crate) fn unborn(&self) -> impl Iterator<Item = u32> {
+        let bearing = self.births.bearing.iter();
+        bearing.flat_map(|(birth, _)| birth.first..birth.first + birth.count)
+    }
+
     /// Enters tasks of any host into the table of this one.
     pub(crate) fn enter(&mut self, world: &World) -> Result<(), JobError> {
         self.job().add_world(world)

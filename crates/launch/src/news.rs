@@ -36,6 +36,21 @@ pub(crate) struct Listed {
     pub address: SocketAddr,
 }
 
+/// What a line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The hosts that are up.
+    pub hosts: Vec<Listed>,
+    /// Why this host may not take on work, if it may not: then the list says little.
+    pub hindrance: Option<String>,
+    /// The runs of all hosts that are not gone, and what is said of them (`here`, `up`, `suspected`).
+    pub living: HashMap<String, String>,
+    /// This host's.
+    pub own: Option<String>,
+    /// Of runs that are gone: why.
+    pub causes: HashMap<String, String>,
+}
+
 /// The command, and what it has said.
 #[derive(Debug)]
 pub(crate) struct News {
@@ -93,8 +108,8 @@ impl News {
         })
     }
 
-    /// The hosts that are up, if there is something new.
-    pub(crate) fn next(&mut self) -> Option<Vec<Listed>> {
+    /// What is said now, if that is something new.
+    pub(crate) fn next(&mut self) -> Option<Report> {
         let mut piece = vec![0; PIECE];
         while let Some(pipe) = &self.pipe {
             match rustix::io::read(pipe, &mut piece[..]) {
@@ -109,7 +124,7 @@ impl News {
         let end = self.arrived.iter().rposition(|&byte| byte == b'\n')?;
         let lines: Vec<u8> = self.arrived.drain(..=end).collect();
         let last = lines[..end].rsplit(|&byte| byte == b'\n').next()?;
-        listed(last)
+        report(last)
     }
 
     /// Nobody listens any more.
@@ -137,17 +152,30 @@ impl News {
     }
 }
 
-/// The hosts that are up, as a line lists them; nothing where no host may take on work, or of a line that makes no sense.
-fn listed(line: &[u8]) -> Option<Vec<Listed>> {
+/// What a line says; nothing, of one that makes no sense.
+fn report(line: &[u8]) -> Option<Report> {
     let report: Value = serde_json::from_slice(line).ok()?;
-    if !report["reason"].is_null() {
-        return None;
-    }
+    let all = report["hosts"].as_array()?;
     let living = |host: &&Value| {
         let state = host["state"].as_str();
         state.is_some_and(|state| ["here", "up", "suspected"].contains(&state))
     };
-    let living: Vec<&Value> = report["hosts"].as_array()?.iter().filter(living).collect();
+    let living: Vec<&Value> = all.iter().filter(living).collect();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let pair = |host: &&Value| Some((text(&host["run"])?, text(&host["state"])?));
+    let cause = |host: &Value| Some((text(&host["run"])?, text(&host["cause"])?));
+    let own = living.iter().find(|host| host["state"] == "here");
+    Some(Report {
+        hosts: listed(&living),
+        hindrance: text(&report["reason"]),
+        living: living.iter().filter_map(pair).collect(),
+        own: own.and_then(|host| text(&host["run"])),
+        causes: all.iter().filter_map(cause).collect(),
+    })
+}
+
+/// The hosts that are up, of those that are not gone.
+fn listed(living: &[&Value]) -> Vec<Listed> {
     let mut names: HashMap<&str, u32> = HashMap::new();
     for name in living.iter().filter_map(|host| host["name"].as_str()) {
         *names.entry(name).or_default() += 1;
@@ -166,7 +194,7 @@ fn listed(line: &[u8]) -> Option<Vec<Listed>> {
             address,
         })
     };
-    Some(living.iter().filter_map(host).collect())
+    living.iter().filter_map(host).collect()
 }
 
 #[cfg(test)]
@@ -180,9 +208,8 @@ mod tests {
         json!({"name": name, "run": format!("r{number}"), "address": format!("10.0.0.{number}:77"), "state": state, "cores": 2})
     }
 
-    fn names(report: &Value) -> Option<Vec<String>> {
-        let hosts = listed(report.to_string().as_bytes())?;
-        Some(hosts.into_iter().map(|host| host.name).collect())
+    fn read(report: &Value) -> Report {
+        super::report(report.to_string().as_bytes()).expect("a report")
     }
 
     #[test]
@@ -193,18 +220,45 @@ mod tests {
             {"name": "10.0.0.7:77", "run": "r7", "address": "10.0.0.7:77", "state": "up", "cores": null},
         ]});
         let all = ["alpha", "beta", "10.0.0.4:77", "10.0.0.5:77"].map(str::to_owned);
-        assert_eq!(names(&report), Some(all.to_vec()));
+        let read_so = read(&report);
+        let names: Vec<String> = read_so.hosts.iter().map(|host| host.name.clone()).collect();
+        assert_eq!(names, all);
+        assert_eq!(read_so.hindrance, None);
         report["reason"] = json!("only 1 of 3 hosts answer");
-        assert_eq!(names(&report), None);
+        let why = read(&report).hindrance;
+        assert_eq!(why.as_deref(), Some("only 1 of 3 hosts answer"));
+    }
+
+    #[test]
+    fn who_lives_who_is_here_and_why_others_are_gone_is_known_by_run() {
+        let mut gone = host("delta", 4, "dead");
+        gone["cause"] = json!("it has been silent");
+        let hosts = [
+            host("alpha", 1, "here"),
+            host("beta", 2, "up"),
+            host("gamma", 3, "suspected"),
+            gone,
+        ];
+        let report = read(&json!({"reason": null, "hosts": hosts}));
+        assert_eq!(report.own.as_deref(), Some("r1"));
+        assert_eq!(
+            report.living.get("r3").map(String::as_str),
+            Some("suspected")
+        );
+        assert!(!report.living.contains_key("r4"));
+        assert_eq!(
+            report.causes.get("r4").map(String::as_str),
+            Some("it has been silent")
+        );
     }
 
     proptest! {
         #[test]
         fn nonsense_lists_nobody(line in ".{0,80}", name in ".*", address in ".*", state in ".*") {
-            let _ = listed(line.as_bytes());
+            let _ = super::report(line.as_bytes());
             let host = json!({"name": name, "run": 3, "cores": 1, "address": address, "state": state});
             let report = json!({"hosts": [host, 7, null]});
-            prop_assert_eq!(listed(report.to_string().as_bytes()), Some(Vec::new()));
+            prop_assert_eq!(read(&report).hosts, Vec::new());
         }
     }
 }

@@ -72,12 +72,18 @@ pub struct Across {
 }
 
 /// Where a running job hears of hosts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Growth {
     /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it.
     pub command: Vec<String>,
-    /// What it calls the runs of those that the job begins with.
+    /// What it calls the runs of those that the job begins with, in their order, and of others that are not for it.
     pub known: Vec<String>,
+    /// What it calls this host, and its run.
+    pub host: String,
+    /// See `host`.
+    pub run: String,
+    /// The name of the job there.
+    pub job: String,
 }
 
 impl Across {

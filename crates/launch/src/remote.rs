@@ -1,6 +1,7 @@
 //! A host of the job, as the launcher sees it: a channel, and what is known of the tasks at its other end.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub(crate) struct Remote {
     spoken: Instant,
     /// Output that was dealt with and not yet said to be.
     pub owed: u32,
+    /// It has a copy of the desk.
+    pub copies: bool,
     /// The command that carries the channel, until it is reaped, and how it ended.
     command: Option<Pid>,
     status: Option<i32>,
@@ -107,9 +110,40 @@ impl Remote {
             heard: Instant::now(),
             spoken: Instant::now(),
             owed: 0,
+            copies: false,
             command: Some(Pid::from_child(&child)),
             status: None,
             errors: Some(errors),
+            said: String::new(),
+            options: Options::default(),
+        })
+    }
+
+    /// A host of the job to which nothing leads, because it is lost.
+    pub(crate) fn absent(number: u32, name: &str) -> Result<Self, Refusal> {
+        let nothing = || File::open("/dev/null").map(OwnedFd::from);
+        let link = || -> std::io::Result<Link> { Ok(Link::new(nothing()?, nothing()?)?) };
+        let link = link()
+            .map_err(|error| Refusal::of_regatta(format!("/dev/null cannot be opened: {error}")))?;
+        Ok(Self {
+            name: name.to_owned(),
+            number,
+            link,
+            hello: None,
+            ranks: HashSet::new(),
+            unstarted: Vec::new(),
+            running: BTreeMap::new(),
+            strays: String::new(),
+            births: 0,
+            settled: true,
+            lost: false,
+            heard: Instant::now(),
+            spoken: Instant::now(),
+            owed: 0,
+            copies: false,
+            command: None,
+            status: None,
+            errors: None,
             said: String::new(),
             options: Options::default(),
         })

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use regatta_transport::job::{Job, MOST_TASKS};
 use regatta_transport::place::{Key, Places};
+use rustix::fs::OFlags;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::channel::messages::Preparation;
@@ -28,14 +30,36 @@ use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
 use crate::{front, reach, supervise, sys};
 
-/// Runs such a job, whose tasks write to the file `log`. Returns at once: who goes on is a child.
+/// Until when it stays.
+pub enum Stays<'a> {
+    /// Until it is told to end. Its tasks write to this file.
+    UntilTold(&'a Path),
+    /// Until standard input, a pipe, is closed as well: for owners that may be killed. Its tasks write to standard error.
+    OnLeash,
+}
+
+/// Runs such a job. Returns at once: who goes on is a child.
 ///
 /// `door` is made ready already. `keep` is dropped by the child at its end, and by nobody else.
-pub fn run<K>(door: UnixListener, log: &Path, keep: K) -> Result<u8, Refusal> {
+pub fn run<K>(door: UnixListener, stays: &Stays<'_>, keep: K) -> Result<u8, Refusal> {
     let refused = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
     };
-    let log = open_log(log).map_err(|error| refused(&log.display().to_string(), error))?;
+    let (log, leash) = match stays {
+        Stays::UntilTold(log) => {
+            let log = open_log(log).map_err(|error| refused(&log.display().to_string(), error))?;
+            (log, None)
+        }
+        Stays::OnLeash => {
+            let log = std::io::stderr().as_fd().try_clone_to_owned();
+            let leash = leash().map_err(|error| refused("standard input", error))?;
+            (
+                log.map_err(|error| refused("standard error", error))?
+                    .into(),
+                Some(leash),
+            )
+        }
+    };
     let nothing = File::open("/dev/null").map_err(|error| refused("/dev/null", error))?;
     match sys::fork().map_err(|errno| refused("no process for it", errno.into()))? {
         Some(_) => {
@@ -44,7 +68,7 @@ pub fn run<K>(door: UnixListener, log: &Path, keep: K) -> Result<u8, Refusal> {
             Ok(0)
         }
         None => {
-            let status = serve(door, &nothing, &log).unwrap_or_else(|refusal| {
+            let status = serve(door, &nothing, &log, leash).unwrap_or_else(|refusal| {
                 crate::tell(Form::Inherit, &refusal);
                 refusal.status
             });
@@ -52,6 +76,14 @@ pub fn run<K>(door: UnixListener, log: &Path, keep: K) -> Result<u8, Refusal> {
             std::process::exit(i32::from(status));
         }
     }
+}
+
+/// The end of the owner's pipe, by which its death is heard of.
+fn leash() -> std::io::Result<OwnedFd> {
+    let leash = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let flags = rustix::fs::fcntl_getfl(&leash)?;
+    rustix::fs::fcntl_setfl(&leash, flags | OFlags::NONBLOCK)?;
+    Ok(leash)
 }
 
 /// Nobody else reads what the tasks write, and no link leads it elsewhere.
@@ -64,7 +96,12 @@ fn open_log(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-fn serve(door: UnixListener, nothing: &File, log: &File) -> Result<u8, Refusal> {
+fn serve(
+    door: UnixListener,
+    nothing: &File,
+    log: &File,
+    leash: Option<OwnedFd>,
+) -> Result<u8, Refusal> {
     let refused = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
     };
@@ -125,7 +162,7 @@ fn serve(door: UnixListener, nothing: &File, log: &File) -> Result<u8, Refusal> 
         door: Some(Door::new(door).map_err(|error| refused("its door", error))?),
         ground: Some(ground),
     };
-    let owner = Owner { leash: None, group };
+    let owner = Owner { leash, group };
     let output = Output::new(plan.form)?;
     supervise::run_fleet(&plan, signals, owner, output, fleet)
 }
@@ -138,10 +175,7 @@ fn across(name: &str) -> Across {
     let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
     Across {
         rsh: shell.map(|shell| vec![shell, "{host}".to_owned()]),
-        growth: Some(Growth {
-            command: Vec::new(),
-            known: Vec::new(),
-        }),
+        growth: Some(Growth::default()),
         ..Across::new(vec![Host {
             name: name.to_owned(),
             slots: None,

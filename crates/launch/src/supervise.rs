@@ -15,9 +15,11 @@ use rustix::time::Timespec;
 use serde_json::json;
 
 use crate::attend::Guest;
+use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::course::{Act, Course, End};
 use crate::desk::Desk;
+use crate::desk::original::Original;
 use crate::door::Door;
 use crate::fleet::Fleet;
 use crate::input::Input;
@@ -32,6 +34,7 @@ use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use growing::Growing;
+use lineage::Lineage;
 use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
 pub(crate) use spawning::Newcomer;
@@ -41,7 +44,9 @@ mod desk;
 mod elsewhere;
 mod growing;
 mod guests;
+mod lineage;
 mod outputs;
+pub(crate) mod resuming;
 mod spawning;
 
 /// Refuses a plan that no host could carry out, before there are processes.
@@ -103,6 +108,10 @@ struct Supervisor<'p> {
     here: Option<String>,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
+    /// Who comes next, should this host be lost, if the job can go on then.
+    lineage: Option<Lineage>,
+    /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
+    tether: Option<Link>,
     wakes: Wakes,
     /// Tasks that are no children of ours.
     guests: BTreeMap<u32, Guest>,
@@ -115,7 +124,7 @@ struct Supervisor<'p> {
     input: Option<Input>,
     course: Course,
     /// Where the tasks ask.
-    desk: Desk,
+    desk: Original,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -143,6 +152,16 @@ impl<'p> Supervisor<'p> {
             false => None,
         };
         let hosts = desk::hosts(&fleet);
+        let growth = plan
+            .across
+            .as_ref()
+            .and_then(|across| across.growth.as_ref());
+        let lineage = growth.map(|growth| {
+            let numbers = fleet.remotes.iter().map(|remote| remote.number);
+            let run = |number: u32| Some((number, growth.known.get(number as usize)?.clone()));
+            numbers.filter_map(run).collect()
+        });
+        let lineage = lineage.and_then(|runs| Lineage::new(growth, runs));
         let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
         let growing = growing.unwrap_or_else(|refusal| {
             output.say(&refusal.sentence);
@@ -156,8 +175,10 @@ impl<'p> Supervisor<'p> {
         if plan.stays {
             desk.ended(0, End::Exited(0));
         }
-        Ok(Self {
-            desk,
+        let mut supervisor = Self {
+            desk: Original::new(desk, lineage.is_some()),
+            lineage,
+            tether: None,
             spawning: Vec::new(),
             births: 0,
             owed: Vec::new(),
@@ -178,7 +199,9 @@ impl<'p> Supervisor<'p> {
             plan,
             signals,
             owner,
-        })
+        };
+        supervisor.draw_line();
+        Ok(supervisor)
     }
 
     fn run(mut self) -> u8 {
@@ -290,6 +313,7 @@ impl<'p> Supervisor<'p> {
         fds.extend(self.door.iter().flat_map(Door::polls));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
+        fds.extend(self.tether.iter().flat_map(Link::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
@@ -299,7 +323,12 @@ impl<'p> Supervisor<'p> {
         let mut acts = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        if !lives {
+        if let Some(tether) = &mut self.tether {
+            while tether.read() > 0 {
+                tether.forget();
+            }
+        }
+        if !lives || self.tether.take_if(|tether| tether.is_ended()).is_some() {
             self.course.abandoned(now, &mut acts);
         }
         for Arrived {

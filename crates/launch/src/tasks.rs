@@ -463,6 +463,21 @@ impl Tasks {
         })
     }
 
+    /// The ranks that are still to be started here.
+    pub(crate) fn unstarted(&self) -> Vec<u32> {
+        let first = match self.stopped {
+            true => &[],
+            false => &self.here[self.next..],
+        };
+        first.iter().copied().chain(self.unborn()).collect()
+    }
+
+    /// The ranks that run, and their processes.
+    pub(crate) fn processes(&self) -> Vec<(u32, u32)> {
+        let numbered = |(pid, &rank): (&Pid, &u32)| (rank, pid.as_raw_nonzero().get() as u32);
+        self.running.iter().map(numbered).collect()
+    }
+
     pub(crate) fn running_count(&self) -> u32 {
         self.running.len() as u32
     }

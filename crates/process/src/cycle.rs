@@ -14,6 +14,14 @@
 //! when all have, any of them returns and may receive. So all get the error, and what it was given
 //! for has not been delivered.
 //!
+//! *Between hosts.* Each host has a table of its own, so a member asks those on other hosts how it is with them, and tells them
+//! of the ring (the transport's `plight`). What they answer is as old as the way is long, and more may be on its way: the
+//! receiver of a blocked message may have made room, and the word of that not have come. So a look at a wait for another
+//! host counts only when a question has gone there and its answer has come back since the last one that counted, with
+//! nothing moved: behind an answer nothing is left on its way. And a ring counts from when all its members on other
+//! hosts have answered questions asked after it was first seen: then there was a moment at which all were blocked in it, and
+//! the looks that follow show that nothing was on its way then that would have ended it. No connection, no answer, no ring.
+//!
 //! The word: bits 0..32 task + 1; 32..62 changes with every wait; 62 this wait is part of a
 //! ring; 63 the wait is over. Who finds a ring writes it down (`ring_next`) before it tells, since
 //! members that have been told go on and may soon wait for somebody else.
@@ -21,8 +29,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Error, Handle, Peer, Result, Status};
-use regatta_transport::job::Job;
+use regatta_engine::{Error, Handle, Peer, Presence, Result, Status};
+use regatta_transport::job::{IN_RING, Job, OVER};
+use regatta_transport::paths::Paths;
 
 use crate::state::Process;
 
@@ -36,9 +45,8 @@ const STABLE: Duration = Duration::from_millis(30);
 const LOOKS: u32 = 2;
 /// Wait no longer for other members to leave: one may have been stopped.
 const TOGETHER: Duration = Duration::from_secs(1);
-
-const IN_RING: u64 = 1 << 62;
-const OVER: u64 = 1 << 63;
+/// Answers to that many questions: the last of them was asked after the first had come.
+const ANSWERS: u32 = 2;
 
 /// One blocked send.
 pub(crate) struct Cycle {
@@ -48,20 +56,34 @@ pub(crate) struct Cycle {
     word: u64,
     /// The engine's moves when this task last looked.
     moves: u64,
+    /// The answers of a receiver on another host when a look last counted.
+    answers: Option<u32>,
     seen: Option<Seen>,
     leaving: Option<Leaving>,
 }
 
 /// A ring, when it was first seen.
 struct Seen {
-    words: Vec<u64>,
-    looks: Vec<u32>,
+    members: Vec<Standing>,
     at: Duration,
+    /// All members on other hosts have said so since.
+    sure: bool,
+}
+
+/// What a member shows.
+#[derive(Clone, Copy)]
+struct Standing {
+    word: u64,
+    looks: u32,
+    /// Of a task on another host: how many questions it has answered.
+    answers: Option<u32>,
 }
 
 /// A ring this task is leaving.
 struct Leaving {
     members: Vec<Peer>,
+    /// Of those on other hosts: how many questions they had answered when this began.
+    answers: Vec<Option<u32>>,
     step: Step,
     /// When this step began.
     since: Instant,
@@ -89,6 +111,7 @@ impl Cycle {
             recalls,
             word: 0,
             moves: 0,
+            answers: None,
             seen: None,
             leaving: None,
         }
@@ -108,6 +131,12 @@ impl Cycle {
         self.leaving.is_some() || (self.word != 0 && told(&process.job, process.engine.me()))
     }
 
+    /// Has this member said that the wait is over for it? From then on others may do what completes it.
+    pub(crate) fn is_over(&self) -> bool {
+        let leaving = self.leaving.as_ref();
+        leaving.is_some_and(|leaving| leaving.step == Step::Over)
+    }
+
     /// Once told: the way out, to be called until it yields something. `handle`: what is waited for.
     #[cold]
     pub(crate) fn leave(
@@ -117,14 +146,21 @@ impl Cycle {
     ) -> Result<Option<Outcome>> {
         let (job, me) = (process.job.clone(), process.engine.me());
         let to = self.to;
-        let leaving = self.leaving.get_or_insert_with(|| Leaving {
-            members: found_ring(&job, me).unwrap_or_else(|| vec![me, to]),
-            step: Step::Told,
-            since: Instant::now(),
+        let leaving = self.leaving.get_or_insert_with(|| {
+            let members = found_ring(&job, me).unwrap_or_else(|| vec![me, to]);
+            let answers = members.iter().map(|&one| standing(process, one).answers);
+            Leaving {
+                answers: answers.collect(),
+                members,
+                step: Step::Told,
+                since: Instant::now(),
+            }
         });
         process.engine.progress();
         if leaving.step == Step::Told {
-            if leaving.waits_for(|member| is_untold(&job, member)) {
+            let mut answers = leaving.answers.iter().copied();
+            let mut untold = |member| is_untold(process, member, answers.next().flatten());
+            if leaving.waits_for(&mut untold) {
                 return Ok(None);
             }
             leaving.begin(Step::Recalled);
@@ -143,8 +179,11 @@ impl Cycle {
             }
             leaving.begin(Step::Over);
             job.blocked_on(me).fetch_or(OVER, Ordering::SeqCst);
+            for &member in &leaving.members {
+                process.engine.transport.tell_state(member);
+            }
         }
-        if leaving.waits_for(|member| is_leaving(&job, member)) {
+        if leaving.waits_for(|member| is_leaving(process, member)) {
             return Ok(None);
         }
         Err(Error::Cycle(leaving.members.clone()))
@@ -159,7 +198,8 @@ impl Cycle {
         let (job, me) = (process.job.clone(), process.engine.me());
         let own = self.to == me;
         let moved = std::mem::replace(&mut self.moves, process.engine.moves()) != self.moves;
-        if moved || !(own || process.engine.is_stuck()) || !is_single() {
+        let single = is_single(&process.engine.transport);
+        if moved || !(own || process.engine.is_stuck()) || !single {
             self.moved_on(&job, me);
             return Ok(());
         }
@@ -173,46 +213,71 @@ impl Cycle {
             self.word = count << 32 | (self.to as u64 + 1);
             job.blocked_on(me).store(self.word, Ordering::SeqCst);
         }
-        job.vain_looks(me).fetch_add(1, Ordering::SeqCst);
-        if let Some(members) = ring(&job, me) {
-            self.judge(&job, me, waited, members);
+        if self.counts(process) {
+            job.vain_looks(me).fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(members) = ring(process, me) {
+            self.judge(process, waited, members);
         } else {
             self.seen = None;
         }
         Ok(())
     }
 
+    /// Nothing has moved; and nothing is on its way here that would end the wait?
+    fn counts(&mut self, process: &mut Process) -> bool {
+        let Some(answers) = standing(process, self.to).answers else {
+            return true;
+        };
+        let base = *self.answers.get_or_insert(answers);
+        let counts = answers.wrapping_sub(base) >= ANSWERS;
+        if counts {
+            self.answers = Some(answers);
+        }
+        counts
+    }
+
     /// There is a ring. Has it stood long enough? Then its members are told, this one among them.
-    fn judge(&mut self, job: &Job, me: Peer, waited: Duration, members: Vec<Peer>) {
-        let words = members.iter().map(|&member| job.blocked_on(member));
-        let words: Vec<u64> = words.map(|word| word.load(Ordering::SeqCst)).collect();
-        let looks = members.iter().map(|&member| job.vain_looks(member));
-        let looks: Vec<u32> = looks.map(|looks| looks.load(Ordering::SeqCst)).collect();
-        let Some(seen) = self.seen.as_ref().filter(|seen| seen.words == words) else {
+    fn judge(&mut self, process: &mut Process, waited: Duration, members: Vec<Peer>) {
+        let now: Vec<Standing> = members
+            .iter()
+            .map(|&member| standing(process, member))
+            .collect();
+        let same = |seen: &&mut Seen| {
+            let words =
+                |list: &[Standing]| -> Vec<u64> { list.iter().map(|one| one.word).collect() };
+            words(&seen.members) == words(&now)
+        };
+        let Some(seen) = self.seen.as_mut().filter(same) else {
             self.seen = Some(Seen {
-                words,
-                looks,
+                sure: now.iter().all(|member| member.answers.is_none()),
+                members: now,
                 at: waited,
             });
             return;
         };
-        let mut since = looks.iter().zip(&seen.looks);
-        if waited - seen.at < STABLE || since.any(|(now, then)| now.wrapping_sub(*then) < LOOKS) {
+        let mut both = now.iter().zip(&seen.members);
+        if !seen.sure {
+            if both.all(|(now, then)| is_new(now.answers, then.answers)) {
+                (seen.sure, seen.members, seen.at) = (true, now, waited);
+            }
             return;
         }
-        for (at, &member) in members.iter().enumerate() {
-            let next = members[(at + 1) % members.len()];
-            job.ring_next(member).store(next + 1, Ordering::SeqCst);
+        let few = |now: &Standing, then: &Standing| now.looks.wrapping_sub(then.looks) < LOOKS;
+        if waited - seen.at < STABLE || both.any(|(now, then)| few(now, then)) {
+            return;
         }
-        // One that has moved meanwhile is not told.
-        for (&member, &word) in members.iter().zip(&words) {
-            let told = job.blocked_on(member).compare_exchange(
-                word,
-                word | IN_RING,
-                Ordering::SeqCst,
-                Ordering::SeqCst,
-            );
-            if told.is_ok() && member != me {
+        let (job, me) = (process.job.clone(), process.engine.me());
+        job.write_down_ring(&members);
+        let all = || members.iter().copied().zip(now.iter().map(|one| one.word));
+        // First those who may not be told, and then nobody is.
+        for (member, word) in all().filter(|&(member, _)| !job.is_here(member)) {
+            if !process.engine.transport.tell_circle(member, word, &members) {
+                return;
+            }
+        }
+        for (member, word) in all().filter(|&(member, _)| job.is_here(member)) {
+            if job.tell_in_ring(member, word) && member != me {
                 job.bell(member).wake();
             }
         }
@@ -227,6 +292,7 @@ impl Cycle {
                 word.compare_exchange(self.word, clear, Ordering::SeqCst, Ordering::SeqCst);
             if cleared.is_ok() {
                 self.word = 0;
+                self.answers = None;
                 self.seen = None;
             }
         }
@@ -245,8 +311,8 @@ impl Leaving {
         (self.step, self.since) = (step, Instant::now());
     }
 
-    fn waits_for(&self, condition: impl Fn(Peer) -> bool) -> bool {
-        self.since.elapsed() < TOGETHER && self.members.iter().any(|&member| condition(member))
+    fn waits_for(&self, condition: impl FnMut(Peer) -> bool) -> bool {
+        self.since.elapsed() < TOGETHER && self.members.iter().copied().any(condition)
     }
 }
 
@@ -270,21 +336,53 @@ impl Drop for Cycle {
     }
 }
 
+/// What a task shows; one on another host is asked for the next time.
+fn standing(process: &mut Process, member: Peer) -> Standing {
+    let job = &process.job;
+    if job.is_here(member) {
+        return Standing {
+            word: job.blocked_on(member).load(Ordering::SeqCst),
+            looks: job.vain_looks(member).load(Ordering::SeqCst),
+            answers: None,
+        };
+    }
+    let heard = process.engine.transport.inquire(member).unwrap_or_default();
+    Standing {
+        word: heard.word,
+        looks: heard.looks,
+        answers: Some(heard.answers),
+    }
+}
+
+/// Has a task been asked for this since `then`? Those on this host show what is.
+fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
+    match (now, then) {
+        (Some(now), Some(then)) => now.wrapping_sub(then) >= ANSWERS,
+        _ => true,
+    }
+}
+
 /// Is this member of a ring that has been found still blocked, and has not been told?
-fn is_untold(job: &Job, member: Peer) -> bool {
-    let word = job.blocked_on(member).load(Ordering::SeqCst);
-    word & IN_RING == 0 && word as u32 == job.ring_next(member).load(Ordering::SeqCst)
+fn is_untold(process: &mut Process, member: Peer, before: Option<u32>) -> bool {
+    let Standing { word, answers, .. } = standing(process, member);
+    // What one on another host has said before may be long ago.
+    if !is_new(answers, before) {
+        return process.engine.presence(member) == Presence::Here;
+    }
+    let next = process.job.ring_next(member).load(Ordering::SeqCst);
+    word & IN_RING == 0 && word as u32 == next
 }
 
 /// Has it been told, and is it not over for it?
-fn is_leaving(job: &Job, member: Peer) -> bool {
-    job.blocked_on(member).load(Ordering::SeqCst) & (IN_RING | OVER) == IN_RING
+fn is_leaving(process: &mut Process, member: Peer) -> bool {
+    standing(process, member).word & (IN_RING | OVER) == IN_RING
 }
 
 /// Is the calling thread the only one of this process that could call Regatta?
-fn is_single() -> bool {
+fn is_single(transport: &Paths) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
-    threads <= 1 + crate::notice::is_watching() as usize
+    let own = crate::notice::is_watching() as usize + transport.has_ear() as usize;
+    threads <= 1 + own
 }
 
 #[inline(always)]
@@ -293,20 +391,23 @@ fn told(job: &Job, me: Peer) -> bool {
 }
 
 /// The ring of blocked senders this task is in, from itself on.
-fn ring(job: &Job, me: Peer) -> Option<Vec<Peer>> {
-    walk(job, me, |at| {
-        let word = job.blocked_on(at).load(Ordering::SeqCst);
+fn ring(process: &mut Process, me: Peer) -> Option<Vec<Peer>> {
+    let tasks = process.job.tasks();
+    walk(tasks, me, |at| {
+        let word = standing(process, at).word;
         if word & OVER == 0 { word as u32 } else { 0 }
     })
 }
 
 /// The ring another member has found and written down.
 fn found_ring(job: &Job, me: Peer) -> Option<Vec<Peer>> {
-    walk(job, me, |at| job.ring_next(at).load(Ordering::SeqCst))
+    walk(job.tasks(), me, |at| {
+        job.ring_next(at).load(Ordering::SeqCst)
+    })
 }
 
 /// Follow `next` (task + 1, or 0) until it comes back.
-fn walk(job: &Job, me: Peer, next: impl Fn(Peer) -> u32) -> Option<Vec<Peer>> {
+fn walk(tasks: u32, me: Peer, mut next: impl FnMut(Peer) -> u32) -> Option<Vec<Peer>> {
     let mut members = vec![me];
     let mut at = me;
     loop {
@@ -314,7 +415,7 @@ fn walk(job: &Job, me: Peer, next: impl Fn(Peer) -> u32) -> Option<Vec<Peer>> {
         if at == me {
             return Some(members);
         }
-        if at >= job.tasks() || members.contains(&at) {
+        if at >= tasks || members.contains(&at) {
             return None;
         }
         members.push(at);

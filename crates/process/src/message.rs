@@ -483,7 +483,9 @@ impl Awaited for AnyOf<'_> {
         if let Some(cycle) = &mut self.cycle
             && cycle.is_told(process)
         {
-            if let Some(done) = any_done(process, self.handles)? {
+            if !cycle.is_over()
+                && let Some(done) = any_done(process, self.handles)?
+            {
                 return Ok(Some(done));
             }
             return cycle.leave(process, None).map(|_| None);

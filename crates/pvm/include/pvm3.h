@@ -322,6 +322,11 @@ int pvm_probe(int tid, int tag);
 int pvm_precv(int tid, int tag, void *data, int count, int type, int *from, int *as, int *length);
 int (*pvm_recvf(int (*match)(int bufid, int tid, int tag)))(int, int, int);
 
+/* Not in PVM 3.4: typed data from memory to memory, each stride-th item, without a buffer. Go together with
+ * all other calls; *length is in bytes. */
+int pvm_fsend(int tid, int tag, void *data, int count, int stride, int type);
+int pvm_frecv(int tid, int tag, void *data, int count, int stride, int type, int *from, int *as, int *length);
+
 /* Contexts, handlers of messages, mailboxes */
 int pvm_newcontext(void);
 int pvm_setcontext(int context);

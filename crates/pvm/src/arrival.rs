@@ -25,10 +25,32 @@ impl Select {
     }
 }
 
+/// What became of a look for a message.
+pub enum Taken {
+    /// It is in this buffer, which is not the current one.
+    Message(c_int),
+    /// It was for the library, or about something that nobody wants to hear of any more.
+    Swallowed,
+    /// None came in that time.
+    Nothing,
+}
+
 /// Take in the next message of this kind, waiting so many seconds at most (negative: as long as it takes). The number of
-/// its buffer, which is not the current one.
+/// its buffer.
 #[inline(always)]
 pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
+    loop {
+        match take_next(select, seconds)? {
+            Taken::Message(buffer) => return Ok(Some(buffer)),
+            Taken::Nothing => return Ok(None),
+            Taken::Swallowed => {}
+        }
+    }
+}
+
+/// The same, whatever it is about.
+#[inline(always)]
+pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
     let mut storage = message::spare(0)?;
     let mut status = rg::Status::default();
     let (mut from, mut tag) = (select.from, select.tag);
@@ -45,57 +67,49 @@ pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
                 &mut status,
             )
         };
-        if code == rg::OK {
-            let (made, rest) = arrived(storage, &status, select)?;
-            match (made, rest) {
-                (Some(buffer), _) => return Ok(Some(buffer)),
-                // It was about something that nobody wants to hear of any more.
-                (None, rest) => storage = rest.map_or_else(|| message::spare(0), Ok)?,
+        match code {
+            rg::OK => {
+                let made = accept(storage, &status, select)?;
+                return Ok(made.map_or(Taken::Swallowed, Taken::Message));
             }
-            (from, tag) = (select.from, select.tag);
-        } else if code == rg::ERR_TRUNCATED {
-            storage.grow(status.length, 0)?;
-            (from, tag) = (status.source, status.tag);
-        } else {
-            message::give_back(storage);
-            return refused(code);
+            rg::ERR_TRUNCATED => {
+                storage.grow(status.length, 0)?;
+                (from, tag) = (status.source, status.tag);
+            }
+            code => {
+                message::give_back(storage);
+                return refused(code);
+            }
         }
     }
 }
 
 #[cold]
-fn refused(code: c_int) -> Result<Option<c_int>, i32> {
+fn refused(code: c_int) -> Result<Taken, i32> {
     match code {
-        rg::ERR_NOTHING => Ok(None),
+        rg::ERR_NOTHING => Ok(Taken::Nothing),
         rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Err(codes::NO_TASK),
         rg::ERR_MEMORY => Err(codes::NO_MEM),
         _ => Err(codes::SYS_ERR),
     }
 }
 
-/// What has come is a message of PVM's in most cases.
+/// What has come is a message of PVM's in most cases: its buffer.
 #[inline(always)]
-fn arrived(
-    storage: Storage,
-    status: &rg::Status,
-    select: Select,
-) -> Result<(Option<c_int>, Option<Storage>), i32> {
+pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     // SAFETY: so much of it has been written.
     let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
     match Head::read(bytes) {
         Some(head) => {
             let info = info(status, select, head);
-            message::accept(storage, status.length - HEAD, info).map(|buffer| (Some(buffer), None))
+            message::accept(storage, status.length - HEAD, info).map(Some)
         }
-        None => strange(bytes, status, select).map(|made| (made, Some(storage))),
+        None => {
+            let made = strange(bytes, status, select);
+            message::give_back(storage);
+            made
+        }
     }
-}
-
-/// The same for a message that has been received otherwise: its buffer, unless nobody wants it any more.
-pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
-    let (made, rest) = arrived(storage, status, select)?;
-    rest.into_iter().for_each(message::give_back);
-    Ok(made)
 }
 
 /// What goes with a message that came with this head.
@@ -121,15 +135,13 @@ fn tag_of(tag: c_int, select: Select) -> i32 {
 #[cold]
 pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     let tag = tag_of(status.tag, select);
-    if status.source == library().task
-        && let Some(event) = notify::event(bytes)
-    {
-        return notify::happened(&event, tag, select.context);
-    }
-    if status.source == library().task
-        && let Some(written) = output::Written::read(bytes)
-    {
-        return written.told(tag, select.context);
+    if status.source == library().task {
+        if let Some(event) = notify::event(bytes) {
+            return notify::happened(&event, tag, select.context);
+        }
+        if let Some((head, text)) = output::piece(bytes) {
+            return output::heard(&head, text, tag, select.context);
+        }
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

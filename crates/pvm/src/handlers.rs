@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use crate::life::enrol;
 use crate::message::{self, codes, error};
-use crate::receive;
 use crate::rg::ANY;
 use crate::state::library;
+use crate::{output, receive};
 
 /// A function that is called for messages of this kind; `ANY` is any.
 pub struct Handler {
@@ -28,7 +28,7 @@ impl Handler {
 /// Take in what has come for handlers. Calls that concern messages begin with this.
 #[inline(always)]
 pub fn run() -> Result<(), i32> {
-    if library().handlers.is_empty() {
+    if library().handlers.is_empty() && !output::is_caught() {
         return Ok(());
     }
     run_some()

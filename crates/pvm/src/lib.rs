@@ -7,6 +7,7 @@ mod aids;
 mod arrival;
 mod birth;
 mod contexts;
+mod direct;
 mod group;
 mod handlers;
 mod head;

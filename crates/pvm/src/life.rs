@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, rg, tid};
+use crate::{birth, output, rg, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -95,6 +95,7 @@ pub fn leave() {
         return;
     }
     crate::group::leave_all();
+    output::finish();
     let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);

@@ -47,9 +47,3 @@ extern "C" fn pvm_tickle(
 ) -> c_int {
     error::result("pvm_tickle", codes::NOT_IMPL)
 }
-
-/// Have the output of children written to a file.
-#[unsafe(no_mangle)]
-extern "C" fn pvm_catchout(_file: *mut libc::FILE) -> c_int {
-    error::result("pvm_catchout", codes::NOT_IMPL)
-}

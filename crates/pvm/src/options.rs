@@ -89,6 +89,13 @@ impl Options {
         }
     }
 
+    /// Output of children comes to this task with this tag in this context; to nobody: 0.
+    pub fn set_output(&mut self, (task, tag, context): (i32, i32, i32)) {
+        self.0[option::OUTPUT_TID] = task;
+        self.0[option::OUTPUT_CODE] = tag;
+        self.0[option::OUTPUT_CONTEXT] = context;
+    }
+
     /// May messages have tags with the sign bit?
     #[inline(always)]
     pub fn reserved(&self) -> bool {
@@ -113,6 +120,11 @@ impl Options {
             value(option::TRACE_CODE),
             value(option::TRACE_CONTEXT),
         )
+    }
+
+    /// Are lines of output shown with the task they come from?
+    pub fn shows_tids(&self) -> bool {
+        self.0[option::SHOW_TIDS] != 0
     }
 
     /// Where our own events go.

@@ -1,86 +1,214 @@
-//! What children write, told to the task that PvmOutputTid names: a message for each piece, from the daemon, with the tag and
-//! in the context that were asked for.
+//! What tasks write that we have started: as messages to us, or in a file.
 //!
-//! It holds the task, then a number: how many bytes follow; 0 for the end of all it writes; or, below zero, a sign that it
-//! is new (-2) or being started (-1), and then who has started it.
+//! Regatta sends it in pieces, each as a message of this task to itself with the tag and in the context that were asked
+//! for. A program that has asked for messages (`PvmOutputTid`) gets each piece as PVM's daemon would send it; for one that
+//! has named a file (`pvm_catchout`) whole lines are written there, whenever it calls the library.
 
-use std::collections::BTreeSet;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
-use crate::kept::Kept;
-use crate::message::{Body, codes};
+use crate::arrival::Select;
+use crate::life::enrol;
+use crate::message::{Body, codes, error};
+use crate::notify::told;
+use crate::receive::{self, Wait};
 use crate::state::library;
-use crate::{contexts, notify, rg, tid};
+use crate::{rg, tid};
 
-const END: i32 = 0;
-const SPAWNED: i32 = -1;
+/// The tag and the context of what is written to a file, as PVM has them.
+const TAG: i32 = 0x8003_0005_u32 as i32;
+const CONTEXT: i32 = 0x7ffff;
+/// Where it comes.
+pub const CAUGHT: Select = Select {
+    from: rg::ANY,
+    tag: rg::ANY,
+    context: CONTEXT,
+    reserved: true,
+};
+/// Standard output and standard error.
+const STREAMS: u32 = 2;
+/// What is no stream but the news of a start.
+const BIRTH: i32 = 0;
+/// What PVM's daemon says of a task before there are bytes: it is new, it has been started.
 const NEW: i32 = -2;
+const STARTED: i32 = -1;
 
-/// Where Regatta sends what children write.
-pub struct Destination {
-    pub manner: c_int,
-    pub tag: c_int,
-    pub group: rg::Group,
+/// A task that writes to us.
+pub struct Writer {
+    tid: i32,
+    /// Streams that have not ended.
+    open: u32,
+    /// A line that has begun.
+    line: Vec<u8>,
+    /// It goes to the file.
+    caught: bool,
 }
 
-/// As the options say: to this task, to whoever gets what it writes itself, or with the log.
-pub fn destination() -> Destination {
+/// May there be output that goes to a file?
+#[inline(always)]
+pub fn is_caught() -> bool {
+    !library().caught.is_null() || are_writing()
+}
+
+/// Are there tasks whose output goes to a file?
+fn are_writing() -> bool {
+    library().writers.iter().any(|writer| writer.caught)
+}
+
+/// Where goes what children write: what Regatta is to be told, the tag and the context.
+pub fn of_children() -> (i32, i32, i32) {
     let library = library();
     let (to, tag, context) = library.options.output();
-    let manner = match to {
+    let whose = match to {
         0 => rg::OUTPUT_JOB,
-        own if own == library.tid => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
+        to if to == library.tid => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
+        // It has come down to us from who started us, and goes the same way.
         _ => rg::OUTPUT_AS_MINE,
     };
-    Destination {
-        manner,
-        tag: tag & c_int::MAX,
-        group: contexts::channel(context, tag),
+    (whose, tag, context)
+}
+
+/// A piece of output, if these bytes are one.
+pub fn piece(bytes: &[u8]) -> Option<(rg::Output, &[u8])> {
+    const HEAD: usize = size_of::<rg::Output>();
+    let (head, text) = bytes.split_at_checked(HEAD)?;
+    // SAFETY: long enough, and every value of its fields is one.
+    let head = unsafe { head.as_ptr().cast::<rg::Output>().read_unaligned() };
+    let text = text.get(..head.length as usize)?;
+    (head.mark == rg::OUTPUT_MARK).then_some((head, text))
+}
+
+/// A task has been started that writes to us: the first of the messages it makes, if it makes some.
+fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let caught = (tag, context) == (TAG, CONTEXT);
+    library().writers.push(Writer {
+        tid: task,
+        open: STREAMS,
+        line: Vec::new(),
+        caught,
+    });
+    if caught {
+        write_mark(task, "BEGIN");
+        return Ok(None);
+    }
+    let message = |what| told(Body::new().int(task).int(what).int(parent), tag, context);
+    let first = message(NEW)?;
+    library().queue.push_back(message(STARTED)?);
+    Ok(Some(first))
+}
+
+/// A piece has come: the message it makes, if it makes one.
+pub fn heard(head: &rg::Output, text: &[u8], tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let Some(task) = tid::of_task(head.tid) else {
+        return Ok(None);
+    };
+    if head.stream != BIRTH {
+        return pass(task, text, head.length == 0, tag, context);
+    }
+    let parent = text.try_into().map_or(rg::NONE, i32::from_ne_bytes);
+    let parent = tid::of_task(parent).unwrap_or(codes::PARENT_NOT_SET);
+    begin(task, parent, tag, context)
+}
+
+fn pass(task: i32, text: &[u8], ended: bool, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let library = library();
+    let Some(at) = library.writers.iter().position(|writer| writer.tid == task) else {
+        return Ok(None);
+    };
+    let writer = &mut library.writers[at];
+    writer.open -= u32::from(ended && writer.open > 0);
+    let (caught, gone) = (writer.caught, writer.open == 0);
+    if caught {
+        writer.line.extend_from_slice(text);
+        let line = std::mem::take(&mut writer.line);
+        let rest = write_lines(task, &line, gone);
+        if let Some(writer) = crate::state::library().writers.get_mut(at) {
+            writer.line = rest;
+        }
+    }
+    if gone {
+        crate::state::library().writers.swap_remove(at);
+    }
+    match (caught, gone) {
+        (true, true) => write_mark(task, "EOF"),
+        (true, false) => {}
+        (false, true) => return told(Body::new().int(task).int(0), tag, context).map(Some),
+        (false, false) if text.is_empty() => {}
+        (false, false) => {
+            let count = i32::try_from(text.len()).map_err(|_| codes::OVERFLOW)?;
+            let body = Body::new().int(task).int(count).bytes(text);
+            return told(body, tag, context).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Write whole lines, each with the task it comes from, and with `all` what is left too. What is not written.
+fn write_lines(task: i32, text: &[u8], all: bool) -> Vec<u8> {
+    let mut rest = text;
+    while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+        write_line(task, &rest[..end]);
+        rest = &rest[end + 1..];
+    }
+    if all && !rest.is_empty() {
+        write_line(task, rest);
+        rest = &[];
+    }
+    rest.to_vec()
+}
+
+fn write_line(task: i32, line: &[u8]) {
+    let mut bytes = Vec::with_capacity(line.len() + 16);
+    if library().options.shows_tids() {
+        bytes.extend_from_slice(format!("[t{task:x}] ").as_bytes());
+    }
+    bytes.extend_from_slice(line);
+    bytes.push(b'\n');
+    write(&bytes);
+}
+
+fn write_mark(task: i32, word: &str) {
+    if library().options.shows_tids() {
+        write(format!("[t{task:x}] {word}\n").as_bytes());
     }
 }
 
-/// Something that a task has written, or its beginning or end.
-pub struct Written<'a> {
-    task: c_int,
-    stream: i32,
-    text: &'a [u8],
+fn write(bytes: &[u8]) {
+    let file = library().caught;
+    if !file.is_null() {
+        // SAFETY: the program has named the file, and keeps it open while output is caught.
+        unsafe {
+            libc::fwrite(bytes.as_ptr().cast::<c_void>(), 1, bytes.len(), file);
+            libc::fflush(file);
+        }
+    }
 }
 
-impl Written<'_> {
-    /// What these bytes say, if they are that.
-    pub fn read(bytes: &[u8]) -> Option<Written<'_>> {
-        let (front, text) = bytes.split_at_checked(size_of::<rg::Output>())?;
-        // SAFETY: long enough, and every value of its fields is one.
-        let front = unsafe { front.as_ptr().cast::<rg::Output>().read_unaligned() };
-        (front.mark == rg::OUTPUT_MARK).then_some(Written {
-            task: front.tid,
-            stream: front.stream,
-            text,
-        })
-    }
+#[unsafe(no_mangle)]
+extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
+    let caught = enrol().map(|me| {
+        let library = library();
+        library.caught = file;
+        library.options.set_output(match file.is_null() {
+            true => (0, 0, 0),
+            false => (me, TAG, CONTEXT),
+        });
+    });
+    error::result("pvm_catchout", caught.err().unwrap_or(0))
+}
 
-    /// The message for it, if it is one of its own: PVM knows one stream of a task, which has ended when both have.
-    pub fn told(&self, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
-        static HALF_ENDED: Kept<BTreeSet<c_int>> = Kept::new(BTreeSet::new());
-        let Some(task) = tid::of_task(self.task) else {
-            return Ok(None);
-        };
-        let body = Body::new().int(task);
-        let body = match (self.stream, self.text) {
-            (0, parent) => {
-                let parent = parent.try_into().map_or(-1, i32::from_ne_bytes);
-                let parent = tid::of_task(parent).unwrap_or(codes::PARENT_NOT_SET);
-                let spawned = notify::told(body.clone().int(SPAWNED).int(parent), tag, context)?;
-                library().queue.push_back(spawned);
-                body.int(NEW).int(parent)
-            }
-            (_, []) if HALF_ENDED.get().insert(self.task) => return Ok(None),
-            (_, []) => {
-                HALF_ENDED.get().remove(&self.task);
-                body.int(END)
-            }
-            (_, text) => body.int(text.len() as i32).bytes(text),
-        };
-        notify::told(body, tag, context).map(Some)
+/// Before we leave: all of those whose output goes to a file have written what they write.
+pub fn finish() {
+    if !library().caught.is_null() {
+        // Those who were started have begun, though we may not have looked.
+        while matches!(receive::await_in(&[CAUGHT], Wait::Not), Ok(true)) {}
+        if are_writing() {
+            let me = library().tid;
+            eprintln!("libpvm [t{me:x}]: child task(s) still running.  waiting...");
+        }
+        while are_writing() && matches!(receive::await_in(&[CAUGHT], Wait::Forever), Ok(true)) {}
     }
+    let library = library();
+    library.writers.clear();
+    library.caught = std::ptr::null_mut();
+    library.options.set_output((0, 0, 0));
 }

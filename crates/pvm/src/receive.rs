@@ -7,14 +7,14 @@
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
-use crate::arrival::{Select, info, take};
+use crate::arrival::{Select, Taken, info, take, take_next};
 use crate::contexts::{self, Source};
 use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
 use crate::send::length;
 use crate::state::{Matcher, library};
-use crate::{handlers, rg};
+use crate::{handlers, output, rg};
 
 /// How long a receive waits.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ pub struct Want {
 
 impl Want {
     #[inline(always)]
-    fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
+    pub fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
         let source = contexts::source(from)?;
         if tag < rg::ANY && !library().options.reserved() {
             return Err(codes::BAD_PARAM);
@@ -56,7 +56,7 @@ impl Want {
 
     /// What Regatta is to look for, if it can find it by itself.
     #[inline(always)]
-    fn select(self) -> Option<Select> {
+    pub fn select(self) -> Option<Select> {
         let library = library();
         let from = match self.source {
             Source::Task(task) => task,
@@ -64,7 +64,10 @@ impl Want {
             Source::Daemon => return None,
         };
         let both = self.tag == rg::ANY && library.options.reserved();
-        let plain = library.handlers.is_empty() && library.matcher.is_none() && !both;
+        let plain = library.handlers.is_empty()
+            && library.matcher.is_none()
+            && !both
+            && !output::is_caught();
         plain.then_some(Select {
             from,
             tag: if self.tag < rg::ANY {
@@ -130,6 +133,7 @@ fn concerned() -> Vec<i32> {
 fn channels() -> Vec<Select> {
     let reserved = library().options.reserved();
     let both = [false, true].into_iter().filter(|&of| !of || reserved);
+    let caught = output::is_caught().then_some(output::CAUGHT);
     let all = both.flat_map(|reserved| {
         concerned().into_iter().map(move |context| Select {
             from: rg::ANY,
@@ -138,7 +142,7 @@ fn channels() -> Vec<Select> {
             reserved,
         })
     });
-    all.collect()
+    all.chain(caught).collect()
 }
 
 /// Take in what has come. Whether it was anything.
@@ -162,11 +166,20 @@ fn take_in_all(want: Want) -> Result<(), i32> {
 
 /// Wait until something has been taken in. False: nothing came in that time.
 fn await_one(_want: Want, wait: Wait) -> Result<bool, i32> {
-    let all = channels();
-    if let [only] = all[..] {
-        let came = take(only, wait.seconds())?;
-        came.into_iter().for_each(handlers::offer);
-        return Ok(came.is_some());
+    await_in(&channels(), wait)
+}
+
+/// The same for these channels.
+pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
+    if let &[only] = all {
+        return Ok(match take_next(only, wait.seconds())? {
+            Taken::Message(buffer) => {
+                handlers::offer(buffer);
+                true
+            }
+            Taken::Swallowed => true,
+            Taken::Nothing => false,
+        });
     }
     let mut fd = -1;
     // SAFETY: a place for a number.

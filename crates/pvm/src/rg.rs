@@ -191,7 +191,8 @@ unsafe extern "C" {
     pub fn rg_tasks(tasks: *mut Task, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_hosts(hosts: *mut Host, capacity: c_int, count: *mut c_int) -> c_int;
     pub fn rg_add_hosts(lines: *const *const c_char, count: c_int, numbers: *mut c_int) -> c_int;
-    pub fn rg_remove_hosts(names: *const *const c_char, count: c_int, numbers: *mut c_int) -> c_int;
+    pub fn rg_remove_hosts(names: *const *const c_char, count: c_int, numbers: *mut c_int)
+    -> c_int;
     pub fn rg_add_host_file(text: *const c_char, added: *mut c_int) -> c_int;
     pub fn rg_notify(
         kind: c_int,

@@ -14,7 +14,7 @@ const FEW: usize = 4096;
 
 /// What Regatta says of a send, as PVM does: what is sent to a task that is gone is lost, and no error.
 #[inline(always)]
-fn outcome(code: c_int) -> Result<(), i32> {
+pub fn outcome(code: c_int) -> Result<(), i32> {
     match code {
         rg::OK | rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Ok(()),
         rg::ERR_MEMORY => Err(codes::NO_MEM),
@@ -24,14 +24,14 @@ fn outcome(code: c_int) -> Result<(), i32> {
 
 /// Where a message goes.
 #[derive(Clone, Copy)]
-struct Way {
-    task: c_int,
-    tag: c_int,
-    group: rg::Group,
+pub struct Way {
+    pub task: c_int,
+    pub tag: c_int,
+    pub group: rg::Group,
 }
 
 #[inline(always)]
-fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
+pub fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
     let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
     if tag < 0 && !library().options.reserved() {
         return Err(codes::BAD_PARAM);

@@ -6,7 +6,7 @@ use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
-use crate::{rg, search, tid};
+use crate::{contexts, output, rg, search, tid};
 
 mod flag {
     pub const HOST: i32 = 1;
@@ -159,16 +159,16 @@ pub fn spawn(
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
-    let output = crate::output::destination();
+    let (output, tag, context) = output::of_children();
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
         directory: pointer(&order.directory),
         environment: environment.as_ptr(),
         elsewhere: order.elsewhere.into(),
-        output: output.manner,
-        output_tag: output.tag,
-        output_group: output.group,
+        output,
+        output_tag: tag & i32::MAX,
+        output_group: contexts::channel(context, tag),
         orphans: (flags & flag::NO_PARENT != 0).into(),
         reserved: 0,
         search: order.search.as_ptr(),

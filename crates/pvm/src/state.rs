@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use crate::handlers::Handler;
 use crate::notify::Watch;
 use crate::options::Options;
+use crate::output::Writer;
 
 /// The function by which a program chooses among messages: buffer, task and tag.
 pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
@@ -33,6 +34,10 @@ pub struct Library {
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
+    /// Tasks whose output comes to us.
+    pub writers: Vec<Writer>,
+    /// The file that `pvm_catchout` has named.
+    pub caught: *mut libc::FILE,
 }
 
 struct Cell(UnsafeCell<Library>);
@@ -54,6 +59,8 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     next_handler: 0,
     in_handler: false,
     watches: Vec::new(),
+    writers: Vec::new(),
+    caught: std::ptr::null_mut(),
 }));
 
 /// The state. The reference must be gone before a function of the user is called.

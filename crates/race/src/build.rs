@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::discover::Competitor;
 use crate::network::Network;
+use crate::regatta_pvm;
 use crate::settings::Family;
 
 macro_rules! texts {
@@ -38,6 +39,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/measure.h",
     "primitives/message-rate.c",
     "primitives/one-to-one.c",
+    "primitives/ping-pong.c",
     "primitives/payload.h",
     "primitives/ring.c",
     "primitives/spawn.c",
@@ -67,7 +69,16 @@ impl Sources {
 
     /// Compile the primitives for one environment; the path of the program.
     pub fn compile(&self, competitor: &Competitor) -> Result<PathBuf> {
-        let program = self.folder.join(format!("primitives-{}", competitor.name));
+        let name = match competitor.family {
+            Family::RegattaPvm => regatta_pvm::program(competitor),
+            _ => &competitor.name,
+        };
+        let flags = self.library_flags(competitor)?;
+        let program = self.folder.join(format!("primitives-{name}"));
+        if program.exists() {
+            // Another environment's, on the libraries of this one.
+            return Ok(program);
+        }
         let mut command = Command::new(&competitor.compiler);
         command
             .args(["-std=gnu11", "-O3"])
@@ -78,7 +89,7 @@ impl Sources {
             .arg(self.folder.join("primitives/main.c"))
             .arg("-o")
             .arg(&program)
-            .args(self.library_flags(competitor)?)
+            .args(flags)
             .envs(
                 competitor
                     .variables
@@ -99,9 +110,15 @@ impl Sources {
         Ok(program)
     }
 
+    /// Where the programs are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn library_flags(&self, competitor: &Competitor) -> Result<Vec<String>> {
         match competitor.family {
             Family::Regatta => self.regatta_flags(Path::new(&competitor.flags[0])),
+            Family::RegattaPvm => regatta_pvm::flags(&self.folder, competitor),
             _ => Ok(competitor.flags.clone()),
         }
     }
@@ -129,7 +146,7 @@ fn adapter(family: Family, network: Network) -> &'static str {
     match family {
         Family::Regatta => "regatta",
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => "mpi",
-        Family::Pvm => "pvm",
+        Family::Pvm | Family::RegattaPvm => "pvm",
         Family::Limit if network.is_local() => "limit",
         Family::Limit => "sockets",
     }
@@ -151,7 +168,7 @@ pub fn library_of(program: &Path, competitor: &Competitor) -> String {
     let wanted: &[&str] = match competitor.family {
         Family::Regatta => &["libregatta"],
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => &["libmpi.", "libmpich."],
-        Family::Pvm => &["libpvm3"],
+        Family::Pvm | Family::RegattaPvm => &["libpvm3"],
         Family::Limit => return "none".to_owned(),
     };
     let line = text

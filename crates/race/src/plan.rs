@@ -8,6 +8,7 @@
 use crate::discover::Competitor;
 use crate::family;
 use crate::network::{Network, settings as network_settings};
+use crate::ping_pong;
 use crate::settings::{self, Family, Resolved};
 
 /// Sizes of messages, bytes.
@@ -54,7 +55,13 @@ const MANY_OPERATIONS: [&str; 7] = [
     "complete-exchange",
 ];
 /// All suites.
-pub const SUITES: [&str; 4] = ["primitives", "oversubscribed", "start", "memory"];
+pub const SUITES: [&str; 5] = [
+    "primitives",
+    "oversubscribed",
+    "start",
+    "memory",
+    ping_pong::SUITE,
+];
 /// Blocks for all tasks together may not be larger than this in one task.
 const LARGEST_BUFFER: u64 = 64 << 20;
 
@@ -201,6 +208,7 @@ pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Ve
         for tasks in plan.task_numbers() {
             plan.primitives(tasks, &mut groups);
         }
+        plan.ping_pong(&mut groups);
         plan.idle_and_start(&mut groups);
     }
     groups
@@ -280,12 +288,13 @@ impl OnePlan<'_> {
             "barrier" => return vec![0],
             // An empty message still has to arrive; an empty collective is nothing at all.
             "one-to-one" | "exchange" | "ring" => 0,
+            name if ping_pong::is_one(name) => ping_pong::smallest(name),
             _ => 8,
         };
         // Sums and maxima are of whole numbers of 8 bytes.
         let unit = match operation {
             "global-sum" | "global-max" => 8,
-            _ => 1,
+            name => ping_pong::unit(name),
         };
         sizes
             .iter()
@@ -294,12 +303,48 @@ impl OnePlan<'_> {
             .collect()
     }
 
-    /// Operations that race with the same settings share launches, except in a full race.
     fn primitives(&self, tasks: u32, groups: &mut Vec<Group>) {
+        let suite = suite_of(self.crowded(tasks));
+        self.points(suite, tasks, &self.operations(tasks), groups);
+    }
+
+    /// The ways of PVM's messages: between two tasks, and only for those who ask for them.
+    fn ping_pong(&self, groups: &mut Vec<Group>) {
+        let Wishes {
+            suites,
+            operations,
+            tasks,
+            ..
+        } = self.wishes;
+        let suite = suites.iter().any(|suite| suite == ping_pong::SUITE);
+        let asked = |name: &&str| match operations.as_slice() {
+            [] => suite,
+            operations => {
+                (suite || suites.is_empty()) && operations.iter().any(|operation| operation == name)
+            }
+        };
+        let hosts = self.ground.hosts;
+        if hosts <= 2 && (tasks.is_empty() || tasks.contains(&2)) {
+            let takes_part = |name: &&str| ping_pong::takes_part(self.competitor.family, name);
+            let operations = ping_pong::OPERATIONS
+                .into_iter()
+                .filter(asked)
+                .filter(takes_part);
+            self.points(ping_pong::SUITE, 2, &operations.collect::<Vec<_>>(), groups);
+        }
+    }
+
+    /// Operations that race with the same settings share launches, except in a full race.
+    fn points(
+        &self,
+        suite: &'static str,
+        tasks: u32,
+        operations: &[&'static str],
+        groups: &mut Vec<Group>,
+    ) {
         let crowded = self.crowded(tasks);
-        let suite = suite_of(crowded);
         let first = groups.len();
-        for operation in self.operations(tasks) {
+        for &operation in operations {
             let sizes = self.sizes(operation, tasks);
             if sizes.is_empty() {
                 continue;

@@ -98,7 +98,7 @@ impl Running {
     /// Wait for the end, at most so long after the start; then everything it started is ended.
     pub fn finish(mut self, limit: Duration) -> Result<Finished> {
         let rest = limit.saturating_sub(self.started.elapsed());
-        let timed_out = !await_end(&self.child, rest)?;
+        let timed_out = !await_end(Pid::from_child(&self.child), rest)?;
         let seconds = self.started.elapsed().as_secs_f64();
         if timed_out {
             end_tree(&mut self.child);
@@ -131,9 +131,9 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
     Running::start(command)?.finish(limit)
 }
 
-fn await_end(child: &Child, limit: Duration) -> Result<bool> {
-    let descriptor = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
-        .context("cannot watch a process")?;
+/// Wait for the end of a child; false when the time is up before.
+pub fn await_end(child: Pid, limit: Duration) -> Result<bool> {
+    let descriptor = pidfd_open(child, PidfdFlags::empty()).context("cannot watch a process")?;
     let deadline = Instant::now() + limit;
     loop {
         let rest = deadline.saturating_duration_since(Instant::now());
@@ -156,7 +156,7 @@ fn end_tree(child: &mut Child) {
     let pid = Pid::from_child(child);
     let mut tree = descendants(pid.as_raw_nonzero().get());
     let _ = kill_process(pid, Signal::TERM);
-    if !await_end(child, GRACE).unwrap_or(false) {
+    if !await_end(pid, GRACE).unwrap_or(false) {
         tree.extend(descendants(pid.as_raw_nonzero().get()));
         let _ = kill_process(pid, Signal::KILL);
     }
@@ -186,8 +186,8 @@ pub fn end_all(pids: &BTreeSet<i32>) {
     }
 }
 
-/// All processes below one, by the kernel's table.
-pub fn descendants(root: i32) -> BTreeSet<i32> {
+/// Every process with its parent, by the kernel's table.
+fn parents() -> Vec<(i32, i32)> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry
@@ -196,6 +196,19 @@ pub fn descendants(root: i32) -> BTreeSet<i32> {
             .and_then(|name| name.parse::<i32>().ok());
         parents.extend(pid.and_then(|pid| Some((pid, parent_of(pid)?))));
     }
+    parents
+}
+
+/// The children of this process.
+pub fn children() -> BTreeSet<i32> {
+    let me = std::process::id() as i32;
+    let mine = parents().into_iter().filter(|(_, parent)| *parent == me);
+    mine.map(|(pid, _)| pid).collect()
+}
+
+/// All processes below one.
+pub fn descendants(root: i32) -> BTreeSet<i32> {
+    let parents = parents();
     let mut found = BTreeSet::new();
     let mut frontier = vec![root];
     while let Some(parent) = frontier.pop() {

@@ -19,8 +19,9 @@ use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::progress::Progress;
 use crate::results::{Environment, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
+use crate::settings::Family;
 use crate::speed::Pair;
-use crate::{collect, machine, process, settings, stats};
+use crate::{collect, machine, process, regatta_pvm, settings, stats};
 
 /// A quick race ends its rounds when this is over; at least [`FEWEST_ROUNDS`] are run.
 const QUICK: Duration = Duration::from_secs(210);
@@ -152,8 +153,13 @@ impl Race {
     fn compile(&mut self, work: &Path) -> Result<Vec<Option<PathBuf>>> {
         let sources = Sources::write(work, self.network)?;
         let mut programs = Vec::new();
-        for competitor in &self.competitors {
+        for competitor in &mut self.competitors {
             let program = sources.compile(competitor);
+            if competitor.family == Family::RegattaPvm {
+                competitor
+                    .variables
+                    .push(regatta_pvm::loader(sources.folder()));
+            }
             if let Err(error) = &program {
                 self.notes
                     .push(format!("{} does not take part: {error:#}", competitor.name));

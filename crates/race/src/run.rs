@@ -17,6 +17,7 @@ use crate::output::{self, Output};
 use crate::plan::{self, Group, Launch, Work};
 use crate::process::{Finished, Running};
 use crate::pvm::VirtualMachine;
+use crate::regatta_pvm;
 use crate::settings::Family;
 use crate::speed::{self, Pair};
 
@@ -108,7 +109,7 @@ impl Runner {
 
     fn attempt(&self, group: &Group, launch: Launch) -> Result<(Measured, Finished)> {
         let competitor = &self.competitors[group.competitor];
-        let machine = match competitor.family {
+        let pvm = match competitor.family {
             Family::Pvm => Some(VirtualMachine::start(
                 competitor,
                 &self.work,
@@ -116,11 +117,14 @@ impl Runner {
             )?),
             _ => None,
         };
+        let regatta_pvm = match competitor.family {
+            Family::RegattaPvm => Some(regatta_pvm::Machine::start(competitor, &self.work)?),
+            _ => None,
+        };
         let hold = self.work.join("hold");
         let mut command = self.command(group, launch, &hold)?;
-        if let Some(machine) = &machine {
-            command.env("PVM_TMP", machine.folder());
-        }
+        command.envs(pvm.as_ref().map(|machine| ("PVM_TMP", machine.folder())));
+        command.envs(regatta_pvm.as_ref().map(regatta_pvm::Machine::variable));
         match group.work {
             Work::IdleMemory | Work::IdleProcessor => self.watch_idle(&mut command, group, &hold),
             Work::Points(_) | Work::JoinLeave | Work::Spawn | Work::Notify => {
@@ -225,16 +229,16 @@ impl Runner {
 fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
     let tasks = group.launched().to_string();
     let mut command = match competitor.family {
-        Family::Pvm | Family::Limit => Command::new(program),
+        family if family.starts_itself() => Command::new(program),
         _ => Command::new(&competitor.launcher),
     };
     match competitor.family {
         Family::Regatta => command.args(["run", "-n", &tasks]),
         Family::OpenMpi | Family::Mpich | Family::Mpich4 => command.args(["-n", &tasks]),
-        Family::Pvm | Family::Limit => command.env("RACE_TASKS", &tasks),
+        Family::Pvm | Family::RegattaPvm | Family::Limit => command.env("RACE_TASKS", &tasks),
     };
     command.args(&group.settings.arguments);
-    if !matches!(competitor.family, Family::Pvm | Family::Limit) {
+    if !competitor.family.starts_itself() {
         command.arg(program);
     }
     command

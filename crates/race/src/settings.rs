@@ -21,6 +21,8 @@ pub enum Family {
     Mpich4,
     /// PVM 3.4: a daemon, and tasks it spawns.
     Pvm,
+    /// The program of PVM on Regatta's libraries.
+    RegattaPvm,
     /// No library: bare shared memory, or bare sockets.
     Limit,
 }
@@ -172,7 +174,21 @@ const TUNINGS: &[Tuning] = &[
         set: Set::Arguments(&["pvm_setopt(PvmRoute, PvmRouteDirect)"]),
         reason: "tasks talk to each other, not through the daemon; pvm_psend and pvm_precv, which neither pack nor convert",
     },
+    Tuning {
+        family: Family::RegattaPvm,
+        when: When::Always,
+        operations: &[],
+        set: Set::Arguments(&["pvm_setopt(PvmRoute, PvmRouteDirect)"]),
+        reason: "the same program as on PVM; Regatta has one route only",
+    },
 ];
+
+impl Family {
+    /// Is the program launched itself, and starts its other tasks?
+    pub fn starts_itself(self) -> bool {
+        matches!(self, Family::Pvm | Family::RegattaPvm | Family::Limit)
+    }
+}
 
 /// The settings for one operation with as many tasks as fit, or more.
 pub fn resolve(family: Family, tuned: bool, operation: &str, crowded: bool) -> Resolved {
@@ -186,7 +202,7 @@ pub fn resolve(family: Family, tuned: bool, operation: &str, crowded: bool) -> R
     {
         match tuning.set {
             // PVM's tuning is part of its adapter: there is no launcher to tell.
-            Set::Arguments(_) if family == Family::Pvm => {}
+            Set::Arguments(_) if family.starts_itself() => {}
             Set::Arguments(arguments) => resolved
                 .arguments
                 .extend(arguments.iter().map(|a| (*a).to_owned())),
@@ -227,7 +243,7 @@ fn pinning(family: Family, crowded: bool) -> Resolved {
         (Family::Regatta, false) => &["--bind", "core"],
         // Hydra binds only when told; the adapters of PVM and limit pin tasks themselves.
         (Family::Regatta | Family::Mpich | Family::Mpich4, true)
-        | (Family::Pvm | Family::Limit, _) => &[],
+        | (Family::Pvm | Family::RegattaPvm | Family::Limit, _) => &[],
     };
     Resolved {
         arguments: arguments.iter().map(|a| (*a).to_owned()).collect(),
@@ -300,7 +316,7 @@ pub fn path(family: Family, resolved: &Resolved) -> &'static str {
         Family::OpenMpi => "ob1 over btl sm, long messages copied once by the kernel (CMA)",
         Family::Mpich | Family::Mpich4 if ucx => "ch4 over UCX posix, copied in and out",
         Family::Mpich | Family::Mpich4 => "ch4 shared memory (posix)",
-        Family::Regatta | Family::Pvm | Family::Limit => "",
+        Family::Regatta | Family::Pvm | Family::RegattaPvm | Family::Limit => "",
     }
 }
 
@@ -365,7 +381,13 @@ mod tests {
 
     #[test]
     fn every_setting_has_a_reason() {
-        for family in [Family::OpenMpi, Family::Mpich, Family::Mpich4, Family::Pvm] {
+        for family in [
+            Family::OpenMpi,
+            Family::Mpich,
+            Family::Mpich4,
+            Family::Pvm,
+            Family::RegattaPvm,
+        ] {
             assert!(
                 describe(family, true)
                     .iter()

@@ -253,13 +253,17 @@ impl Task {
     /// Blocks until it is known what has become of each.
     pub fn add_hosts(&self, lines: &[&str]) -> Result<Hosted> {
         raw::outside()?;
-        ours(process::add_hosts(lines.iter().map(|line| (*line).to_owned()).collect()))
+        ours(process::add_hosts(
+            lines.iter().map(|line| (*line).to_owned()).collect(),
+        ))
     }
 
     /// Have hosts leave a job that was entered; what runs there is ended.
     pub fn remove_hosts(&self, names: &[&str]) -> Result<Hosted> {
         raw::outside()?;
-        ours(process::remove_hosts(names.iter().map(|name| (*name).to_owned()).collect()))
+        ours(process::remove_hosts(
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        ))
     }
 
     /// Have the hosts of a host file join a job that was entered. What else it says counts for hosts that are added later.

@@ -38,8 +38,8 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "a credential was not sealed by this user for this user alone".to_owned())
 }
 
-/// What was in a letter, if it is from this user to this user.
-fn content(said: &[u8], uid: u32) -> Option<Vec<u8>> {
+/// What was in a letter, by what `unmunge` says of it, if it is from this user to this user.
+pub fn content(said: &[u8], uid: u32) -> Option<Vec<u8>> {
     let end = said.windows(2).position(|pair| pair == b"\n\n")?;
     let heads = std::str::from_utf8(&said[..end]).ok()?;
     let head = |name: &str| {

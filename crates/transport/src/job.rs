@@ -21,6 +21,11 @@ pub use crate::life::{Cause, TaskState};
 use crate::meeting;
 use crate::rings;
 
+/// In a task's word about being blocked: this wait is part of a circle that has been found; this wait is over.
+pub const IN_RING: u64 = 1 << 62;
+/// See [`IN_RING`].
+pub const OVER: u64 = 1 << 63;
+
 /// Version of everything in the segment; launcher and library must agree.
 pub const VERSION: u32 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
@@ -546,6 +551,21 @@ impl Job {
     /// The member after a task in the ring of blocked senders that was found last, plus 1.
     pub fn ring_next(&self, rank: u32) -> &AtomicU32 {
         &self.slot(rank).blocked_on.0.ring_next
+    }
+
+    /// A circle of blocked senders has been found: each member, and the one it waits for.
+    pub fn write_down_ring(&self, members: &[u32]) {
+        for (at, &member) in members.iter().enumerate() {
+            let next = members[(at + 1) % members.len()];
+            self.ring_next(member).store(next + 1, Ordering::SeqCst);
+        }
+    }
+
+    /// Tell a member, unless it has moved since it showed `word`. True: it is told.
+    pub fn tell_in_ring(&self, member: u32, word: u64) -> bool {
+        let on = self.blocked_on(member);
+        let told = on.compare_exchange(word, word | IN_RING, Ordering::SeqCst, Ordering::SeqCst);
+        told.is_ok()
     }
 
     /// How often a blocked task has looked around and found nothing that could move.

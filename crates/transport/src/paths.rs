@@ -17,6 +17,7 @@ use regatta_wire::{Frame, Route};
 use crate::job::Job;
 use crate::meeting::Hall;
 use crate::shm::{self, Shm};
+use crate::tcp::plight::Heard;
 use crate::tcp::{Tcp, Wire};
 
 /// Of so many looks for messages from anybody, one is at the sockets.
@@ -105,6 +106,31 @@ impl Paths {
     /// This task sends nothing more. False: not all has arrived yet, look again.
     pub fn leave(&mut self) -> bool {
         self.tcp.as_mut().is_none_or(|tcp| tcp.leave())
+    }
+
+    /// What a task on another host says of being blocked, as far as is known; it is asked for the next time.
+    pub fn inquire(&mut self, peer: Peer) -> Option<Heard> {
+        self.tcp_to(peer).ok()??.inquire(peer)
+    }
+
+    /// Tell a task on another host how it is with this one.
+    pub fn tell_state(&mut self, peer: Peer) {
+        if let Ok(Some(tcp)) = self.tcp_to(peer) {
+            tcp.tell_state(peer, 0);
+        }
+    }
+
+    /// Tell a task on another host that the wait it has shown with `word` is part of a circle. False: not now.
+    pub fn tell_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
+        match self.tcp_to(peer) {
+            Ok(Some(tcp)) => tcp.tell_circle(peer, word, members),
+            _ => false,
+        }
+    }
+
+    /// Has this task a thread of the transport's own?
+    pub fn has_ear(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.has_ear())
     }
 
     /// Connections to a peer, if that is where it is to be found.

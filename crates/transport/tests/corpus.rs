@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-#[path = "../../../fuzz/src/lib.rs"]
-mod properties;
+#[path = "../../../fuzz/src/messages.rs"]
+mod messages;
+#[path = "../../../fuzz/src/neighbour.rs"]
+mod neighbour;
 
 /// Every file of a folder of the corpus; there must be some.
 fn each(folder: &str, property: impl Fn(&[u8])) {
@@ -17,20 +19,20 @@ fn each(folder: &str, property: impl Fn(&[u8])) {
 
 #[test]
 fn frame_bodies_are_decoded_or_refused() {
-    each("decoders", properties::decoders);
+    each("decoders", messages::decoders);
 }
 
 #[test]
 fn questions_and_answers_are_decoded_or_refused() {
-    each("control", properties::control);
+    each("control", messages::control);
 }
 
 #[test]
 fn invitations_are_understood_or_refused() {
-    each("invitation", properties::invitation);
+    each("invitation", messages::invitation);
 }
 
 #[test]
 fn a_scribbling_neighbour_hurts_nobody() {
-    each("neighbour", properties::neighbour);
+    each("neighbour", neighbour::neighbour);
 }

@@ -137,6 +137,33 @@ messages! {
     }
 }
 
+impl Ask {
+    /// The number of the question; none: it is not answered.
+    pub fn id(&self) -> Option<u32> {
+        match self {
+            Ask::Spawn { id, .. }
+            | Ask::Signal { id, .. }
+            | Ask::Tasks { id }
+            | Ask::Hosts { id }
+            | Ask::Watch { id, .. }
+            | Ask::Unwatch { id, .. }
+            | Ask::Put { id, .. }
+            | Ask::Get { id, .. }
+            | Ask::Delete { id, .. }
+            | Ask::Names { id, .. }
+            | Ask::Join { id, .. }
+            | Ask::Leave { id, .. }
+            | Ask::Members { id, .. }
+            | Ask::Meet { id, .. }
+            | Ask::Halt { id }
+            | Ask::AddHosts { id, .. }
+            | Ask::RemoveHosts { id, .. }
+            | Ask::HostFile { id, .. } => Some(*id),
+            Ask::Taken { .. } => None,
+        }
+    }
+}
+
 /// Entries of names: what `Put` and `Get` are to do.
 pub mod flags {
     /// It stays when its owner is gone.

@@ -12,6 +12,7 @@ pub mod fields;
 pub mod frames;
 pub mod hello;
 pub mod link;
+pub mod plight;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@
 //! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
 //! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
 
+use crate::plight;
 use crate::{Frame, Kind, Malformed};
 
 /// Bytes of a head.
@@ -35,6 +36,8 @@ pub enum Parcel {
     Taken,
     /// The sender of a stream may go as far as the word; the body says how far the receiver is.
     Credit,
+    /// What tasks say of being blocked: [`plight::Plight`]. It goes when all that is numbered has gone.
+    Plight,
     /// The first parcel of a connection each way; the word as in numbered ones.
     Resume,
     /// The sender takes the other side's words for nonsense, and wants no more of them.
@@ -53,6 +56,7 @@ impl Parcel {
             Parcel::Credit => 34,
             Parcel::Resume => 35,
             Parcel::Closed => 36,
+            Parcel::Plight => 37,
         }
     }
 
@@ -66,6 +70,7 @@ impl Parcel {
             34 => Parcel::Credit,
             35 => Parcel::Resume,
             36 => Parcel::Closed,
+            37 => Parcel::Plight,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }
@@ -85,6 +90,7 @@ impl Parcel {
             Parcel::Frame(_) => true,
             Parcel::Chunk => length as usize <= CHUNK,
             Parcel::Credit => length == 8,
+            Parcel::Plight => (plight::LEAST..=plight::MOST).contains(&(length as usize)),
             _ => length == 0,
         }
     }

@@ -15,7 +15,7 @@ use super::{MARK, Process, REGATTA, fresh_mark, marked, told};
 /// Run by the process that holds the namespaces: it names the hosts.
 const NETWORK: &str = "set -e
 mount -t tmpfs tmpfs /run
-mkdir /run/netns
+mkdir /run/netns /run/work
 ip link set lo up
 ip link add br0 type bridge
 ip address add 10.77.0.254/24 dev br0
@@ -84,7 +84,17 @@ impl Lan {
     /// A command on a host.
     pub fn on(&self, host: &str, words: &[&str]) -> Command {
         let runtime = format!("XDG_RUNTIME_DIR=/run/of/{host}");
-        let there = ["env", &runtime, "ip", "netns", "exec", host];
+        // What a job writes when its launcher is lost goes with the test.
+        let there = [
+            "env",
+            "-C",
+            "/run/work",
+            &runtime,
+            "ip",
+            "netns",
+            "exec",
+            host,
+        ];
         self.beside(&[&there[..], words].concat())
     }
 

@@ -21,10 +21,17 @@
 //!                                     < Born           for each: its process, or why not
 //!                                     < Caught         what it wrote, if that is for another task
 //! Taken       that has received it    >
+//!
+//! Will        for who comes after us  >                before Start
+//! Line        who that is             >
+//! Copy        what the desk knows     >
+//! Lead        I come after another    >
+//!                                     < State          what runs here, and what that one may not have known
 //! ```
 //!
 //! Either side sends `Beat` when it has said nothing for a while. The end of the channel is the end of the job on that
-//! host: the agent then kills what is left of it.
+//! host: the agent then kills what is left of it. Where the launcher's host may be outlived, its loss is not the end
+//! of the channel (`crate::succession`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,6 +42,8 @@ use regatta_wire::{Malformed, fields, messages};
 use crate::course::End;
 use crate::plan::Bind;
 use crate::reach::Interface;
+use crate::succession::{Line, Will};
+use crate::tasks::Ended;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Then, Why};
@@ -74,6 +83,14 @@ messages! {
         15 Bear { birth: u32, first: u32, count: u32 }
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
+        /// What who goes on with the job has to know, should the launcher's host be lost.
+        17 Will { will: Will }
+        /// Who goes on with it then.
+        18 Line { line: Line }
+        /// A piece of a copy of the desk, or of a change to it; the last one of it, or not.
+        19 Copy { change: bool, bytes: Vec<u8>, last: bool }
+        /// I am the launcher from now on, and know of so many tasks.
+        21 Lead { tasks: u32 }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -116,6 +133,8 @@ messages! {
         16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
         /// A task has closed its socket: it hears nothing more.
         17 Hushed { task: u32 }
+        /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
+        18 State { state: State, asked: u32 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }
@@ -214,6 +233,40 @@ fields!(Preparation {
     window,
     most,
     silence
+});
+
+/// What an agent knows that another launcher may not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct State {
+    pub hello: Hello,
+    /// How many tasks are in its table, and those of them that the new launcher has not.
+    pub tasks: u32,
+    pub worlds: Vec<World>,
+    /// Of its own tasks: those that are to be started, those that run and their processes, and how the others ended.
+    pub unstarted: Vec<u32>,
+    pub running: Vec<(u32, u32)>,
+    pub ended: Vec<Ended>,
+    /// How often each of its tasks was told something, and that all tasks it has heard to have started are below a number.
+    pub heard: Vec<(u32, (u32, u32))>,
+    /// How often it was told to start tasks that other tasks had asked for.
+    pub births: u32,
+}
+fields!(State {
+    hello,
+    tasks,
+    worlds,
+    unstarted,
+    running,
+    ended,
+    heard,
+    births
+});
+
+fields!(Ended {
+    rank,
+    pid,
+    end,
+    state
 });
 
 impl Field for Bind {

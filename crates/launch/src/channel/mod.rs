@@ -17,7 +17,7 @@ use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longest text before the greeting: what a shell says when it starts.
@@ -131,6 +131,13 @@ impl Link {
             self.written = 0;
         }
         count
+    }
+
+    /// Forgets what has come and what was to be sent: who was at the other end is gone, in the middle of whatever he said.
+    pub(crate) fn forget(&mut self) {
+        self.arrived = Frames::default();
+        self.waiting.clear();
+        self.written = 0;
     }
 
     /// Ends the channel from our side.

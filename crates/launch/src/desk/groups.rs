@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use regatta_wire::control::Why;
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields};
 
 use super::Refused;
+use super::whole::{put_map, take_map};
 
 #[derive(Debug, Default)]
 struct Group {
@@ -15,13 +18,34 @@ struct Group {
     wanted: u32,
 }
 
+fields!(Group {
+    members,
+    meeting,
+    wanted
+});
 /// Who have met, with the numbers of their questions; and the members, if they were all.
 pub(super) type Met = (Vec<(u32, u32)>, Option<Vec<Option<u32>>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Groups(HashMap<String, Group>);
 
+impl Field for Groups {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_map(&self.0, to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        take_map(from).map(Self)
+    }
+}
+
 impl Groups {
+    /// Does a task wait for the answer to this question?
+    pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
+        let mut groups = self.0.values();
+        groups.any(|group| group.meeting.contains(&(task, id)))
+    }
+
     /// The number of the new member: the lowest that is free.
     pub(super) fn join(&mut self, task: u32, name: String) -> Result<u32, Refused> {
         if name.is_empty() {

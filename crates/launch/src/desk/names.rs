@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_wire::control::{NameInfo, Why, flags};
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields};
 
 use super::Refused;
 
@@ -18,6 +20,12 @@ struct Entry {
     value: Vec<u8>,
 }
 
+fields!(Entry {
+    owner,
+    flags,
+    value
+});
+
 /// A task that waits for an entry.
 #[derive(Debug)]
 struct Waiting {
@@ -27,6 +35,13 @@ struct Waiting {
     index: u32,
     flags: u32,
 }
+fields!(Waiting {
+    task,
+    id,
+    name,
+    index,
+    flags
+});
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -35,7 +50,34 @@ pub(super) struct Names {
     bytes: usize,
 }
 
+impl Field for Names {
+    fn put(&self, to: &mut Vec<u8>) {
+        (self.entries.len() as u32).put(to);
+        for (key, entry) in &self.entries {
+            key.put(to);
+            entry.put(to);
+        }
+        self.waiting.put(to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let entries = Vec::<((String, u32), Entry)>::take(from)?;
+        let size = |(_, entry): &(_, Entry)| entry.value.len() + KEEPING;
+        Ok(Self {
+            bytes: entries.iter().map(size).sum(),
+            entries: entries.into_iter().collect(),
+            waiting: Field::take(from)?,
+        })
+    }
+}
+
 impl Names {
+    /// Does a task wait for the answer to this question?
+    pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| (waiting.task, waiting.id) == (task, id))
+    }
+
     fn of<'n>(&'n self, name: &'n str) -> impl Iterator<Item = (u32, &'n Entry)> {
         self.entries
             .range((name.to_owned(), 0)..=(name.to_owned(), u32::MAX))
@@ -262,7 +304,9 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use regatta_wire::control::{Why, flags};
+
+    use super::{Names, matches};
 
     #[test]
     fn patterns_match_names() {

@@ -1,6 +1,8 @@
 //! Which task gets what the tasks write that it has started.
 
+use regatta_wire::Malformed;
 use regatta_wire::control::{Output, Route, Tell, Then};
+use regatta_wire::fields::{Bytes, Field};
 
 use super::{Desk, Task};
 use crate::caught::Piece;
@@ -15,6 +17,24 @@ pub(super) struct Written {
     /// Whether this task gets what others write, and whether it does so no more.
     receives: bool,
     hushed: bool,
+}
+
+impl Field for Written {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.route.put(to);
+        self.closed.iter().for_each(|closed| closed.put(to));
+        self.receives.put(to);
+        self.hushed.put(to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(Self {
+            route: Field::take(from)?,
+            closed: [Field::take(from)?, Field::take(from)?],
+            receives: Field::take(from)?,
+            hushed: Field::take(from)?,
+        })
+    }
 }
 
 impl Written {
@@ -80,11 +100,8 @@ impl Desk {
 
     /// A task has written something for another one. False: that does not hear it.
     pub(crate) fn wrote(&mut self, piece: &mut Piece) -> bool {
-        if piece.then == Then::Closed
-            && let Some(task) = self.tasks.get_mut(piece.task as usize)
-            && let Some(closed) = task.written.closed.get_mut(piece.stream as usize)
-        {
-            *closed = true;
+        if piece.then == Then::Closed {
+            self.closed(piece.task, piece.stream);
         }
         let Some(route) = piece.route.filter(|route| self.hears(route.to)) else {
             return false;
@@ -98,6 +115,15 @@ impl Desk {
         };
         self.say(route.to, tell);
         true
+    }
+
+    /// A task writes no more to one of its streams.
+    pub(super) fn closed(&mut self, task: u32, stream: u32) {
+        if let Some(task) = self.tasks.get_mut(task as usize)
+            && let Some(closed) = task.written.closed.get_mut(stream as usize)
+        {
+            *closed = true;
+        }
     }
 
     /// A task was lost with its host: nobody else can say that it writes no more.

@@ -460,3 +460,139 @@ fn what_is_asked_of_hosts_is_a_deed() {
     assert_eq!(deed, Some(Deed::Hosts { by: 1, id: 4, wish }));
     assert_eq!(desk.take_said(), []);
 }
+
+mod copies {
+    use proptest::prelude::*;
+    use regatta_wire::fields::Message;
+
+    use super::super::original::{Change, Original};
+    use super::*;
+
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof![Just("one".to_owned()), Just("two".to_owned())]
+    }
+
+    fn ask() -> impl Strategy<Value = Ask> {
+        let (id, task) = (0..9_u32, 0..6_u32);
+        let value = proptest::collection::vec(any::<u8>(), 0..4);
+        prop_oneof![
+            (id.clone(), task.clone()).prop_map(|(id, subject)| Ask::Watch {
+                id,
+                what: What::TaskEnds,
+                subject
+            }),
+            (id.clone(), 0..4_u32).prop_map(|(id, subject)| Ask::Watch {
+                id,
+                what: What::HostLost,
+                subject
+            }),
+            (id.clone(), id.clone()).prop_map(|(id, watch)| Ask::Unwatch { id, watch }),
+            (id.clone(), name(), 0..8_u32, value).prop_map(|(id, name, flags, value)| Ask::Put {
+                id,
+                name,
+                index: None,
+                flags,
+                value
+            }),
+            (id.clone(), name(), 0..64_u32).prop_map(|(id, name, flags)| Ask::Get {
+                id,
+                name,
+                index: 0,
+                flags
+            }),
+            (id.clone(), name()).prop_map(|(id, group)| Ask::Join { id, group }),
+            (id.clone(), name()).prop_map(|(id, group)| Ask::Leave { id, group }),
+            (id.clone(), name(), 0..3_u32).prop_map(|(id, group, count)| Ask::Meet {
+                id,
+                group,
+                count
+            }),
+            (id.clone(), task).prop_map(|(id, task)| Ask::Signal {
+                id,
+                task,
+                signal: 9,
+                end: true
+            }),
+            id.prop_map(|id| Ask::Tasks { id }),
+        ]
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Asked(u32, Ask),
+        Ended(u32),
+        HostLost(u32),
+        HostAdded(u32),
+        Born(u32),
+        Speak,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => (0..6_u32, ask()).prop_map(|(task, ask)| Step::Asked(task, ask)),
+            1 => (0..6_u32).prop_map(Step::Ended),
+            1 => (0..4_u32).prop_map(Step::HostLost),
+            1 => (3..9_u32).prop_map(Step::HostAdded),
+            1 => (0..6_u32).prop_map(Step::Born),
+            2 => Just(Step::Speak),
+        ]
+    }
+
+    fn take(desk: &mut Original, step: Step) {
+        match step {
+            Step::Asked(by, ask) => {
+                let mut bytes = Vec::new();
+                ask.encode(&mut bytes);
+                desk.asked(by, &bytes);
+            }
+            Step::Ended(task) => desk.ended(task, KILLED),
+            Step::HostLost(number) => desk.host_lost(number),
+            Step::HostAdded(number) => desk.host_added(host(number, "later", 1)),
+            Step::Born(parent) => {
+                let first = desk.count();
+                desk.add_tasks(Some(parent), &[1, 2], b"child", None);
+                desk.started(first, 7);
+                desk.answer(parent, 5, Ok(u64::from(first)));
+            }
+            Step::Speak => drop(desk.take_said()),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_copy_that_follows_does_what_the_desk_does(
+            before in proptest::collection::vec(step(), 0..30),
+            after in proptest::collection::vec(step(), 0..30),
+            then in proptest::collection::vec(step(), 0..30),
+        ) {
+            let mut original = Original::new(desk(), true);
+            before.into_iter().for_each(|step| take(&mut original, step));
+            original.take_changes();
+            let mut copy = Desk::from_bytes(&original.to_bytes()).unwrap();
+            after.into_iter().for_each(|step| take(&mut original, step));
+            for change in original.take_changes() {
+                let mut bytes = Vec::new();
+                change.encode(&mut bytes);
+                copy.follow(Change::decode(&bytes).unwrap()).unwrap();
+            }
+            original.take_said();
+            let mut successor = Original::new(copy, true);
+            for task in 0..6 {
+                prop_assert_eq!(original.untold(task, 0), successor.untold(task, 0));
+            }
+            for step in then {
+                take(&mut original, step.clone());
+                take(&mut successor, step);
+                prop_assert_eq!(original.take_said(), successor.take_said());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_a_copy_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Desk::from_bytes(&bytes);
+            if let Ok(change) = Change::decode(&bytes) {
+                let _ = desk().follow(change);
+            }
+        }
+    }
+}

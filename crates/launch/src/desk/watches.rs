@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use regatta_wire::Malformed;
 use regatta_wire::control::{Ending, Event, Tell, What, Why};
+use regatta_wire::fields::{Bytes, Field};
 
 use super::Desk;
+use super::whole::{put_map, take_map};
 
 /// A watcher and the number of its watch.
 type Watcher = (u32, u32);
@@ -18,6 +21,28 @@ pub(super) struct Watches {
     of_hosts: HashMap<u32, Vec<Watcher>>,
     for_hosts: Vec<Watcher>,
     counts: HashMap<u32, usize>,
+}
+
+impl Field for Watches {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_map(&self.of_tasks, to);
+        put_map(&self.of_hosts, to);
+        self.for_hosts.put(to);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let mut watches = Self {
+            of_tasks: take_map(from)?,
+            of_hosts: take_map(from)?,
+            for_hosts: Field::take(from)?,
+            counts: HashMap::new(),
+        };
+        let all: Vec<u32> = watches.all().flatten().map(|(task, _)| *task).collect();
+        for task in all {
+            *watches.counts.entry(task).or_default() += 1;
+        }
+        Ok(watches)
+    }
 }
 
 impl Watches {

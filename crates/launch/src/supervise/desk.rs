@@ -1,6 +1,6 @@
 //! What the tasks ask of their launcher, and what they are told.
 
-use regatta_wire::control::{Ask, Tell};
+use regatta_wire::control::Tell;
 use regatta_wire::fields::Message;
 
 use super::Supervisor;
@@ -23,10 +23,9 @@ impl Supervisor<'_> {
         self.speak();
     }
 
-    /// A task asks something. What makes no sense is not answered: its asker is no task of this version.
+    /// A task asks something.
     pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
-        let Ok(ask) = Ask::decode(bytes) else { return };
-        match self.desk.asked(task, ask) {
+        match self.desk.asked(task, bytes) {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
@@ -53,6 +52,7 @@ impl Supervisor<'_> {
 
     /// Says to the tasks what there is to say to them.
     pub(super) fn speak(&mut self) {
+        self.spread();
         for (task, tell) in self.desk.take_said() {
             self.tell(task, &tell);
         }

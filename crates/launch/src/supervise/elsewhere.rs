@@ -269,6 +269,7 @@ impl Supervisor<'_> {
         }
         self.desk.host_lost(number);
         self.births_end_on(number, &unstarted);
+        self.draw_line();
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.

@@ -25,6 +25,7 @@ use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 use crate::signals::Signals;
+use crate::succession::Will;
 use arriving::{Arriving, Step};
 use wishes::Wishes;
 
@@ -34,6 +35,8 @@ mod wishes;
 /// What a job needs to take in hosts.
 pub(super) struct Growing<'p> {
     across: &'p Across,
+    /// Hosts are taken in; otherwise the news are only for whom they may come from.
+    takes_in: bool,
     ground: Ground,
     /// None: nobody tells, but tasks may ask for hosts.
     news: Option<News>,
@@ -67,6 +70,8 @@ impl<'p> Growing<'p> {
         };
         Ok(Some(Self {
             across,
+            // A job that may have no more tasks has no use for more hosts.
+            takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
             news: match growth.command.is_empty() {
                 true => None,
@@ -157,10 +162,7 @@ impl<'p> Growing<'p> {
 
     /// Takes note of hosts that nobody knew. `members` are the names of those that live.
     fn look(&mut self, members: &[&str]) {
-        if let Some(listed) = self.news.as_mut().and_then(News::next) {
-            self.listed = listed;
-        }
-        for host in &self.listed {
+        for host in self.listed.iter().filter(|_| self.takes_in) {
             // While one of that name is still taken for alive the new one waits.
             if self.known.contains(&host.run) || members.contains(&host.name.as_str()) {
                 continue;
@@ -184,6 +186,12 @@ impl Supervisor<'_> {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
+        if let Some(report) = growing.news.as_mut().and_then(News::next) {
+            self.heed_standing(&report);
+            if report.hindrance.is_none() {
+                growing.listed = report.hosts;
+            }
+        }
         if self.course.is_over() || self.course.is_ending() {
             growing.end();
         } else {
@@ -214,7 +222,7 @@ impl Supervisor<'_> {
                 let number = remote.number;
                 let options = arriving.wish.as_ref().map(|wish| wish.options.clone());
                 remote.options = options.unwrap_or_default();
-                self.admit(growing, remote);
+                self.admit(growing, remote, &arriving.host.run);
                 self.fulfil(growing, arriving.wish, Ok(number));
             }
             (Ok(_), step) => growing.arriving.push(Arriving { step, ..arriving }),
@@ -234,12 +242,15 @@ impl Supervisor<'_> {
     }
 
     /// Makes a host one of the job's.
-    fn admit(&mut self, growing: &Growing, mut remote: Remote) {
+    fn admit(&mut self, growing: &Growing, mut remote: Remote, run: &str) {
         let Some(hello) = remote.hello.clone() else {
             return;
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
         // What is said while a job runs fits every frame.
+        if let Some(will) = Will::of(self.plan, growing.across) {
+            let _ = remote.send(&Order::Will { will });
+        }
         let _ = remote.send(&Order::Start { addresses });
         for world in growing.worlds.iter().cloned() {
             let _ = remote.send(&Order::Enter { world });
@@ -261,6 +272,11 @@ impl Supervisor<'_> {
             lives: true,
         });
         remote.heard = Instant::now();
+        let number = remote.number;
         self.remotes.push(remote);
+        self.lineage
+            .iter_mut()
+            .for_each(|lineage| lineage.add(number, run));
+        self.draw_line();
     }
 }

@@ -418,7 +418,7 @@ impl Supervisor<'_> {
     }
 
     /// A task runs, or its number is nobody's.
-    fn note_born(&mut self, rank: u32, started: Option<&Started>) {
+    pub(super) fn note_born(&mut self, rank: u32, started: Option<&Started>) {
         match started {
             Some(started) => self.task_started(*started),
             None => {

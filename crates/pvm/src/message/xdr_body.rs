@@ -24,7 +24,14 @@ impl Body {
         self
     }
 
-    /// As `pvm_pkstr` packs it.
+    /// As `pvm_pkbyte` packs them.
+    pub fn bytes(mut self, bytes: &[u8]) -> Body {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// A string, as `pvm_pkstr` packs it.
     pub fn string(self, text: impl AsRef<[u8]>) -> Body {
         let text = text.as_ref();
         let mut body = self.int(text.len() as i32 + 1);
@@ -32,13 +39,6 @@ impl Body {
         body.0.push(0);
         body.0.resize(body.0.len().next_multiple_of(4), 0);
         body
-    }
-
-    /// Bytes, as `pvm_pkbyte` packs them.
-    pub fn bytes(mut self, bytes: &[u8]) -> Body {
-        self.0.extend_from_slice(bytes);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-        self
     }
 
     /// The bytes.

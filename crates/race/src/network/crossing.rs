@@ -4,6 +4,7 @@
 //! counters must have seen at least that much, or tasks found a way round the network: shared memory, most likely.
 
 use crate::output::Point;
+use crate::ping_pong;
 
 /// Bytes that all samples of these points brought to other hosts, at the least; ranks are dealt to hosts in blocks.
 pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
@@ -19,6 +20,7 @@ fn of_one(operation: &str, bytes: u64, tasks: u32, hosts: u32) -> u64 {
     let bytes = bytes.max(1);
     match operation {
         "one-to-one" => 2 * bytes,
+        name if ping_pong::is_one(name) => 2 * bytes,
         "exchange" if tasks == hosts => tasks * bytes,
         "message-rate" => 64 * bytes,
         "broadcast" => (hosts - 1) * bytes,

@@ -15,7 +15,8 @@ pub fn command(hosts: &Hosts, competitor: &Competitor, group: &Group, program: &
     let (slots, rsh) = (hosts.slots(group.tasks), hosts.file("rsh"));
     let loopback = hosts.network == Network::Loopback;
     let mut command = match competitor.family {
-        Family::Limit => Command::new(program),
+        // Of those without a launcher the program itself; `regatta-pvm` is not raced between hosts.
+        Family::Limit | Family::RegattaPvm => Command::new(program),
         Family::Pvm if loopback => Command::new(program),
         // The first task joins the daemon of its own host.
         Family::Pvm => {
@@ -26,7 +27,7 @@ pub fn command(hosts: &Hosts, competitor: &Competitor, group: &Group, program: &
         _ => Command::new(&competitor.launcher),
     };
     match competitor.family {
-        Family::Limit | Family::Pvm => {
+        Family::Limit | Family::Pvm | Family::RegattaPvm => {
             command.env("RACE_TASKS", &tasks);
             if competitor.family == Family::Limit || !loopback {
                 command.env("RACE_HOSTS", hosts.words(false));

@@ -5,11 +5,13 @@ use std::io::{IoSlice, IoSliceMut};
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
 use regatta_wire::link::{HEAD, Head, Parcel};
+use regatta_wire::plight::Plight;
 
 use super::channel::Channel;
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
+use super::plight::Heard;
 use super::stream::{InStream, MOST, OutStream};
 
 /// Longest payload of a frame.
@@ -75,6 +77,8 @@ pub(crate) struct Link {
     pub(crate) waits_for_room: bool,
     /// Something may be there to be received.
     pub(crate) hint: bool,
+    /// The connection takes nothing more. What came before it ended can still be received, and then its end.
+    pub(crate) mute: bool,
     /// This task has said that nothing more comes; and the peer has.
     pub(crate) said_bye: bool,
     pub(crate) bye: bool,
@@ -90,6 +94,11 @@ pub(crate) struct Link {
     pub(crate) lost: bool,
     /// Attempts to connect since the last connection.
     pub(crate) attempts: u32,
+    /// What the peer has said of being blocked, and nobody has dealt with.
+    pub(crate) plights: Vec<Plight>,
+    /// What is known of it, and the question it has not answered.
+    pub(crate) heard: Heard,
+    pub(crate) owes: u32,
 }
 
 impl Link {
@@ -108,6 +117,7 @@ impl Link {
             told: 0,
             waits_for_room: false,
             hint: false,
+            mute: false,
             said_bye: false,
             bye: false,
             fault: None,
@@ -116,6 +126,9 @@ impl Link {
             gone: false,
             lost: false,
             attempts: 0,
+            plights: Vec::new(),
+            heard: Heard::default(),
+            owes: 0,
         }
     }
 
@@ -146,14 +159,17 @@ impl Link {
         self.outbox.forget_connection();
         self.chunk = None;
         self.hint = false;
+        self.mute = false;
         self.waits_for_room = false;
         self.told = self.inbox.taken;
+        // A question, or its answer, may be lost with it.
+        self.owes = 0;
     }
 
     /// Is there something to look after that no event will tell of?
     #[inline]
     pub(crate) fn is_restless(&self) -> bool {
-        self.lost || self.is_blocked()
+        self.lost || self.is_blocked() || !self.plights.is_empty()
     }
 
     /// Is something begun that the socket did not take?
@@ -199,11 +215,18 @@ impl Link {
         let Phase::Open(channel) = &mut self.phase else {
             return;
         };
+        if self.mute {
+            return;
+        }
         match self.outbox.write_now(channel) {
             Ok(true) => {}
             Ok(false) => self.pump(0),
-            Err(error) => self.trouble(error.into()),
+            Err(_) => self.fall_mute(),
         }
+    }
+
+    fn fall_mute(&mut self) {
+        (self.mute, self.hint) = (true, true);
     }
 
     /// Keep a numbered parcel that is only a head.
@@ -213,6 +236,20 @@ impl Link {
         }
         let head = Head::bare(parcel, context, self.inbox.taken);
         self.outbox.keep(&head, &Views::none());
+    }
+
+    /// Say something about being blocked, behind all that has been sent before. False: something of that is not written.
+    pub(crate) fn say_plight(&mut self, plight: &Plight) -> bool {
+        if !self.is_open() || self.is_blocked() {
+            return false;
+        }
+        let body = plight.encode();
+        let mut head = Head::bare(Parcel::Plight, 0, self.inbox.taken);
+        head.length = body.len() as u32;
+        self.told = self.inbox.taken;
+        self.outbox.urge(&head, &body);
+        self.pump(0);
+        true
     }
 
     /// The last words.
@@ -232,6 +269,9 @@ impl Link {
         let Phase::Open(channel) = &mut self.phase else {
             return Ok(false);
         };
+        if self.mute {
+            return Ok(false);
+        }
         let taken = self.inbox.taken;
         if taken - self.told >= RETAIN as u64 / 4 {
             self.told = taken;
@@ -243,7 +283,11 @@ impl Link {
             head.length = 8;
             self.outbox.urge(&head, &stream.received.to_le_bytes());
         }
-        Ok(self.outbox.pump(channel, &mut self.outs, budget)?)
+        let pumped = self.outbox.pump(channel, &mut self.outs, budget);
+        Ok(pumped.unwrap_or_else(|_| {
+            self.fall_mute();
+            false
+        }))
     }
 
     // Receiving.
@@ -413,6 +457,16 @@ impl Link {
                 return Ok(true);
             }
             Parcel::Taken => {
+                self.outbox.acknowledged(head.word)?;
+                self.inbox.pass(head.size());
+                return Ok(false);
+            }
+            Parcel::Plight => {
+                let at = self.inbox.scanned;
+                let body = &self.inbox.bytes[at + HEAD..at + head.size()];
+                let plight = Plight::decode(body);
+                self.plights
+                    .push(plight.map_err(|_| "a word about being blocked makes no sense")?);
                 self.outbox.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);

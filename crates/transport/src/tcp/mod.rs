@@ -18,6 +18,7 @@ mod link;
 mod link_tests;
 mod outbox;
 mod phase;
+pub(crate) mod plight;
 mod records;
 mod secure;
 pub(crate) mod shake;
@@ -364,6 +365,8 @@ impl Tcp {
                 if link.is_blocked() {
                     link.pump(0);
                 }
+                let restless = link.is_restless();
+                self.restless |= restless;
             }
             Phase::Resuming(_) => self.resume(peer),
             Phase::Calling(shake) => match shake.advance(own) {
@@ -508,6 +511,7 @@ impl Tcp {
         let mut blocked = false;
         for index in 0..self.known.len() {
             let peer = self.known[index];
+            self.heed(peer);
             let gone = self.is_lost(peer);
             let Some(link) = self.link(peer) else {
                 continue;
@@ -601,6 +605,11 @@ impl Tcp {
         }
     }
 
+    /// Is there a thread that listens while this task sleeps?
+    pub(crate) fn has_ear(&self) -> bool {
+        self.ear.is_some()
+    }
+
     /// The path messages to a peer take; for people.
     pub(crate) fn path(&self, peer: Peer) -> String {
         let secrecy = match self.own.encrypted {
@@ -642,6 +651,10 @@ impl Tcp {
                 link.say_bye();
             }
             link.receive();
+            if link.mute {
+                // What else may have come nobody will ask for.
+                link.trouble(Trouble::Lost);
+            }
             done &= match &link.phase {
                 Phase::Open(channel) => link.outbox.is_written() && channel.is_delivered(),
                 _ => !link.needs_connection(),

@@ -1,12 +1,12 @@
 //! listen: every task starts two programs that know nothing of Regatta, and hears what they write.
 
-use regatta::{OUTPUT, Source, Spawn, output};
+use regatta::{OUTPUT, Source, Spawn, Task, output};
 
 const COUNT: usize = 2;
 const WRITTEN: u32 = 1;
 
-fn main() -> regatta::Result<()> {
-    let task = regatta::init()?;
+/// How many lines and bytes they write.
+fn listen(task: &Task) -> regatta::Result<(usize, usize)> {
     let all = task.all();
     let echo = Spawn::new("echo").arg("one\ntwo").lines_to(WRITTEN, &all);
     for started in task.spawn(&echo, COUNT)? {
@@ -26,6 +26,12 @@ fn main() -> regatta::Result<()> {
             None => {}
         }
     }
+    Ok((lines, bytes))
+}
+
+fn main() -> regatta::Result<()> {
+    let task = regatta::init()?;
+    let (lines, bytes) = listen(&task)?;
     if task.world().rank() == 0 {
         println!("{COUNT} programs wrote {lines} lines, {bytes} bytes");
     }

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::succession::Heir;
 use regatta_wire::control::{Manner, Output, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -114,6 +115,50 @@ fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
     proptest::option::of(".{0,9}".prop_map(|sentence| (Why::Program, sentence)))
 }
 
+fn world() -> impl Strategy<Value = World> {
+    let places = vec((any::<u32>(), proptest::option::of(socket())), 0..4);
+    let parent = proptest::option::of(any::<u32>());
+    (any::<u32>(), parent, places).prop_map(|(first, parent, places)| World {
+        first,
+        parent,
+        places,
+    })
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    let heir = (any::<u32>(), ".{0,9}", ".{0,9}").prop_map(|(number, name, run)| Heir {
+        number,
+        name,
+        run,
+    });
+    (".{0,9}", ".{0,9}", vec(heir, 0..4)).prop_map(|(launcher, name, heirs)| Line {
+        launcher,
+        name,
+        heirs,
+    })
+}
+
+fn will() -> impl Strategy<Value = Will> {
+    let words = || vec(".{0,9}", 0..4);
+    let numbers = any::<(u32, u32, u32, bool, bool)>();
+    let timeout = proptest::option::of(any::<u64>());
+    let interface = proptest::option::of(".{0,9}");
+    (".{0,9}", words(), words(), numbers, timeout, interface).prop_map(
+        |(job, reach, tell, (grace, form, connect, goes_on, verbose), timeout, interface)| Will {
+            job,
+            reach,
+            tell,
+            goes_on,
+            grace,
+            timeout,
+            form,
+            connect,
+            interface,
+            verbose,
+        },
+    )
+}
+
 fn order() -> impl Strategy<Value = Order> {
     let target =
         (any::<u32>(), any::<u16>(), vec(address(), 0..4)).prop_map(|(host, port, candidates)| {
@@ -148,6 +193,7 @@ fn order() -> impl Strategy<Value = Order> {
                 count,
                 route,
                 order: Spawn {
+                    orphans: count > 5,
                     search: (count > 3).then(|| program.clone()),
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),
@@ -159,18 +205,15 @@ fn order() -> impl Strategy<Value = Order> {
                 },
             }),
         (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
-        (
-            any::<u32>(),
-            proptest::option::of(any::<u32>()),
-            vec((any::<u32>(), proptest::option::of(socket())), 0..4)
-        )
-            .prop_map(|(first, parent, places)| Order::Enter {
-                world: World {
-                    first,
-                    parent,
-                    places
-                }
-            }),
+        world().prop_map(|world| Order::Enter { world }),
+        will().prop_map(|will| Order::Will { will }),
+        line().prop_map(|line| Order::Line { line }),
+        (any::<bool>(), bytes(), any::<bool>()).prop_map(|(change, bytes, last)| Order::Copy {
+            change,
+            bytes,
+            last
+        }),
+        any::<u32>().prop_map(|tasks| Order::Lead { tasks }),
         any::<[u32; 3]>().prop_map(|[birth, first, count]| Order::Bear {
             birth,
             first,
@@ -198,7 +241,8 @@ fn report() -> impl Strategy<Value = Report> {
             launcher,
             port,
             token,
-        });
+        })
+        .boxed();
     let sight =
         (any::<u32>(), address(), any::<Token>()).prop_map(|(host, address, token)| Sight {
             host,
@@ -210,8 +254,44 @@ fn report() -> impl Strategy<Value = Report> {
         Just(TaskState::Joined),
         Just(TaskState::Left),
         Just(TaskState::Dead)
-    ];
+    ]
+    .boxed();
+    let ended =
+        (any::<u32>(), any::<u32>(), end(), state.clone()).prop_map(|(rank, pid, end, state)| {
+            Ended {
+                rank,
+                pid,
+                end,
+                state,
+            }
+        });
+    let numbers = || vec(any::<u32>(), 0..4);
+    let known = (
+        hello.clone(),
+        any::<(u32, u32, u32)>(),
+        vec(world(), 0..3),
+        numbers(),
+        vec(any::<(u32, u32)>(), 0..4),
+        vec(ended, 0..3),
+        vec(any::<(u32, (u32, u32))>(), 0..4),
+    )
+        .prop_map(
+            |(hello, (tasks, births, asked), worlds, unstarted, running, ended, heard)| {
+                let state = State {
+                    hello,
+                    tasks,
+                    worlds,
+                    unstarted,
+                    running,
+                    ended,
+                    heard,
+                    births,
+                };
+                Report::State { state, asked }
+            },
+        );
     prop_oneof![
+        known,
         hello.prop_map(|hello| Report::Hello { hello }),
         vec(sight, 0..3).prop_map(|seen| Report::Probed { seen }),
         vec((any::<u32>(), socket()), 0..4).prop_map(|addresses| Report::Prepared { addresses }),

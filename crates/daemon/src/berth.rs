@@ -1,0 +1,137 @@
+//! Where a shell waits whose launcher's host is lost, until another launcher takes it over.
+//!
+//! A launcher that ends says so, or the daemon of its host does: then the shell's input ends, and all that runs in it. A
+//! host that is lost says nothing. Its shells on other hosts, if they were asked for as [`Tenure::Lasting`], keep their
+//! input; the agent in one hears of the loss as everybody does, says that it is an orphan, and looks for the word of the
+//! next launcher among whatever else comes. That one asks for the shell ([`Tenure::Inherited`]), and gets its two ends.
+//!
+//! [`Tenure::Lasting`]: crate::ask::Tenure::Lasting
+//! [`Tenure::Inherited`]: crate::ask::Tenure::Inherited
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::EventfdFlags;
+
+use crate::talk::Wire;
+
+/// The way to a launcher, and what has come over it.
+pub(crate) type Way = (Wire, Vec<u8>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The host of the launcher is lost.
+    bereaved: bool,
+    /// The agent knows it, and looks for another launcher.
+    orphan: bool,
+    next: Option<Way>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Berth {
+    state: Mutex<State>,
+    bell: OwnedFd,
+    /// How long a shell whose channel has broken waits for word of its launcher's host.
+    pub patience: Duration,
+}
+
+impl Berth {
+    pub(crate) fn new(patience: Duration) -> std::io::Result<Arc<Berth>> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Arc::new(Berth {
+            state: Mutex::default(),
+            bell: rustix::event::eventfd(0, flags)?,
+            patience,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// The bell has been heard.
+    pub(crate) fn hush(&self) {
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+    }
+
+    /// The host of the launcher is lost.
+    pub(crate) fn bereave(&self) {
+        self.lock().bereaved = true;
+        self.ring();
+    }
+
+    pub(crate) fn is_bereaved(&self) -> bool {
+        self.lock().bereaved
+    }
+
+    /// The agent has said that it is an orphan.
+    pub(crate) fn is_orphan(&self) {
+        self.lock().orphan = true;
+    }
+
+    /// Whether the shell waits for another launcher; said to one only.
+    pub(crate) fn claim(&self) -> bool {
+        let mut state = self.lock();
+        let free = state.bereaved && state.orphan;
+        state.orphan &= !free;
+        free
+    }
+
+    /// Gives it another launcher, which has claimed it.
+    pub(crate) fn give(&self, way: Way) {
+        self.lock().next = Some(way);
+        self.ring();
+    }
+
+    /// The other launcher, if there is one; from then on all is as before the loss.
+    pub(crate) fn next(&self) -> Option<Way> {
+        let mut state = self.lock();
+        let next = state.next.take()?;
+        *state = State::default();
+        Some(next)
+    }
+}
+
+/// Can be read from when something has happened.
+impl AsFd for Berth {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn way() -> Way {
+        let (ours, _) = UnixStream::pair().expect("sockets");
+        (Wire::local(ours).expect("a wire"), Vec::new())
+    }
+
+    #[test]
+    fn only_an_orphan_is_taken_over_and_by_one_only() {
+        let berth = Berth::new(Duration::ZERO).expect("a berth");
+        berth.is_orphan();
+        assert!(!berth.claim(), "its launcher's host lives");
+        berth.bereave();
+        assert!(berth.claim());
+        assert!(!berth.claim(), "it was promised to another");
+        assert!(berth.next().is_none());
+        berth.give(way());
+        assert!(berth.next().is_some());
+        // And once more, when the next one is lost.
+        assert!(!berth.is_bereaved() && !berth.claim());
+        berth.bereave();
+        assert!(!berth.claim(), "the agent does not know yet");
+        berth.is_orphan();
+        assert!(berth.claim());
+    }
+}

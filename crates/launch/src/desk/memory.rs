@@ -1,0 +1,134 @@
+//! What tasks have been told lately: for those that may not have heard it, because their launcher was lost on the way.
+
+use std::collections::{HashMap, VecDeque};
+
+use regatta_wire::control::Tell;
+use regatta_wire::fields;
+use regatta_wire::fields::Message;
+
+use super::Desk;
+
+/// Of what a task was told so much is kept, but the last word always.
+const WORDS: usize = 64;
+const BYTES: usize = 16 << 10;
+
+/// What one task has been told.
+#[derive(Debug, Default)]
+struct Told {
+    /// How often.
+    count: u32,
+    /// The last of it.
+    last: VecDeque<Vec<u8>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Memory(HashMap<u32, Told>);
+
+impl Memory {
+    pub(super) fn note(&mut self, task: u32, bytes: Vec<u8>) {
+        let told = self.0.entry(task).or_default();
+        told.count = told.count.wrapping_add(1);
+        told.last.push_back(bytes);
+        let mut size: usize = told.last.iter().map(Vec::len).sum();
+        while told.last.len() > WORDS || size > BYTES && told.last.len() > 1 {
+            size -= told.last.pop_front().map_or(0, |bytes| bytes.len());
+        }
+    }
+
+    pub(super) fn forget(&mut self, task: u32) {
+        self.0.remove(&task);
+    }
+
+    fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
+        let told = self.0.entry(task).or_default();
+        let missing = told.count.wrapping_sub(heard) as i32;
+        if missing <= 0 {
+            // It was told more than we know of.
+            told.count = heard;
+            return Vec::new();
+        }
+        let from = told.last.len().saturating_sub(missing as usize);
+        told.last.range(from..).cloned().collect()
+    }
+
+    pub(super) fn to_list(&self) -> Vec<Remembered> {
+        let told = |(&task, told): (&u32, &Told)| Remembered {
+            task,
+            count: told.count,
+            last: told.last.iter().cloned().collect(),
+        };
+        self.0.iter().map(told).collect()
+    }
+
+    pub(super) fn from_list(list: Vec<Remembered>) -> Self {
+        let told = |remembered: Remembered| {
+            let told = Told {
+                count: remembered.count,
+                last: remembered.last.into(),
+            };
+            (remembered.task, told)
+        };
+        Self(list.into_iter().map(told).collect())
+    }
+}
+
+/// What one task has been told, as it travels.
+pub(super) struct Remembered {
+    task: u32,
+    count: u32,
+    last: Vec<Vec<u8>>,
+}
+fields!(Remembered { task, count, last });
+
+/// Is this said again, should a task not have heard it? What other tasks write may be lost with a launcher.
+pub(crate) fn is_kept(tell: &Tell) -> bool {
+    !matches!(tell, Tell::Output { .. })
+}
+
+impl Desk {
+    /// Remember from now on what is said.
+    pub(crate) fn remember(&mut self) {
+        self.memory.get_or_insert_default();
+    }
+
+    /// What a task that has been told something so many times has not heard. From here on it has.
+    pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
+        let memory = self.memory.as_mut();
+        memory.map_or_else(Vec::new, |memory| memory.untold(task, heard))
+    }
+
+    pub(super) fn note_said(&mut self, task: u32, tell: &Tell) {
+        if let Some(memory) = self.memory.as_mut().filter(|_| is_kept(tell)) {
+            let mut bytes = Vec::new();
+            tell.encode(&mut bytes);
+            memory.note(task, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_heard_is_said_again_and_the_count_goes_on() {
+        let mut memory = Memory::default();
+        (0..5_u8).for_each(|word| memory.note(3, vec![word]));
+        assert_eq!(memory.untold(3, 3), [vec![3], vec![4]]);
+        assert!(memory.untold(3, 5).is_empty());
+        // Told by a launcher of which we had not heard everything.
+        assert!(memory.untold(3, 7).is_empty());
+        memory.note(3, vec![9]);
+        assert_eq!(memory.untold(3, 7), [vec![9]]);
+        assert!(memory.untold(4, 0).is_empty());
+    }
+
+    #[test]
+    fn much_is_forgotten_but_not_the_last_word() {
+        let mut memory = Memory::default();
+        (0..1000).for_each(|_| memory.note(1, vec![0; 100]));
+        assert_eq!(memory.untold(1, 0).len(), WORDS);
+        memory.note(1, vec![0; 2 * BYTES]);
+        assert_eq!(memory.untold(1, 0).len(), 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! How a job in a virtual machine outlives the host of its launcher.
+//!
+//! # The promise
+//!
+//! A launcher that ends, or is ended, ends its job: it says so, or the daemon of its host does. A launcher whose *host* is lost
+//! says nothing. Then the first host of the *line* that is left goes on in its place: its agent becomes the launcher, with the
+//! tasks that are left, and what the desk knew (names, groups, watches). The same happens when that host is lost.
+//!
+//! # Who
+//!
+//! The line is the launcher's host and behind it all others in the order of their numbers; the launcher tells every agent
+//! ([`Line`]). Who of it is left is the verdict of the daemons, which only a majority passes and nobody takes back (a host
+//! that returns is another one). So all agree in the end, and no two lead: whoever sees no majority leads nobody, and a launcher
+//! whose host is cut off from a majority ends its tasks and says why (`supervise/lineage.rs`). For about as long as a verdict
+//! takes both may run.
+//!
+//! # What is kept
+//!
+//! - The first few of the line have a *copy* of the desk: whole once, then each change before anybody is told what came of
+//!   it. Half as many as there are hosts, so that every majority without the launcher has one; but eight at most.
+//! - Every agent keeps what only it knows: what its tasks have asked and not been answered, how much each of them has been
+//!   told, how its tasks ended, which worlds it has entered into its table.
+//!
+//! # How
+//!
+//! ```text
+//! agents                              next launcher (an agent itself)
+//! the daemons say that the launcher's host is lost;
+//! each says on its channel that it is an orphan, takes nothing but the word LEAD from it, and reports nothing
+//!                                   < LEAD       through the daemons, on the channel that the old launcher had
+//! READY, as at the beginning        >
+//!                                   < Lead       so many tasks are in my table
+//! State, and what is unanswered     >
+//! ```
+//!
+//! The next launcher compares: it enters worlds into the tables that lack them, tells of the ends it had not heard of, says to
+//! each task what it has been told in the copy and has not heard, and hears the questions that the copy does not know. Tasks
+//! notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
+//!
+//! What may be lost: what was said in the last moment and reached another task but no copy, and what tasks had written and
+//! nobody had shown yet. Standard input ends.
+
+use std::time::Duration;
+
+use regatta_wire::fields;
+
+use crate::plan::{Across, Form, OnFailure, Plan};
+
+pub(crate) mod heritage;
+pub(crate) mod lead;
+pub(crate) mod rally;
+
+/// What an agent says on its channel when its launcher's host is lost, for the daemon that holds the other end.
+pub const ORPHAN: &str = "\nregatta-orphan\n";
+/// What the next launcher says first on it; its identity follows.
+pub(crate) const LEAD: &str = "regatta-lead";
+/// What a process is called that has become the launcher of a job.
+pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
+/// At most so many hosts have a copy of the desk.
+const COPIES: usize = 8;
+
+/// A host that may go on with the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heir {
+    /// Its number in the job, its name, and what the machine calls this run of it.
+    pub number: u32,
+    pub name: String,
+    pub run: String,
+}
+fields!(Heir { number, name, run });
+
+/// Who leads the job, and who will when that host is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The run of the launcher's host.
+    pub launcher: String,
+    /// The same for people.
+    pub name: String,
+    /// All other hosts that are left, in order.
+    pub heirs: Vec<Heir>,
+}
+fields!(Line {
+    launcher,
+    name,
+    heirs
+});
+
+/// What a launcher knows from its command line, for those who may come after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Will {
+    /// The job's name.
+    pub job: String,
+    /// What, behind the name of this program, leads to a host, and what tells of hosts.
+    pub reach: Vec<String>,
+    pub tell: Vec<String>,
+    /// What becomes of the others when a task has failed, and after how many milliseconds.
+    pub goes_on: bool,
+    pub grace: u32,
+    /// After so many milliseconds from now the job is ended.
+    pub timeout: Option<u64>,
+    /// How output looks: as it comes, labelled, JSON.
+    pub form: u32,
+    /// How long a host may take to answer, in milliseconds.
+    pub connect: u32,
+    pub interface: Option<String>,
+    pub verbose: bool,
+}
+fields!(Will {
+    job,
+    reach,
+    tell,
+    goes_on,
+    grace,
+    timeout,
+    form,
+    connect,
+    interface,
+    verbose
+});
+
+/// This program, wherever it runs.
+pub(crate) const OWN: &str = "/proc/self/exe";
+
+impl Will {
+    /// Of a job that can outlive the host of its launcher.
+    pub(crate) fn of(plan: &Plan, across: &Across) -> Option<Will> {
+        let (growth, reach) = (across.growth.as_ref()?, across.rsh.as_ref()?);
+        // Only a machine can say that a host is lost.
+        if growth.command.is_empty() {
+            return None;
+        }
+        let behind = |words: &[String]| words.get(1..).unwrap_or_default().to_vec();
+        Some(Will {
+            job: growth.job.clone(),
+            reach: behind(reach),
+            tell: behind(&growth.command),
+            goes_on: plan.on_failure == OnFailure::Continue,
+            grace: milliseconds(plan.grace),
+            timeout: plan.timeout.map(|limit| limit.as_millis() as u64),
+            form: match plan.form {
+                Form::Inherit => 0,
+                Form::Labelled => 1,
+                Form::Json => 2,
+            },
+            connect: milliseconds(across.connect),
+            interface: across.interface.as_ref().map(ToString::to_string),
+            verbose: across.verbose,
+        })
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        match self.form {
+            1 => Form::Labelled,
+            2 => Form::Json,
+            _ => Form::Inherit,
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u32 {
+    time.as_millis().try_into().unwrap_or(u32::MAX)
+}
+
+/// How many of so many hosts have a copy of the desk.
+pub(crate) fn copies(hosts: usize) -> usize {
+    (hosts / 2).clamp(2, COPIES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_majority_without_the_launcher_has_a_copy() {
+        for hosts in 3..=16 {
+            let without = hosts - 1 - copies(hosts).min(hosts - 1);
+            assert!(without < hosts / 2 + 1, "{hosts} hosts");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Going on as the launcher of a job whose launcher's host is lost.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regatta_transport::world::World;
+use regatta_wire::control::{Ask, Spawn};
+use regatta_wire::fields::Message;
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::heritage::Heritage;
+use super::rally::{self, Rally, Seeker};
+use super::{Heir, LEADER, Line, OWN, Will};
+use crate::channel::Link;
+use crate::channel::messages::{Preparation, State};
+use crate::desk::Desk;
+use crate::fleet::Ground;
+use crate::hosts::{Host, Map};
+use crate::output::Output;
+use crate::owner::Owner;
+use crate::plan::{Across, Growth, OnFailure, Plan};
+use crate::reach::Choice;
+use crate::refusal::Refusal;
+use crate::signals::Signals;
+use crate::streams::Streams;
+use crate::supervise::resuming::{self, Stock};
+use crate::tasks::Tasks;
+
+/// All that an agent has.
+pub(crate) struct Estate {
+    pub link: Link,
+    pub signals: Signals,
+    pub owner: Owner,
+    pub tasks: Tasks,
+    pub streams: Streams,
+    pub template: Preparation,
+    pub heritage: Heritage,
+}
+
+/// Takes the job over, and stays with it to its end.
+pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
+    let _ = rustix::thread::set_name(LEADER);
+    let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
+    let (Some(line), Some(desk), (Some(mut news), Some(mut told))) = (
+        estate.heritage.line.take(),
+        estate.heritage.take_desk(),
+        estate.heritage.take_news(),
+    ) else {
+        return Err(known);
+    };
+    let will = estate.heritage.will.clone();
+    let place = write_to_file(&will.job);
+    let usual = across(&will, &estate.template, &desk);
+    let own = told.own.clone().unwrap_or_default();
+    let (here, others): (Vec<Heir>, Vec<Heir>) =
+        line.heirs.iter().cloned().partition(|heir| heir.run == own);
+    let here = here.into_iter().next().ok_or(known)?;
+    let seeking = rally::across(&usual, &will);
+    let rally = Seeker {
+        across: &seeking,
+        signals: &estate.signals,
+        owner: &mut estate.owner,
+        news: &mut news,
+        told: &mut told,
+        tasks: estate.tasks.job().tasks(),
+    }
+    .rally(&others)?;
+    news.close();
+    let mut output = Output::new(will.form())?;
+    let cause = told.causes.get(&line.launcher);
+    let cause = cause.map_or("it is gone", String::as_str);
+    output.say(&format!(
+        "the launcher of the job {} is lost with its host {}, and {} goes on in its place{place}",
+        will.job, line.name, here.name
+    ));
+    let plan = plan(&will, &estate, usual, &here, own, &others);
+    let cause = cause.to_owned();
+    let stock = take_stock(estate, desk, (line, cause), rally, here)?;
+    let status = resuming::resume(&plan, output, stock)?;
+    // The last word of it, for whoever finds the file.
+    eprintln!(
+        "regatta: the job {} has ended with status {status}",
+        will.job
+    );
+    Ok(())
+}
+
+/// From now on what this process says goes to a file, since there is no terminal. Where, for a sentence.
+fn write_to_file(job: &str) -> String {
+    let name: String = job
+        .chars()
+        .map(|letter| match letter {
+            letter if letter.is_alphanumeric() || "-._".contains(letter) => letter,
+            _ => '-',
+        })
+        .collect();
+    let name = format!("regatta-{name}.out");
+    let folders = [
+        std::env::current_dir().ok(),
+        std::env::var_os("HOME").map(PathBuf::from),
+        Some(PathBuf::from("/tmp")),
+    ];
+    let mut paths = folders
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join(&name));
+    let found = paths.find_map(|path| Some((append_to(&path)?, path)));
+    let (file, sentence) = match found {
+        Some((file, path)) => {
+            let sentence = format!(", and what the tasks write goes to {}", path.display());
+            (Some(file), sentence)
+        }
+        None => {
+            let file = File::options().write(true).open("/dev/null");
+            (file.ok().map(OwnedFd::from), String::new())
+        }
+    };
+    if let Some(file) = file {
+        let _ = rustix::stdio::dup2_stdout(&file);
+        let _ = rustix::stdio::dup2_stderr(&file);
+    }
+    sentence
+}
+
+/// A file of our own to write to, also when another host of the job has begun it.
+fn append_to(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY
+        | OFlags::CREATE
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let found = rustix::fs::fstat(&file).ok()?;
+    let ours = found.st_uid == rustix::process::geteuid().as_raw();
+    let regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    (ours && regular).then_some(file)
+}
+
+/// The hosts of the job, and how they are reached from here.
+fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
+    let count = desk.hosts().iter().map(|host| host.number + 1).max();
+    let mut hosts: Vec<Host> = (0..count.unwrap_or(0))
+        .map(|_| Host {
+            name: String::new(),
+            slots: None,
+            processors: None,
+        })
+        .collect();
+    for host in desk.hosts() {
+        hosts[host.number as usize].name.clone_from(&host.name);
+    }
+    let own = std::iter::once(OWN.to_owned());
+    let interface = will.interface.as_deref();
+    Across {
+        map: Map::Block,
+        rsh: Some(own.chain(will.reach.iter().cloned()).collect()),
+        interface: interface.and_then(|choice| Choice::parse(choice).ok()),
+        directory: Some(PathBuf::from(OsString::from_vec(
+            template.directory.clone(),
+        ))),
+        trusted: template.trusted,
+        connect: Duration::from_millis(u64::from(will.connect)),
+        silence: Duration::from_millis(u64::from(template.silence)),
+        verbose: will.verbose,
+        ..Across::new(hosts)
+    }
+}
+
+fn plan(
+    will: &Will,
+    estate: &Estate,
+    across: Across,
+    here: &Heir,
+    run: String,
+    others: &[Heir],
+) -> Plan {
+    let template = &estate.template;
+    let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+    let own = std::iter::once(OWN.to_owned());
+    let runs = others.iter().map(|heir| heir.run.clone());
+    let growth = Growth {
+        command: own.chain(will.tell.iter().cloned()).collect(),
+        known: runs.chain([run.clone()]).collect(),
+        host: here.name.clone(),
+        run,
+        job: will.job.clone(),
+    };
+    Plan {
+        arguments: template.arguments.iter().map(text).collect(),
+        across: Some(Across {
+            growth: Some(growth),
+            ..across
+        }),
+        bind: template.bind.clone(),
+        form: will.form(),
+        timeout: estate.heritage.left(),
+        on_failure: match will.goes_on {
+            true => OnFailure::Continue,
+            false => OnFailure::Stop,
+        },
+        grace: Duration::from_millis(u64::from(will.grace)),
+        most_tasks: template.most,
+        ..Plan::new(text(&template.program), estate.tasks.job().first())
+    }
+}
+
+/// Brings together what all agents know: from here on every table has the same tasks.
+fn take_stock(
+    estate: Estate,
+    mut desk: Desk,
+    launcher: (Line, String),
+    mut rally: Rally,
+    here: Heir,
+) -> Result<Stock, Refusal> {
+    let Estate {
+        link,
+        signals,
+        owner,
+        mut tasks,
+        streams,
+        template,
+        heritage,
+    } = estate;
+    tasks.forget_expected();
+    tasks.caught.all_taken();
+    let asked = rally.found.iter().flat_map(|found| &found.asked);
+    let own = heritage
+        .asked
+        .iter()
+        .map(|((task, _), bytes)| (*task, bytes));
+    let spawns: Vec<(u32, Spawn)> = asked
+        .map(|(task, bytes)| (*task, bytes))
+        .chain(own)
+        .filter_map(|(task, bytes)| match Ask::decode(bytes) {
+            Ok(Ask::Spawn { order, .. }) => Some((task, order)),
+            _ => None,
+        })
+        .collect();
+    let mut worlds: Vec<World> = heritage.worlds.clone();
+    for found in &mut rally.found {
+        worlds.append(&mut found.state.worlds);
+    }
+    worlds.sort_by_key(|world| world.first);
+    worlds.dedup_by_key(|world| world.first);
+    for world in &worlds {
+        let entered = match world.first == tasks.job().tasks() {
+            true => tasks.enter(world),
+            false => Ok(()),
+        };
+        entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
+        if world.first == desk.count() {
+            let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+            let spawn = spawns.iter().find(|(by, _)| Some(*by) == world.parent);
+            let program = spawn.map_or(&template.program, |(_, order)| &order.program);
+            // Where they write is lost with who had asked.
+            desk.add_tasks(world.parent, &hosts, program, None);
+        }
+    }
+    let heard = heritage.heard.iter();
+    let asked = heritage.asked.into_iter();
+    Ok(Stock {
+        own: State {
+            hello: crate::gather::hello_again(),
+            tasks: tasks.job().tasks(),
+            worlds: Vec::new(),
+            unstarted: tasks.unstarted(),
+            running: tasks.processes(),
+            ended: heritage.ended,
+            heard: heard
+                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
+                .collect(),
+            births: 0,
+        },
+        asked: asked.map(|((task, _), bytes)| (task, bytes)).collect(),
+        tether: link,
+        signals,
+        owner,
+        tasks,
+        streams,
+        desk,
+        worlds,
+        gone: heritage.gone,
+        ground: Ground {
+            template,
+            addresses: heritage.addresses,
+        },
+        launcher,
+        found: rally.found,
+        lost: rally.lost,
+        here,
+    })
+}

@@ -1,0 +1,158 @@
+//! The launcher's part in outliving it: who would come next is told who it is, and what the desk knows; and when this host
+//! is cut off from a majority, which may go on without it, the job here ends.
+
+use std::collections::BTreeMap;
+
+use regatta_wire::fields::Message;
+
+use super::Supervisor;
+use crate::channel::messages::Order;
+use crate::news::Report;
+use crate::plan::Growth;
+use crate::refusal::STATUS_REFUSED;
+use crate::remote::Remote;
+use crate::succession::{self, Heir, Line};
+
+/// What is sent at once of a copy.
+const PIECE: usize = 1 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lineage {
+    /// This host, and its run.
+    name: String,
+    run: String,
+    /// The runs of the job's hosts, by their numbers.
+    runs: BTreeMap<u32, String>,
+    /// The job is being ended because this host is cut off.
+    cut_off: bool,
+}
+
+impl Lineage {
+    /// Of a job of a virtual machine.
+    pub(super) fn new(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Self> {
+        let growth = growth.filter(|growth| !growth.command.is_empty())?;
+        Some(Self {
+            name: growth.host.clone(),
+            run: growth.run.clone(),
+            runs,
+            cut_off: false,
+        })
+    }
+
+    pub(super) fn add(&mut self, number: u32, run: &str) {
+        self.runs.insert(number, run.to_owned());
+    }
+
+    /// Who comes next, and next to that, of these hosts.
+    fn heirs(&self, remotes: &[Remote]) -> Vec<Heir> {
+        let mut heirs: Vec<Heir> = remotes
+            .iter()
+            .filter(|remote| !remote.lost)
+            .filter_map(|remote| {
+                Some(Heir {
+                    number: remote.number,
+                    name: remote.name.clone(),
+                    run: self.runs.get(&remote.number)?.clone(),
+                })
+            })
+            .filter(|heir| heir.run != self.run)
+            .collect();
+        heirs.sort_by_key(|heir| heir.number);
+        heirs
+    }
+}
+
+impl Supervisor<'_> {
+    /// The hosts of the job have changed: all hear who comes next, and the first of these get a copy of the desk.
+    pub(super) fn draw_line(&mut self) {
+        let Some(lineage) = &self.lineage else { return };
+        let line = Line {
+            launcher: lineage.run.clone(),
+            name: lineage.name.clone(),
+            heirs: lineage.heirs(&self.remotes),
+        };
+        // What older copies lack must not come after a new one that has it.
+        self.spread();
+        let copies = succession::copies(line.heirs.len() + 1);
+        let first: Vec<u32> = line
+            .heirs
+            .iter()
+            .take(copies)
+            .map(|heir| heir.number)
+            .collect();
+        let mut whole = None;
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+            if first.contains(&remote.number) && !remote.copies {
+                remote.copies = true;
+                send_copy(
+                    remote,
+                    false,
+                    whole.get_or_insert_with(|| self.desk.to_bytes()),
+                );
+            }
+            let line = line.clone();
+            let _ = remote.send(&Order::Line { line });
+        }
+    }
+
+    /// Sends what has changed on the desk to whoever has a copy, before anybody hears what came of it.
+    pub(super) fn spread(&mut self) {
+        for change in self.desk.take_changes() {
+            let mut bytes = Vec::new();
+            change.encode(&mut bytes);
+            let keepers = self.remotes.iter_mut();
+            for remote in keepers.filter(|remote| remote.copies && !remote.lost) {
+                send_copy(remote, true, &bytes);
+            }
+        }
+    }
+
+    /// Ends the job here if this host is cut off from hosts of the job that may go on without it.
+    pub(super) fn heed_standing(&mut self, report: &Report) {
+        let (Some(lineage), Some(why)) = (&mut self.lineage, &report.hindrance) else {
+            return;
+        };
+        let silent = |run: &String| {
+            let state = report.living.get(run);
+            *run != lineage.run && state.is_some_and(|state| state == "suspected")
+        };
+        let cut_off: Vec<u32> = lineage
+            .runs
+            .iter()
+            .filter(|(_, run)| silent(run))
+            .map(|(number, _)| *number)
+            .collect();
+        if lineage.cut_off || cut_off.is_empty() || self.course.is_ending() {
+            return;
+        }
+        lineage.cut_off = true;
+        self.output.say(&format!(
+            "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
+        ));
+        let mut acts = Vec::new();
+        let now = self.started.elapsed();
+        self.course.give_up(now, STATUS_REFUSED, &mut acts);
+        self.perform(acts);
+        for index in 0..self.remotes.len() {
+            let remote = &self.remotes[index];
+            if cut_off.contains(&remote.number) && !remote.lost {
+                self.host_lost(index, "it does not answer");
+            }
+        }
+    }
+}
+
+/// A copy, or a change to it, in pieces that fit.
+fn send_copy(remote: &mut Remote, change: bool, bytes: &[u8]) {
+    let mut pieces = bytes.chunks(PIECE).peekable();
+    while let Some(piece) = pieces.next() {
+        let last = pieces.peek().is_none();
+        let bytes = piece.to_vec();
+        let _ = remote.send(&Order::Copy {
+            change,
+            bytes,
+            last,
+        });
+    }
+}

@@ -1,0 +1,379 @@
+//! A supervisor that goes on with a job that had another one, on a host that is lost.
+//!
+//! The agents have been brought together (`succession`). What they know is compared with the copy of the desk; what it does
+//! not know happens now. Then the loop goes on as if it had never been another one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+use regatta_transport::job::{Cause, TaskState};
+use regatta_transport::world::World;
+use regatta_wire::control::{Ask, Spawn, Tell, Why};
+use regatta_wire::fields::Message;
+
+use super::Supervisor;
+use super::growing::Growing;
+use super::lineage::Lineage;
+use crate::channel::Link;
+use crate::channel::messages::{Order, State};
+use crate::course::Course;
+use crate::desk::Desk;
+use crate::desk::original::Original;
+use crate::fleet::Ground;
+use crate::output::Output;
+use crate::owner::Owner;
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::remote::Remote;
+use crate::signals::Signals;
+use crate::streams::Streams;
+use crate::succession::rally::Found;
+use crate::succession::{Heir, Line};
+use crate::tasks::{Ended, Tasks};
+use crate::wakes::Wakes;
+
+/// All that is known of the job.
+pub(crate) struct Stock {
+    /// What this host's agent knows, and what its tasks have asked.
+    pub own: State,
+    pub asked: Vec<(u32, Vec<u8>)>,
+    /// The way on which the old launcher spoke. Its end is the end of the job here.
+    pub tether: Link,
+    pub signals: Signals,
+    pub owner: Owner,
+    pub tasks: Tasks,
+    pub streams: Streams,
+    /// The copy.
+    pub desk: Desk,
+    /// All that have been added, and who of other hosts is known to be gone.
+    pub worlds: Vec<World>,
+    pub gone: Vec<(u32, Option<Cause>)>,
+    pub ground: Ground,
+    /// Who led the job before, and why that host is lost.
+    pub launcher: (Line, String),
+    pub found: Vec<Found>,
+    pub lost: Vec<(Heir, String)>,
+    pub here: Heir,
+}
+
+/// What is left to be said to tasks when the loop is about to begin.
+struct Unfinished {
+    states: Vec<(u32, State)>,
+    asked: Vec<(u32, Vec<u8>)>,
+    worlds: Vec<World>,
+    gone: Vec<(u32, Option<Cause>)>,
+    lost: BTreeMap<u32, String>,
+}
+
+/// Goes on with a job to its end. The status that its command would exit with.
+pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<u8, Refusal> {
+    let (mut supervisor, unfinished) = Supervisor::resumed(plan, output, stock)?;
+    supervisor.catch_up(unfinished);
+    Ok(supervisor.run())
+}
+
+impl<'p> Supervisor<'p> {
+    fn resumed(
+        plan: &'p Plan,
+        output: Output,
+        stock: Stock,
+    ) -> Result<(Self, Unfinished), Refusal> {
+        let (desk, here) = (&stock.desk, &stock.here);
+        let numbers: Vec<(u32, String)> = desk
+            .hosts()
+            .iter()
+            .filter(|host| host.lives && host.number != here.number)
+            .map(|host| (host.number, host.name.clone()))
+            .collect();
+        let host_of: Vec<u32> = (0..desk.count())
+            .map(|task| desk.host_of(task).unwrap_or_default())
+            .collect();
+        let names: Vec<String> = plan
+            .across
+            .iter()
+            .flat_map(|across| across.hosts.iter().map(|host| host.name.clone()))
+            .collect();
+        let mut runs: BTreeMap<u32, String> = BTreeMap::new();
+        let heirs = stock.found.iter().map(|found| found.remote.number);
+        let present: HashSet<u32> = heirs.chain([here.number]).collect();
+        for heir in &stock.launcher.0.heirs {
+            runs.insert(heir.number, heir.run.clone());
+        }
+        let mut lost: BTreeMap<u32, String> = stock
+            .lost
+            .iter()
+            .map(|(heir, why)| (heir.number, why.clone()))
+            .collect();
+        // What the table of this host says of its own tasks is what the agent would have said.
+        let mut states = vec![(here.number, stock.own)];
+        let mut asked = stock.asked;
+        let mut remotes = Vec::new();
+        for found in stock.found {
+            let mut remote = found.remote;
+            remote.ranks = tasks_on(desk, remote.number);
+            remote.unstarted = found.state.unstarted.clone();
+            remote.running = found.state.running.iter().copied().collect();
+            remote.births = found.state.births;
+            states.push((remote.number, found.state));
+            asked.extend(found.asked);
+            remotes.push(remote);
+        }
+        for (number, name) in numbers {
+            if present.contains(&number) {
+                continue;
+            }
+            let mut remote = Remote::absent(number, &name)?;
+            remote.ranks = tasks_on(desk, number);
+            let living = remote
+                .ranks
+                .iter()
+                .copied()
+                .filter(|&task| desk.lives(task));
+            let (running, unstarted): (Vec<u32>, Vec<u32>) =
+                living.partition(|&task| desk.pid(task) != 0);
+            remote.running = running
+                .into_iter()
+                .map(|task| (task, desk.pid(task)))
+                .collect();
+            remote.unstarted = unstarted;
+            let why = match name == stock.launcher.0.name {
+                true => stock.launcher.1.as_str(),
+                false => "it is not one of the machine any more",
+            };
+            lost.entry(number).or_insert_with(|| why.to_owned());
+            remotes.push(remote);
+        }
+        let started = states.iter().flat_map(|(_, state)| &state.running).count();
+        let news = |ended: &&Ended| desk.lives(ended.rank);
+        let ended = states
+            .iter()
+            .flat_map(|(_, state)| state.ended.iter().filter(news))
+            .count();
+        let gone = remotes
+            .iter()
+            .filter(|remote| lost.contains_key(&remote.number));
+        let gone: usize = gone.map(|remote| remote.running.len()).sum();
+        let before = (0..desk.count()).filter(|&task| !desk.lives(task)).count();
+        let course = Course::new(plan, desk.count())
+            .across(names, host_of)
+            .resumed(
+                stock.tasks.job().first(),
+                (started + ended + gone) as u32,
+                before as u32,
+            );
+        let mut growing = Growing::begin(
+            plan.across.as_ref(),
+            Some(stock.ground),
+            plan.stays,
+            &stock.signals,
+        )?;
+        if let Some(growing) = &mut growing {
+            stock
+                .worlds
+                .iter()
+                .for_each(|world| growing.note_world(world));
+        }
+        let lineage = Lineage::new(
+            plan.across
+                .as_ref()
+                .and_then(|across| across.growth.as_ref()),
+            runs,
+        );
+        let supervisor = Self {
+            desk: Original::new(stock.desk, true),
+            spawning: Vec::new(),
+            births: 0,
+            here: Some(here.name.clone()),
+            growing,
+            lineage,
+            tether: Some(stock.tether),
+            input: None,
+            size: stock.tasks.job().first(),
+            tasks: Some(stock.tasks),
+            remotes,
+            wakes: Wakes::new(),
+            guests: BTreeMap::new(),
+            door: None,
+            owed: Vec::new(),
+            course,
+            streams: Some(stock.streams),
+            output,
+            started: Instant::now(),
+            childless: false,
+            plan,
+            signals: stock.signals,
+            owner: stock.owner,
+        };
+        let unfinished = Unfinished {
+            states,
+            asked,
+            worlds: stock.worlds,
+            gone: stock.gone,
+            lost,
+        };
+        Ok((supervisor, unfinished))
+    }
+
+    /// Lets happen what the desk has not heard of, and says what tasks have not.
+    fn catch_up(&mut self, unfinished: Unfinished) {
+        let Unfinished {
+            states,
+            asked,
+            worlds,
+            gone,
+            lost,
+        } = unfinished;
+        for (number, state) in &states {
+            for world in worlds.iter().filter(|world| world.first >= state.tasks) {
+                if let Some(remote) = self.remote(*number) {
+                    let world = world.clone();
+                    let _ = remote.send(&Order::Enter { world });
+                }
+            }
+        }
+        // Some hosts may have been told of these and others not.
+        for (rank, cause) in gone {
+            self.growing
+                .iter_mut()
+                .for_each(|growing| growing.note_gone(rank, cause));
+            for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
+                let _ = remote.send(&Order::Gone { rank, cause });
+            }
+        }
+        for (_, state) in &states {
+            for &ended in &state.ended {
+                if self.desk.lives(ended.rank) {
+                    // What it wrote last went nowhere.
+                    self.desk.writes_no_more(ended.rank);
+                    self.task_ended(ended);
+                } else {
+                    let left = ended.state == TaskState::Left;
+                    self.tell_gone(ended.rank, (!left).then(|| ended.end.cause()));
+                }
+            }
+            for &(rank, pid) in &state.running {
+                if self.desk.pid(rank) == 0 {
+                    self.desk.started(rank, pid);
+                }
+            }
+        }
+        for index in 0..self.remotes.len() {
+            if let Some(why) = lost.get(&self.remotes[index].number) {
+                self.host_lost(index, why);
+            }
+        }
+        self.note_unborn(&states);
+        let spawned: Vec<(u32, u32)> = states
+            .iter()
+            .flat_map(|(_, state)| state.heard.iter().map(|&(task, (_, below))| (task, below)))
+            .collect();
+        let answered = self.say_again(&states);
+        for (task, bytes) in asked {
+            self.ask_again(task, &bytes, &answered, &worlds, &spawned);
+        }
+        self.draw_line();
+        self.speak();
+    }
+
+    /// Numbers that were given and whose tasks no host has, nor had, nor will start.
+    fn note_unborn(&mut self, states: &[(u32, State)]) {
+        let mut known: HashSet<u32> = HashSet::new();
+        for (_, state) in states {
+            known.extend(&state.unstarted);
+            known.extend(state.running.iter().map(|(rank, _)| rank));
+        }
+        let unborn: Vec<u32> = (0..self.desk.count())
+            .filter(|task| self.desk.lives(*task) && !known.contains(task))
+            .collect();
+        for rank in unborn {
+            self.note_born(rank, None);
+        }
+    }
+
+    /// Says to each task what it has been told by the old launcher, as far as we know, and has not heard. The questions
+    /// that this answers.
+    fn say_again(&mut self, states: &[(u32, State)]) -> HashSet<(u32, u32)> {
+        let mut answered = HashSet::new();
+        for (number, state) in states {
+            let heard: BTreeMap<u32, u32> = state
+                .heard
+                .iter()
+                .map(|&(task, (count, _))| (task, count))
+                .collect();
+            for &(task, _) in &state.running {
+                let heard = heard.get(&task).copied().unwrap_or_default();
+                for bytes in self.desk.untold(task, heard) {
+                    if let Ok(tell) = Tell::decode(&bytes) {
+                        answered.extend(tell.id().map(|id| (task, id)));
+                    }
+                    match self.remote(*number) {
+                        Some(remote) => drop(remote.send(&Order::Tell { task, bytes })),
+                        None => self
+                            .tasks
+                            .iter_mut()
+                            .for_each(|tasks| tasks.tell(task, &bytes)),
+                    }
+                }
+            }
+        }
+        answered
+    }
+
+    /// Hears a question again that the old launcher may have heard.
+    fn ask_again(
+        &mut self,
+        task: u32,
+        bytes: &[u8],
+        answered: &HashSet<(u32, u32)>,
+        worlds: &[World],
+        spawned: &[(u32, u32)],
+    ) {
+        let Ok(ask) = Ask::decode(bytes) else { return };
+        let Some(id) = ask.id() else { return };
+        if answered.contains(&(task, id)) || self.desk.is_pending(task, id) {
+            return;
+        }
+        if let Ask::Spawn { order, .. } = &ask {
+            let below = spawned.iter().find(|(by, _)| *by == task);
+            let below = below.map_or(0, |(_, below)| *below);
+            let mut begun = worlds.iter();
+            let begun = begun.find(|world| world.parent == Some(task) && world.first >= below);
+            if let Some(world) = begun {
+                return self.conclude_spawn(task, id, order, world);
+            }
+        }
+        self.asked(task, bytes);
+    }
+
+    /// Tells who asked for tasks which of them there are: the old launcher had given out their numbers.
+    fn conclude_spawn(&mut self, by: u32, id: u32, order: &Spawn, world: &World) {
+        let numbers = world.first..world.first + world.places.len() as u32;
+        let mut tasks: Vec<Result<u32, Why>> = numbers
+            .map(
+                |task| match self.desk.lives(task) || self.desk.pid(task) != 0 {
+                    true => Ok(task),
+                    false => Err(Why::Host),
+                },
+            )
+            .collect();
+        tasks.resize(order.count as usize, Err(Why::Host));
+        tasks.sort_by_key(|task| task.unwrap_or(u32::MAX));
+        let sentence = match tasks.iter().all(Result::is_ok) {
+            true => String::new(),
+            false => "the host of the launcher was lost while it started tasks".to_owned(),
+        };
+        self.desk.say(
+            by,
+            Tell::Spawned {
+                id,
+                tasks,
+                sentence,
+            },
+        );
+    }
+}
+
+fn tasks_on(desk: &Desk, host: u32) -> HashSet<u32> {
+    let here = |task: &u32| desk.host_of(*task) == Some(host);
+    (0..desk.count()).filter(here).collect()
+}

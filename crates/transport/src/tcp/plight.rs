@@ -1,0 +1,105 @@
+//! Tasks on different hosts ask each other whom they wait for; the process's `cycle` has the why.
+//!
+//! An answer goes when everything else has been written that the task had to send, so behind it nothing of that is left on
+//! its way. Questions are answered here, whenever the asked task makes progress.
+
+use std::sync::atomic::Ordering;
+
+use regatta_engine::Peer;
+use regatta_wire::plight::{MEMBERS, Plight};
+
+use super::Tcp;
+
+/// What a task on another host has said of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Whom it waits for, as in its host's table.
+    pub word: u64,
+    /// How often it has looked around in vain.
+    pub looks: u32,
+    /// How many questions it has answered.
+    pub answers: u32,
+}
+
+impl Tcp {
+    /// What is known of a peer; it is asked anew, unless it still owes an answer. `None`: it has not said anything, or
+    /// is not connected.
+    pub(crate) fn inquire(&mut self, peer: Peer) -> Option<Heard> {
+        if !self.link_to(peer).ok()?.is_open() {
+            // It may have an address by then.
+            let _ = self.reach(peer);
+            return None;
+        }
+        let link = self.link(peer)?;
+        // Never 0.
+        let number = link.heard.answers.wrapping_add(1).max(1);
+        if link.owes == 0 && link.say_plight(&Plight::Ask(number)) {
+            link.owes = number;
+        }
+        (link.heard.answers > 0).then_some(link.heard)
+    }
+
+    /// Tell a peer how it is with this task, as the answer to a question or to none. False: not now.
+    pub(crate) fn tell_state(&mut self, peer: Peer, number: u32) -> bool {
+        let me = self.own.me;
+        let state = Plight::State {
+            number,
+            word: self.job.blocked_on(me).load(Ordering::SeqCst),
+            looks: self.job.vain_looks(me).load(Ordering::SeqCst),
+        };
+        self.link(peer).is_some_and(|link| link.say_plight(&state))
+    }
+
+    /// Tell a peer that the wait it has shown with `word` is part of a circle. False: not now.
+    pub(crate) fn tell_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
+        let members = members.to_vec();
+        let link = self.link(peer).filter(|_| members.len() <= MEMBERS);
+        link.is_some_and(|link| link.say_plight(&Plight::Circle { word, members }))
+    }
+
+    /// Deal with what a peer has said.
+    pub(super) fn heed(&mut self, peer: Peer) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        for plight in std::mem::take(&mut link.plights) {
+            match plight {
+                Plight::Ask(number) => {
+                    if !self.tell_state(peer, number)
+                        && let Some(link) = self.link(peer).filter(|link| link.is_open())
+                    {
+                        link.plights.push(plight);
+                    }
+                }
+                Plight::State {
+                    number,
+                    word,
+                    looks,
+                } => self.note_state(peer, number, (word, looks)),
+                Plight::Circle { word, members } => self.believe(word, &members),
+            }
+        }
+    }
+
+    fn note_state(&mut self, peer: Peer, number: u32, (word, looks): (u64, u32)) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        (link.heard.word, link.heard.looks) = (word, looks);
+        if number != 0 && number == link.owes {
+            link.heard.answers = number;
+            link.owes = 0;
+        }
+    }
+
+    /// Another task has found this one in a circle. If it still waits as it did then, its wait is about to end.
+    fn believe(&mut self, word: u64, members: &[Peer]) {
+        let (job, me) = (&self.job, self.own.me);
+        let known = members.iter().all(|&member| member < job.tasks());
+        if !known || !members.contains(&me) {
+            return;
+        }
+        job.write_down_ring(members);
+        job.tell_in_ring(me, word);
+    }
+}

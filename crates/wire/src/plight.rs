@@ -1,0 +1,129 @@
+//! What tasks on different hosts say to each other about being blocked; the process's `cycle` has the why.
+//!
+//! ```text
+//! 0  kind (4) | number (4)
+//! 8  word (8)
+//! 16 more: looks (4), or tasks (4 each)
+//! ```
+
+use crate::Malformed;
+
+/// Bytes of the shortest.
+pub const LEAST: usize = 16;
+/// A longer circle is not told.
+pub const MEMBERS: usize = 256;
+/// Bytes of the longest.
+pub const MOST: usize = LEAST + 4 * MEMBERS;
+
+const ASK: u32 = 1;
+const STATE: u32 = 2;
+const CIRCLE: u32 = 3;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plight {
+    /// How is it with you? Questions are numbered.
+    Ask(u32),
+    /// How it is with the sender; 0 as number: nobody has asked.
+    State {
+        /// The question that is answered.
+        number: u32,
+        /// Whom it waits for, as it stands in its host's table.
+        word: u64,
+        /// How often it has looked around in vain.
+        looks: u32,
+    },
+    /// Who is told this waits in a circle.
+    Circle {
+        /// The word of that wait.
+        word: u64,
+        /// The tasks in it, each waiting for the next.
+        members: Vec<u32>,
+    },
+}
+
+impl Plight {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let (kind, number, word, more) = match self {
+            Plight::Ask(number) => (ASK, *number, 0, &[][..]),
+            Plight::State {
+                number,
+                word,
+                looks,
+            } => (STATE, *number, *word, std::slice::from_ref(looks)),
+            Plight::Circle { word, members } => (CIRCLE, 0, *word, &members[..]),
+        };
+        let mut bytes = Vec::with_capacity(LEAST + 4 * more.len());
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(number.to_le_bytes());
+        bytes.extend(word.to_le_bytes());
+        bytes.extend(more.iter().flat_map(|one| one.to_le_bytes()));
+        bytes
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Plight, Malformed> {
+        let (front, more) = bytes.split_first_chunk::<LEAST>().ok_or(Malformed)?;
+        let four = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|more| front[at + more]));
+        let (kind, number) = (four(0), four(4));
+        let word = u64::from(four(8)) | u64::from(four(12)) << 32;
+        let (more, rest) = more.as_chunks::<4>();
+        let more: Vec<u32> = more.iter().map(|&one| u32::from_le_bytes(one)).collect();
+        if !rest.is_empty() || more.len() > MEMBERS {
+            return Err(Malformed);
+        }
+        match (kind, &more[..]) {
+            (ASK, []) if word == 0 => Ok(Plight::Ask(number)),
+            (STATE, &[looks]) => Ok(Plight::State {
+                number,
+                word,
+                looks,
+            }),
+            (CIRCLE, [_, _, ..]) if number == 0 => Ok(Plight::Circle {
+                word,
+                members: more,
+            }),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_understood_or_refused(
+            kind in 0u32..5, number in 0u32..3, rest in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let mut bytes = [kind.to_le_bytes(), number.to_le_bytes()].concat();
+            bytes.extend(rest);
+            if let Ok(plight) = Plight::decode(&bytes) {
+                prop_assert_eq!(plight.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn what_is_said_is_understood(number: u32, word: u64, looks: u32, members in prop::collection::vec(any::<u32>(), 2..=MEMBERS)) {
+            for plight in [
+                Plight::Ask(number),
+                Plight::State { number, word, looks },
+                Plight::Circle { word, members: members.clone() },
+            ] {
+                let bytes = plight.encode();
+                prop_assert!((LEAST..=MOST).contains(&bytes.len()));
+                prop_assert_eq!(Plight::decode(&bytes), Ok(plight));
+            }
+        }
+    }
+
+    #[test]
+    fn a_circle_has_its_limit() {
+        let members = vec![1; MEMBERS + 1];
+        let bytes = Plight::Circle { word: 1, members }.encode();
+        assert_eq!(Plight::decode(&bytes), Err(Malformed));
+    }
+}

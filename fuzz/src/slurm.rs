@@ -1,0 +1,50 @@
+//! What Slurm, munge and tasks that `srun` has started say: refused, or read as it was written.
+
+use regatta_slurm::meeting::{Answer, Hello, Letter, RECORD, Record, Reply, versions};
+use regatta_slurm::{Allocation, Step, counts, credential, names, numbers};
+
+/// The bytes as each message, as a letter that was opened, as lists, and as a whole environment.
+pub fn slurm(bytes: &[u8]) {
+    if let Some(hello) = Hello::decode(bytes) {
+        assert_eq!(hello.encode(), bytes);
+        assert_eq!(versions(bytes), Some(hello.versions));
+    }
+    if let Some(answer) = Answer::decode(bytes) {
+        assert_eq!(answer.encode(), bytes);
+    }
+    if let Some(letter) = Letter::decode(bytes) {
+        assert_eq!(letter.encode(), bytes);
+    }
+    if let Some(reply) = Reply::decode(bytes) {
+        assert_eq!(reply.encode(), bytes);
+    }
+    for piece in bytes.chunks_exact(RECORD) {
+        let piece: &[u8; RECORD] = piece.try_into().expect("a chunk of that length");
+        if let Some(record) = Record::decode(piece) {
+            assert_eq!(&record.encode(), piece);
+        }
+    }
+    if let Some(content) = credential::content(bytes, 1000) {
+        assert!(bytes.ends_with(&content));
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        said(text);
+    }
+}
+
+fn said(text: &str) {
+    let _ = (names(text), counts(text), numbers(text));
+    let variables: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let environment = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    if let Ok(Some(allocation)) = Allocation::find(&environment) {
+        assert!(allocation.nodes.iter().all(|node| node.slots > 0));
+        let _ = allocation.slots();
+    }
+    let _ = Step::find(&environment);
+}

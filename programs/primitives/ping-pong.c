@@ -1,0 +1,68 @@
+/* ping-pong: the echo test of one-to-one in the ways in which PVM's messages are sent; half of the round trip counts.
+ *
+ *     ping-pong-blocking                              what one-to-one does: in PVM, pvm_psend and pvm_precv
+ *     ping-pong-blocking-pack-ENCODING[-TYPE]         a message is made of packed elements and sent, then received and unpacked
+ *     ping-pong-asynchronous                          the receiver asks again and again whether the message is there
+ *
+ * ENCODING is default (XDR), raw or in-place, TYPE int, float or double; without one the elements are bytes. An adapter
+ * that has env_pack_send and its like defines ENV_PACKS, with ENV_PACKS_TYPES it also has the types, and with
+ * ENV_PACKS_DEFAULT the encoding that every machine can read. */
+#ifdef ENV_PACKS
+static inline __attribute__((always_inline)) void ping_pong_packed(enum env_encoding encoding, enum env_type type,
+                                                                   size_t bytes, long n)
+{
+    if (me == 0) {
+        for (long i = 0; i < n; i++) {
+            payload_mark(payload_a, bytes, ++payload_turn);
+            env_pack_send(encoding, type, payload_a, bytes, 1, 1);
+            env_recv_unpack(encoding, type, payload_b, bytes, 1, 1);
+            payload_check(payload_b, bytes, payload_turn);
+        }
+    } else {
+        for (long i = 0; i < n; i++) {
+            env_recv_unpack(encoding, type, payload_b, bytes, 0, 1);
+            env_pack_send(encoding, type, payload_b, bytes, 0, 1);
+        }
+    }
+}
+
+#define PING_PONG_PACKED(name, encoding, type)     \
+    static void ping_pong_##name(size_t bytes, long n) \
+    {                                              \
+        ping_pong_packed(encoding, type, bytes, n); \
+    }
+
+PING_PONG_PACKED(raw, ENV_RAW, ENV_BYTE)
+PING_PONG_PACKED(in_place, ENV_IN_PLACE, ENV_BYTE)
+#ifdef ENV_PACKS_TYPES
+PING_PONG_PACKED(raw_int, ENV_RAW, ENV_INT)
+PING_PONG_PACKED(raw_float, ENV_RAW, ENV_FLOAT)
+PING_PONG_PACKED(raw_double, ENV_RAW, ENV_DOUBLE)
+PING_PONG_PACKED(in_place_int, ENV_IN_PLACE, ENV_INT)
+PING_PONG_PACKED(in_place_float, ENV_IN_PLACE, ENV_FLOAT)
+PING_PONG_PACKED(in_place_double, ENV_IN_PLACE, ENV_DOUBLE)
+#endif
+#ifdef ENV_PACKS_DEFAULT
+PING_PONG_PACKED(default, ENV_DEFAULT, ENV_BYTE)
+PING_PONG_PACKED(default_int, ENV_DEFAULT, ENV_INT)
+PING_PONG_PACKED(default_float, ENV_DEFAULT, ENV_FLOAT)
+PING_PONG_PACKED(default_double, ENV_DEFAULT, ENV_DOUBLE)
+#endif
+
+static void ping_pong_asynchronous(size_t bytes, long n)
+{
+    if (me == 0) {
+        for (long i = 0; i < n; i++) {
+            payload_mark(payload_a, bytes, ++payload_turn);
+            env_send(payload_a, bytes, 1, 1);
+            env_poll(payload_b, bytes, 1, 1);
+            payload_check(payload_b, bytes, payload_turn);
+        }
+    } else {
+        for (long i = 0; i < n; i++) {
+            env_poll(payload_b, bytes, 0, 1);
+            env_send(payload_b, bytes, 0, 1);
+        }
+    }
+}
+#endif

@@ -1,0 +1,254 @@
+/*
+ * Jobs that outlive hosts, the launcher's too. A task on each host, h0 first; the driver pulls a plug when it is asked to
+ * by a line in the pipe `plug`: the host, and how (cut or kill). Where the launcher was the tasks have a file for what they
+ * write; nobody reads it but the driver, at the end.
+ */
+#include "check.h"
+#include <fcntl.h>
+
+enum { EVENT = 6, END = 7, QUESTION = 8, ANSWER = 9, READY = 10 };
+
+static char self[4096];
+
+/* Says something to the driver. */
+static void say(const char *host, const char *what)
+{
+    int pipe = open("plug", O_WRONLY);
+    CHECK(pipe >= 0);
+    char line[64];
+    int length = snprintf(line, sizeof line, "%s %s\n", host, what);
+    CHECK(write(pipe, line, (size_t)length) == length);
+    close(pipe);
+}
+
+/* Has a host lost. */
+static void pull(const char *host)
+{
+    say(host, args[0]);
+}
+
+/* Everybody is here. Then the task after the one whose host is to be lost does it, when all others have come so far. */
+static void lose_host_of(int tid, const char *name, rg_group group)
+{
+    OK(rg_barrier(group));
+    if (me == tid + 1) {
+        for (int others = rg_size(group) - 2; others > 0; others--)
+            OK(rg_recv(NULL, 0, RG_ANY, READY, RG_ALL, NULL));
+        pull(name);
+    } else if (me != tid) {
+        OK(rg_send(NULL, 0, tid + 1, READY, RG_ALL));
+    }
+}
+
+static rg_event next_event(int kind)
+{
+    rg_event event;
+    OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, NULL));
+    if (event.kind != kind)
+        FAILED("event %d of task %d and host %d, not %d", event.kind, event.tid, event.host, kind);
+    return event;
+}
+
+/* The number of a host; -1: it is not alive. */
+static int number_of(const char *name)
+{
+    rg_host hosts[8];
+    int count = -1;
+    OK(rg_hosts(hosts, 8, &count));
+    for (int i = 0; i < count; i++)
+        if (strcmp(hosts[i].name, name) == 0)
+            return hosts[i].alive ? hosts[i].host : -1;
+    FAILED("host %s is not listed", name);
+}
+
+/* Collectives until one says that a member is gone; the rest of the group. */
+static rg_group go_on_without(rg_group group, int left)
+{
+    int one = 1, sum = 0, code;
+    while ((code = rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, group)) == RG_OK)
+        CHECK(sum == rg_size(group));
+    if (code != RG_ERR_DEAD)
+        FAILED("an allreduce gave %d (%s)", code, rg_last_error());
+    rg_group rest;
+    OK(rg_group_shrink(group, &rest));
+    CHECK(rg_size(rest) == left);
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, rest));
+    CHECK(sum == left);
+    return rest;
+}
+
+/* A task is started on a host, talks, is watched, and ends; another one is killed. */
+static void try_out(const char *host)
+{
+    char *argv[] = {"as-child", args[0], NULL};
+    rg_spawn_options options = {.host = host};
+    int tids[2], started = -1, question = 40, answer = -1;
+    OK(rg_spawn(self, argv, &options, 2, tids, &started));
+    CHECK(started == 2);
+    for (int i = 0; i < 2; i++) {
+        OK(rg_notify(RG_TASK_EXIT, tids[i], EVENT, RG_ALL, NULL));
+        OK(rg_send(&question, sizeof question, tids[i], QUESTION, RG_ALL));
+        OK(rg_recv(&answer, sizeof answer, tids[i], ANSWER, RG_ALL, NULL));
+        CHECK(answer == 42);
+    }
+    OK(rg_kill(tids[0]));
+    rg_event event = next_event(RG_TASK_EXIT);
+    CHECK(event.tid == tids[0] && event.how == RG_BY_SIGNAL && event.value == SIGKILL);
+    OK(rg_send(NULL, 0, tids[1], END, RG_ALL));
+    event = next_event(RG_TASK_EXIT);
+    CHECK(event.tid == tids[1] && event.how == RG_BY_EXIT && event.value == 0);
+}
+
+static void as_child(void)
+{
+    int number = -1;
+    OK(rg_recv(&number, sizeof number, rg_parent(), QUESTION, RG_ALL, NULL));
+    number += 2;
+    OK(rg_send(&number, sizeof number, rg_parent(), ANSWER, RG_ALL));
+    OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));
+}
+
+static void put(const char *name, int flags)
+{
+    OK(rg_put(name, &me, sizeof me, RG_ANY, flags, NULL));
+}
+
+/* The entry under this name is this number. */
+static void expect(const char *name, int flags, int number)
+{
+    int value = -1, index = -1;
+    size_t length = 0;
+    OK(rg_get(name, 0, flags, &value, sizeof value, &length, &index));
+    CHECK(length == sizeof value && value == number);
+}
+
+/* What tasks on lost hosts have left is what was to stay. */
+static void look(int first_left)
+{
+    int value, index, tids[8], count = -1;
+    size_t length;
+    char name[16];
+    for (int task = 0; task < 4; task++) {
+        snprintf(name, sizeof name, "of-%d", task);
+        if (task < first_left)
+            CHECK(rg_get(name, 0, 0, &value, sizeof value, &length, &index) == RG_ERR_NAME);
+        else
+            expect(name, 0, task);
+    }
+    expect("stays", 0, 0);
+    OK(rg_members("crew", tids, 8, &count));
+    CHECK(count == 4);
+    for (int task = 0; task < 4; task++)
+        CHECK(tids[task] == (task < first_left ? RG_NONE : task));
+}
+
+static void come_together(rg_group group)
+{
+    OK(rg_barrier(group));
+}
+
+/* The host of this name is lost: tasks there, the launcher's place, what it led. */
+static rg_group lose(const char *name, int number, int tid, rg_group group, int left)
+{
+    int asked_by = tid + 3 > 3 ? 3 : tid + 3; /* the last task waits in a call of the launcher meanwhile */
+    char late[16];
+    snprintf(late, sizeof late, "late-%d", tid);
+    OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, NULL));
+    OK(rg_notify(RG_HOST_LOST, number, EVENT, RG_ALL, NULL));
+    lose_host_of(tid, name, group);
+    if (me == tid) /* on the host that is lost */
+        for (;;)
+            pause();
+    if (me == asked_by)
+        expect(late, RG_AWAIT | RG_TAKE, tid + 1);
+    if (me == tid + 1) {
+        /* Asked while nobody leads the job, or as soon as somebody does. */
+        CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
+        put(late, RG_OVERWRITABLE);
+    } else {
+        rg_event event = next_event(RG_TASK_EXIT);
+        CHECK(event.tid == tid && event.how == RG_BY_HOST);
+    }
+    CHECK(next_event(RG_HOST_LOST).host == number);
+    CHECK(number_of(name) == -1);
+    /* What is only sent may be accepted for a moment more. */
+    FAILS(rg_ssend(NULL, 0, tid, END, RG_ALL), RG_ERR_DEAD, "task");
+    rg_group rest = go_on_without(group, left);
+    come_together(rest);
+    look(tid + 1);
+    come_together(rest);
+    return rest;
+}
+
+/* First the launcher's host goes, then that of who has taken its place. */
+static void both(void)
+{
+    char name[16];
+    int number, numbers[2] = {number_of("h0"), number_of("h1")};
+    snprintf(name, sizeof name, "of-%d", me);
+    put(name, 0);
+    if (me == 0)
+        put("stays", RG_PERSISTENT);
+    for (int task = 0; task < size; task++) {
+        if (me == task)
+            OK(rg_join("crew", &number));
+        come_together(RG_WORLD);
+    }
+    CHECK(number == me);
+    rg_group rest = lose("h0", numbers[0], 0, RG_WORLD, 3);
+    if (me == 1)
+        try_out("h2");
+    if (me == 3)
+        try_out("h3");
+    come_together(rest);
+    rg_group last = lose("h1", numbers[1], 1, rest, 2);
+    if (me == 2)
+        try_out("h3");
+    come_together(last);
+    printf("task %d has outlived both\n", me);
+}
+
+/* The launcher's host goes, and the job waits to be ended. */
+static void wait_for_the_end(void)
+{
+    lose_host_of(0, "h0", RG_WORLD);
+    if (me != 0) {
+        rg_group rest = go_on_without(RG_WORLD, size - 1);
+        printf("task %d goes on\n", me);
+        come_together(rest);
+    }
+    if (me == 1)
+        say("all", "ready");
+    for (;;)
+        pause();
+}
+
+/* The launcher's host is cut off, and the tasks there must end; the others come to their end. */
+static void split(void)
+{
+    lose_host_of(0, "h0", RG_WORLD);
+    if (me == 0)
+        for (;;)
+            pause();
+    rg_group rest = go_on_without(RG_WORLD, size - 1);
+    printf("task %d goes on\n", me);
+    come_together(rest);
+    if (me == 1) /* and stays until the driver has looked */
+        say("all", "ready");
+    come_together(rest);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"both", both, false},
+        {"split", split, false},
+        {"wait-for-the-end", wait_for_the_end, false},
+        {"as-child", as_child, false},
+        {NULL, NULL, false},
+    };
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return 2;
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,128 @@
+//! How soon tasks hear of what befalls others (`programs/reaction.c`), on nine hosts of network namespaces in a virtual machine
+//! at its default settings.
+//!
+//! `make reactions` measures it; a test runs the same once, so that it stays right.
+
+use std::time::Duration;
+
+use crate::network::{Network, ON_FIRST};
+use crate::{command, programs};
+
+/// So many hosts have a task in collectives; one more is added.
+const HOSTS: u32 = 8;
+/// The host that is struck, and the one that is added by ssh.
+const STRUCK: &str = "h3";
+const ADDED: &str = "h8";
+
+/// What was measured, and how long it may take.
+pub struct Measured {
+    /// What.
+    pub what: &'static str,
+    /// How long it may take.
+    pub target: Duration,
+    /// How long it took, each time, the shortest first.
+    pub took: Vec<Duration>,
+}
+
+impl Measured {
+    /// The one in the middle.
+    pub fn median(&self) -> Duration {
+        self.took[self.took.len() / 2]
+    }
+
+    /// The longest.
+    pub fn worst(&self) -> Duration {
+        self.took[self.took.len() - 1]
+    }
+}
+
+/// Measures everything so many times; `tell` hears what is being measured. What needs root is left out where this is not root.
+pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut network = Network::with(HOSTS + 1, !is_root);
+    let others: Vec<String> = (1..HOSTS).map(|n| format!("h{n}:1")).collect();
+    network.regatta(&format!("up --as h0:1 {}", others.join(" ")));
+    let mut all = Vec::new();
+    let mut add = |what, target, took: Vec<Duration>| {
+        tell(what);
+        let mut took = took;
+        assert_eq!(took.len(), times as usize, "{what}");
+        took.sort_unstable();
+        let target = Duration::from_millis(target);
+        all.push(Measured { what, target, took });
+    };
+    // In a command of a task, which is on a host: where the bridge is.
+    let beside = "nsenter --net=/proc/1/ns/net ip link set v3";
+    let (cut, heal) = (
+        format!("{beside} nomaster"),
+        format!("{beside} master bridge"),
+    );
+    let kill = format!("ip netns pids {STRUCK} | xargs -r kill -9");
+
+    let took = run(&mut network, 1, &format!("killed {STRUCK} {times}"));
+    add(
+        "a task on another host is killed: its watcher knows",
+        50,
+        took,
+    );
+    let words = format!("silent {STRUCK} {times} '{cut}' '{heal}'");
+    let took = run(&mut network, 1, &words);
+    add(
+        "a host is cut off silently: a watcher of its task knows",
+        2500,
+        took,
+    );
+    for (what, strike) in [
+        (
+            "all processes of a host are killed in collectives: all survivors go on",
+            kill.clone(),
+        ),
+        (
+            "a host's power fails in collectives: all survivors go on",
+            format!("{cut}; {kill}"),
+        ),
+    ] {
+        let mut took = Vec::new();
+        for _ in 0..times {
+            took.extend(run(&mut network, HOSTS, &format!("collectives '{strike}'")));
+            network.bring_back(3, &format!("{STRUCK}:1"), HOSTS);
+        }
+        add(what, 3000, took);
+    }
+    if is_root {
+        let ssh = network.serve_ssh(HOSTS);
+        let regatta = command().display().to_string();
+        let words = format!(
+            "added {ADDED} {times} 'env -u REGATTA_RSH PATH={ssh}:$PATH {regatta} add {ADDED}:1' '{regatta} remove {ADDED}'"
+        );
+        let took = run(&mut network, 1, &words);
+        add("a host is added by ssh: a task runs there", 2000, took);
+        network.end_all(HOSTS);
+    }
+    network.regatta("down");
+    let left = network.left();
+    assert!(left.is_empty(), "left behind: {left}");
+    all
+}
+
+/// A job of the program on the machine's hosts, to its end: what it measured.
+fn run(network: &mut Network, tasks: u32, words: &str) -> Vec<Duration> {
+    let line = format!(
+        "{ON_FIRST} LD_LIBRARY_PATH={library} {regatta} run -n {tasks} --on-failure continue {program} {words}",
+        library = programs::library().display(),
+        regatta = command().display(),
+        program = programs::program("reaction").display(),
+    );
+    network.start(&line);
+    let (_, said) = network.outcome();
+    for word in ["FAIL", "HUNG"] {
+        assert!(!said.contains(word), "{words}: {said}");
+    }
+    let took: Vec<Duration> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("took ")?.parse().ok())
+        .map(Duration::from_secs_f64)
+        .collect();
+    assert!(!took.is_empty(), "{words}: {said}");
+    took
+}

@@ -1,0 +1,153 @@
+//! Jobs that outlive the host of their launcher, and the host of who takes its place.
+//!
+//! The hosts are network namespaces at a bridge, h0 to h3, a task on each, started from h0. A host is lost by its link, or by
+//! all its processes at once. The driver is a shell beside the hosts, to which the tasks say when.
+
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::{Job, command};
+
+/// Begins with hosts that are made. Arguments: the command, then what is run on h0.
+const BEGIN: &str = r#"mkdir -p /run/everywhere/job
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+unset REGATTA_VM
+on() { host=$1; shift; env XDG_RUNTIME_DIR=/run/user.$host ip netns exec $host "$@"; }
+regatta=$1
+shift
+cd /run/everywhere/job
+mkfifo plug
+on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
+# Until all have said what they are called.
+until [ "$(on h0 $regatta hosts --json | grep -o '"cores":1' | wc -l)" = 4 ]; do :; done
+on h0 "$@" &
+job=$!
+# Waits for a task's word, and loses the host that it names.
+pull() {
+    read -r host how <plug
+    echo "pulling $host: $how"
+    case $how in
+    cut) ip link set v${host#h} down ;;
+    kill) ip netns pids $host | xargs kill -9 2>/dev/null || true ;;
+    esac
+}
+# Waits until a line of a file says this.
+await() { tail -n +1 -F "$2" 2>/dev/null | grep -q -m 1 "$1"; }
+# Ends the machine of the hosts that are left, and shows that nothing of it runs.
+finish() {
+    $on_left $regatta ps
+    $on_left $regatta down
+    for host in h0 h1 h2 h3; do
+        for pid in $(ip netns pids $host); do
+            # A daemon that was cut off belongs to nobody's machine.
+            case $(cat /proc/$pid/comm) in regatta-daemon) kill $pid ;; *) echo "FAIL left on $host: $(cat /proc/$pid/comm)" ;; esac
+        done
+    done
+}
+"#;
+
+fn outlive(scenario: &str, how: &str, then: &str) -> Job {
+    let regatta = command().display().to_string();
+    let script = make_hosts(4) + BEGIN + then;
+    let shell = ["sh", "-ec", &script, "sh", &regatta];
+    let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
+    Job::new(4, "outlive", &[scenario, how])
+        .option("--on-failure=continue")
+        .option("--map=round")
+        .option("--label")
+        .around(&around)
+        .limit(100)
+}
+
+/// Both hosts are lost; the tasks on the others do all that they did before.
+const BOTH: &str = r#"
+pull
+pull
+# One of those that were cut off may say that it has given up.
+await 'has ended with status 0' regatta-h0-*.out
+cat regatta-h0-*.out
+wait $job || echo "the launcher's status: $?"
+on_left="on h2"
+finish
+"#;
+
+#[test]
+fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_killed() {
+    outlive("both", "kill", BOTH)
+        .run()
+        .passed()
+        .said("the host h0 is lost: its daemon has ended")
+        .said("h1 goes on in its place")
+        .said("h2 goes on in its place")
+        .said("[2] task 2 has outlived both")
+        .said("[3] task 3 has outlived both");
+}
+
+#[test]
+fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_cut_off() {
+    outlive("both", "cut", BOTH)
+        .run()
+        .passed()
+        .said("the host h0 is lost: it has been silent")
+        .said("h1 goes on in its place")
+        .said("h2 goes on in its place")
+        .said("[2] task 2 has outlived both")
+        .said("[3] task 3 has outlived both");
+}
+
+/// The launcher's host is cut off: what it led ends there, and nowhere else.
+const SPLIT: &str = r#"
+pull
+status=0
+wait $job || status=$?
+echo "the launcher's status: $status"
+for pid in $(ip netns pids h0); do
+    case $(cat /proc/$pid/comm) in regatta-daemon) ;; *) echo "FAIL still on h0: $(cat /proc/$pid/comm)" ;; esac
+done
+read -r word <plug
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+# The network heals: h0 comes back as another, and has nothing of the job.
+ip link set v0 up
+until on h0 $regatta hosts --json | grep -q '"known":4.*"reason":null'; do :; done
+on_left="on h0"
+finish
+"#;
+
+#[test]
+fn a_launcher_that_is_cut_off_from_a_majority_ends_its_tasks_and_says_why() {
+    outlive("split", "cut", SPLIT)
+        .run()
+        .passed()
+        .said("only 1 of 4 hosts answer, which is no majority")
+        .said("The job ends here")
+        .said("the launcher's status: 125")
+        .said("[1] task 1 goes on")
+        .said("[3] task 3 goes on")
+        .said("has ended with status 137");
+}
+
+/// The job goes on, is listed, and is ended from a host that does not lead it.
+const KILLED: &str = r#"
+pull
+read -r word <plug
+listed=$(on h3 $regatta ps --json)
+name=$(echo "$listed" | sed 's/.*"job":"\([^"]*\)".*/\1/')
+echo "listed $(echo "$listed" | grep -o '"rank":' | wc -l) tasks"
+on h2 $regatta ps
+on h3 $regatta kill $name
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+wait $job || true
+on_left="on h2"
+finish
+"#;
+
+#[test]
+fn a_job_that_has_outlived_its_launcher_is_listed_and_ended_from_any_host() {
+    outlive("wait-for-the-end", "kill", KILLED)
+        .run()
+        .passed()
+        .said("listed 3 tasks")
+        .said("and h1 goes on in its place; what it writes since then is in /run/everywhere/job/regatta-h0-")
+        .said("[1] task 1 goes on")
+        .said("has ended with status 137");
+}
