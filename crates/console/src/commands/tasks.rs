@@ -100,10 +100,7 @@ pub(super) fn kill<M: Machine>(console: &mut Console<M>, words: &[String]) {
     for word in words {
         match word.strip_prefix('-') {
             Some("c") => children = true,
-            Some(flag) => {
-                console.say(format!("unknown flag -{flag}"));
-                return;
-            }
+            Some(flag) => console.say(format!("unknown flag -{flag}")),
             None if children => kill_children(console, tid(word)),
             None if tid(word) == console.machine.tid() => {
                 console.say(format!("t{:x}: that's me.", tid(word)))
