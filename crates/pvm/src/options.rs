@@ -131,6 +131,11 @@ impl Options {
             value(option::SELF_TRACE_CONTEXT),
         )
     }
+
+    /// Are lines of output shown with the task they come from?
+    pub fn shows_tids(&self) -> bool {
+        self.0[option::SHOW_TIDS] != 0
+    }
 }
 
 /// May the option of this number have this value?
