@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The name by which programs look for the library.
@@ -29,12 +30,18 @@ pub fn built(file: &str, package: &str) -> PathBuf {
     path
 }
 
+/// A path that nobody else makes a file of: several tests may want the same program at once.
+fn fresh(name: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let own = std::process::id();
+    PLACES.made.join(format!("{name}-{own}-{number}"))
+}
+
 /// Give a library the name by which programs look for it: a symbolic link, so that it is always the
 /// newest one. Returns the folder.
 pub fn link(library: &Path, name: &str) -> PathBuf {
-    let fresh = PLACES
-        .made
-        .join(format!("link-{name}-{}", std::process::id()));
+    let fresh = fresh(&format!("link-{name}"));
     std::os::unix::fs::symlink(library, &fresh).expect("a link");
     std::fs::rename(&fresh, PLACES.made.join(name)).expect("the library's name");
     PLACES.made.clone()
@@ -100,7 +107,7 @@ pub fn program(name: &str) -> PathBuf {
 /// The C program `programs/NAME.c`, with these folders of headers and these libraries.
 pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let fresh = PLACES.made.join(format!("{name}-{}", std::process::id()));
+    let fresh = fresh(name);
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
         .arg("-pthread")

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! One line is also what is given to the console's `add` and to `pvm_addhosts`. Variables (`$NAME`) are kept as they stand:
-//! each host has its own, so they are [`expand`]ed there.
+//! each host has its own, so they are [`expand()`]ed there.
 
 #![forbid(unsafe_code)]
 
