@@ -288,7 +288,11 @@ fn the_program_of_pvm_races_on_regatta() {
 fn a_killed_race_leaves_no_machine() {
     let out = Out::new("pvm-killed");
     let points = ["--operation", "one-to-one", "--tasks", "2"];
-    let running = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat()).start();
+    // What it is killed over stays in its folder for temporary files, which goes with the results.
+    std::fs::create_dir_all(&out.0).expect("a folder");
+    let folder = out.0.display().to_string();
+    let race = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat());
+    let running = race.env("TMPDIR", &folder).start();
     let is_raced = |line: &String| line.contains("primitives-");
     while !running.processes().iter().any(is_raced) {
         std::thread::yield_now();
