@@ -66,7 +66,7 @@ fn reason(name: &str, path: &Path) -> String {
     }
     if let Some(library) = linked("libpvm3").or_else(|| linked("libgpvm3")) {
         return format!(
-            "{name} is linked to {library}, another message-passing library, which has its own daemon"
+            "{name} is linked to {library}: either it ended before it called PVM, or the loader found PVM's own library, which has its own daemon; with the folder of Regatta's in LD_LIBRARY_PATH it finds that"
         );
     }
     if linked("libregatta").is_some() {

@@ -435,6 +435,9 @@ fn births_are_told_to_who_wants_to_know_of_them() {
     desk.orphan(grandchild);
     desk.tell_births(grandchild);
     assert_eq!(desk.take_said(), [born(grandchild, None)]);
+    // Only what runs is listed.
+    desk.started(child, 7);
+    desk.started(grandchild, 8);
     let parent = |task: u32| {
         desk.task_infos()
             .into_iter()
