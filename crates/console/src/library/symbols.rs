@@ -135,7 +135,7 @@ impl Symbols {
     /// Loads the library; or says, in a sentence, why not.
     pub(super) fn load() -> Result<Symbols, String> {
         let path = find().ok_or_else(|| {
-            "there is no libpvm3.so.3 beside this command or in ../lib; `make install` puts it there".to_owned()
+            "there is no libpvm3.so.3 beside this command or in ../lib/regatta-pvm; `make install` puts it there".to_owned()
         })?;
         // The library needs Regatta's own. Loaded first, from the same place, it is the one that is taken.
         let regatta = path.with_file_name("libregatta.so");
@@ -174,7 +174,7 @@ fn find() -> Option<PathBuf> {
     let folder = command.parent()?;
     let candidates = [
         folder.join("libpvm3.so"),
-        folder.join("../lib/libpvm3.so.3"),
+        folder.join("../lib/regatta-pvm/libpvm3.so.3"),
     ];
     candidates.into_iter().find(|path| path.exists())
 }
