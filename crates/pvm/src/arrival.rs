@@ -88,9 +88,17 @@ pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
 fn refused(code: c_int) -> Result<Taken, i32> {
     match code {
         rg::ERR_NOTHING => Ok(Taken::Nothing),
-        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Err(codes::NO_TASK),
-        rg::ERR_MEMORY => Err(codes::NO_MEM),
-        _ => Err(codes::SYS_ERR),
+        code => Err(failure(code)),
+    }
+}
+
+/// PVM's code for a receive of Regatta's that has failed.
+#[cold]
+pub fn failure(code: c_int) -> i32 {
+    match code {
+        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => codes::NO_TASK,
+        rg::ERR_MEMORY => codes::NO_MEM,
+        _ => codes::SYS_ERR,
     }
 }
 

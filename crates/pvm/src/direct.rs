@@ -6,7 +6,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::arrival::{Select, info, strange};
+use crate::arrival::{Select, failure, info, strange};
 use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
@@ -162,9 +162,7 @@ fn receive_directly(select: Select, memory: Memory) -> Result<Told, i32> {
     };
     match code {
         rg::OK | rg::ERR_TRUNCATED => {}
-        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => return Err(codes::NO_TASK),
-        rg::ERR_MEMORY => return Err(codes::NO_MEM),
-        _ => return Err(codes::SYS_ERR),
+        code => return Err(failure(code)),
     }
     if let Some(head) = Head::read(&head[..status.length.min(HEAD)]) {
         let info = info(&status, select, head);

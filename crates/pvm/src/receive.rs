@@ -7,7 +7,7 @@
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
-use crate::arrival::{Select, Taken, info, take, take_next};
+use crate::arrival::{Select, Taken, failure, info, take, take_next};
 use crate::contexts::{self, Source};
 use crate::head::Head;
 use crate::life::enrol;
@@ -490,9 +490,7 @@ fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Tol
     };
     match code {
         rg::OK | rg::ERR_TRUNCATED => {}
-        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => return Err(codes::NO_TASK),
-        rg::ERR_MEMORY => return Err(codes::NO_MEM),
-        _ => return Err(codes::SYS_ERR),
+        code => return Err(failure(code)),
     }
     if let Some(head) = Head::read(&head[..status.length.min(HEAD)]) {
         let info = info(&status, select, head);

@@ -6,6 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::{Group, answer, named};
+use crate::arrival::failure;
 use crate::life::enrol;
 use crate::message::{self, codes};
 use crate::state::library;
@@ -30,11 +31,7 @@ fn bytes(count: c_int, datatype: c_int) -> Result<usize, i32> {
 /// Send bytes to a member; they are the caller's again.
 unsafe fn give(task: i32, tag: c_int, data: *const c_void, bytes: usize) -> Result<(), i32> {
     // SAFETY: the caller's: so many bytes.
-    match unsafe { rg::rg_bsend(data, bytes, task, tag & i32::MAX, CHANNEL) } {
-        rg::OK | rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Ok(()),
-        rg::ERR_MEMORY => Err(codes::NO_MEM),
-        _ => Err(codes::SYS_ERR),
-    }
+    send::outcome(unsafe { rg::rg_bsend(data, bytes, task, tag & i32::MAX, CHANNEL) })
 }
 
 /// Wait for as many bytes from a member.
@@ -46,9 +43,7 @@ unsafe fn get(task: i32, tag: c_int, data: *mut c_void, bytes: usize) -> Result<
     match code {
         rg::OK if status.length == bytes => Ok(()),
         rg::OK | rg::ERR_TRUNCATED => Err(codes::MISMATCH),
-        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => Err(codes::NO_TASK),
-        rg::ERR_MEMORY => Err(codes::NO_MEM),
-        _ => Err(codes::SYS_ERR),
+        code => Err(failure(code)),
     }
 }
 
