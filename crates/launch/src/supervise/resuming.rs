@@ -72,6 +72,37 @@ pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<u8, Re
     Ok(supervisor.run())
 }
 
+/// A host that is lost, with the tasks that the desk knows to have been there.
+fn absentee(desk: &Desk, number: u32, name: &str) -> Result<Remote, Refusal> {
+    let mut remote = Remote::absent(number, name)?;
+    remote.ranks = tasks_on(desk, number);
+    let ranks = remote.ranks.iter().copied();
+    let living = ranks.filter(|&task| desk.lives(task));
+    let (running, unstarted): (Vec<u32>, Vec<u32>) = living.partition(|&task| desk.pid(task) != 0);
+    let running = running.into_iter().map(|task| (task, desk.pid(task)));
+    remote.running = running.collect();
+    remote.unstarted = unstarted;
+    Ok(remote)
+}
+
+/// How many tasks have been started that the desk does not know to have ended: they run, their ends are news, or they
+/// are lost with their hosts.
+fn begun(
+    desk: &Desk,
+    states: &[(u32, State)],
+    remotes: &[Remote],
+    lost: &BTreeMap<u32, String>,
+) -> usize {
+    let news = |ended: &&Ended| desk.lives(ended.rank);
+    let of_state =
+        |(_, state): &(u32, State)| state.running.len() + state.ended.iter().filter(news).count();
+    let gone = remotes
+        .iter()
+        .filter(|remote| lost.contains_key(&remote.number));
+    let gone: usize = gone.map(|remote| remote.running.len()).sum();
+    states.iter().map(of_state).sum::<usize>() + gone
+}
+
 impl<'p> Supervisor<'p> {
     fn resumed(
         plan: &'p Plan,
@@ -122,20 +153,7 @@ impl<'p> Supervisor<'p> {
             if present.contains(&number) {
                 continue;
             }
-            let mut remote = Remote::absent(number, &name)?;
-            remote.ranks = tasks_on(desk, number);
-            let living = remote
-                .ranks
-                .iter()
-                .copied()
-                .filter(|&task| desk.lives(task));
-            let (running, unstarted): (Vec<u32>, Vec<u32>) =
-                living.partition(|&task| desk.pid(task) != 0);
-            remote.running = running
-                .into_iter()
-                .map(|task| (task, desk.pid(task)))
-                .collect();
-            remote.unstarted = unstarted;
+            let remote = absentee(desk, number, &name)?;
             let why = match name == stock.launcher.0.name {
                 true => stock.launcher.1.as_str(),
                 false => "it is not one of the machine any more",
@@ -143,24 +161,11 @@ impl<'p> Supervisor<'p> {
             lost.entry(number).or_insert_with(|| why.to_owned());
             remotes.push(remote);
         }
-        let started = states.iter().flat_map(|(_, state)| &state.running).count();
-        let news = |ended: &&Ended| desk.lives(ended.rank);
-        let ended = states
-            .iter()
-            .flat_map(|(_, state)| state.ended.iter().filter(news))
-            .count();
-        let gone = remotes
-            .iter()
-            .filter(|remote| lost.contains_key(&remote.number));
-        let gone: usize = gone.map(|remote| remote.running.len()).sum();
+        let begun = begun(desk, &states, &remotes, &lost);
         let before = (0..desk.count()).filter(|&task| !desk.lives(task)).count();
         let course = Course::new(plan, desk.count())
             .across(names, host_of)
-            .resumed(
-                stock.tasks.job().first(),
-                (started + ended + gone) as u32,
-                before as u32,
-            );
+            .resumed(stock.tasks.job().first(), begun as u32, before as u32);
         let mut growing = Growing::begin(
             plan.across.as_ref(),
             Some(stock.ground),
