@@ -52,8 +52,12 @@ fn enter() -> Result<i32, i32> {
     library.tid = me;
     error::set_my_tid(me);
     let birth = birth::of_environment();
-    library.context = birth.context;
-    library.contexts.push(birth.context);
+    // Who was not told of one stays in the context in which it left.
+    if let Some(birth) = birth {
+        library.context = birth.context;
+    }
+    library.contexts.push(library.context);
+    let birth = birth.unwrap_or_default();
     library.parent = match tid::of_task(parent) {
         Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
         Some(parent) => parent,
@@ -96,6 +100,7 @@ pub fn leave() {
     }
     crate::group::leave_all();
     output::finish();
+    crate::handlers::clear();
     let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
