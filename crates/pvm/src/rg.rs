@@ -177,6 +177,11 @@ unsafe extern "C" {
         seconds: c_double,
         status: *mut Status,
     ) -> c_int;
+    pub fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int;
+    pub fn rg_loan_free(block: *mut c_void) -> c_int;
+    pub fn rg_loan_share(block: *mut c_void, to: c_int, group: Group, name: *mut u64) -> c_int;
+    pub fn rg_loan_open(name: u64, len: usize, block: *mut *const c_void) -> c_int;
+    pub fn rg_loan_close(name: u64) -> c_int;
     pub fn rg_fd(fd: *mut c_int) -> c_int;
     pub fn rg_clear_fd() -> c_int;
     pub fn rg_spawn(

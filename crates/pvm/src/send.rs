@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
 use crate::state::library;
-use crate::{rg, tid, trace};
+use crate::{rg, sharing, tid, trace};
 
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
@@ -50,6 +50,11 @@ fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
         wid: out.wid,
         host: library().host,
     };
+    if !out.block.is_null()
+        && let Some(code) = sharing::send(out, head, to)
+    {
+        return outcome(code);
+    }
     // SAFETY: the head's bytes are ours to write; block and pieces hold until the buffer changes.
     let code = unsafe {
         out.head.cast::<[u8; HEAD]>().write_unaligned(head.bytes());

@@ -27,7 +27,7 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -114,6 +114,8 @@ pub(crate) struct Header {
     rings: Line<[AtomicU64; CLASSES.len()]>,
     /// Deaths and departures so far.
     losses: Line<AtomicU32>,
+    /// The block for loans that was made last; see `loans`.
+    loans: Line<AtomicU64>,
 }
 
 #[repr(C, align(64))]
@@ -575,6 +577,15 @@ impl Job {
 
     pub(crate) fn pool_head(&self) -> &AtomicU64 {
         &self.header().pool.0
+    }
+
+    pub(crate) fn newest_loan(&self) -> &AtomicU64 {
+        &self.header().loans.0
+    }
+
+    /// Will this task touch no memory of the job any more?
+    pub(crate) fn is_gone(&self, rank: u32) -> bool {
+        rank >= self.tasks() || self.state(rank) == TaskState::Left || self.cause(rank).is_some()
     }
 
     pub(crate) fn halls(&self) -> Halls<'_> {
