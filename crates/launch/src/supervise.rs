@@ -33,6 +33,7 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
+use gates::Gates;
 use growing::Growing;
 use lineage::Lineage;
 use outputs::Owed;
@@ -42,6 +43,7 @@ use spawning::Spawning;
 
 mod desk;
 mod elsewhere;
+mod gates;
 mod growing;
 mod guests;
 mod lineage;
@@ -125,6 +127,7 @@ struct Supervisor<'p> {
     course: Course,
     /// Where the tasks ask.
     desk: Original,
+    gates: Gates,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -177,6 +180,7 @@ impl<'p> Supervisor<'p> {
         }
         let mut supervisor = Self {
             desk: Original::new(desk, lineage.is_some()),
+            gates: Gates::default(),
             lineage,
             tether: None,
             spawning: Vec::new(),
@@ -417,6 +421,7 @@ impl<'p> Supervisor<'p> {
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
         self.pass_last_words(rank);
+        self.shut_gates_of(rank);
         self.desk.ended(rank, end);
         self.hushed(rank);
     }

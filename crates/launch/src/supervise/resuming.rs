@@ -12,6 +12,7 @@ use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
 
 use super::Supervisor;
+use super::gates::Gates;
 use super::growing::Growing;
 use super::lineage::Lineage;
 use crate::channel::Link;
@@ -186,6 +187,7 @@ impl<'p> Supervisor<'p> {
         );
         let supervisor = Self {
             desk: Original::new(stock.desk, true),
+            gates: Gates::default(),
             spawning: Vec::new(),
             births: 0,
             here: Some(here.name.clone()),
