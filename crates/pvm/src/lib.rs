@@ -26,6 +26,7 @@ mod search;
 mod send;
 mod spawn;
 mod state;
+mod system;
 mod tasks;
 mod tid;
 mod trace;

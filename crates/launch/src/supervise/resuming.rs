@@ -14,6 +14,7 @@ use regatta_wire::fields::Message;
 use super::Supervisor;
 use super::growing::Growing;
 use super::lineage::Lineage;
+use super::starters::Awaited;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
 use crate::course::Course;
@@ -198,6 +199,8 @@ impl<'p> Supervisor<'p> {
             remotes,
             wakes: Wakes::new(),
             guests: BTreeMap::new(),
+            starter: None,
+            awaited: Awaited::default(),
             door: None,
             owed: Vec::new(),
             course,
