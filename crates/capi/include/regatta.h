@@ -378,7 +378,7 @@ typedef struct {
     int32_t output_tag;             /* of the messages with it, and their group */
     rg_group output_group;
     int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
-    int32_t reserved;
+    int32_t on_behalf;              /* 1 + the task whose children they are, as if it had started them; 0: mine */
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
@@ -451,11 +451,36 @@ int rg_remove_hosts(const char *const *names, int count, int *numbers);
  * added later. *added is how many joined. */
 int rg_add_host_file(const char *text, int *added);
 
+/* Start the tasks of this host in the launcher's place; of a job that was entered (rg_enter), on the launcher's host. Of
+ * each task that is to be started there from now on this task is sent a message, by itself, with this tag in this group:
+ * an rg_start. For all others the task has been started then. RG_ERR_EXISTS: another task does it already. */
+int rg_start_others(int tag, rg_group group);
+
+#define RG_START_MARK 0x74734752 /* the first word of an rg_start; no message of yours begins with it */
+
+/* The front of the message. Texts follow, each with its end: the file of the program, its arguments (the first is not its
+ * name), and NAME=value of its environment. With that in the environment, beside your own, the process becomes the task
+ * when it enters the job. */
+typedef struct {
+    uint32_t mark;
+    int32_t tid;
+    uint32_t ticket; /* what stands for its process in rg_tasks, until it has entered */
+    uint32_t arguments;
+    uint32_t environment;
+    uint32_t reserved;
+} rg_start;
+
+/* A task that this one was to start could not be started, or has ended and was never a task: with this status, as wait
+ * tells it. (The end of one that has entered the job is seen anyway.) */
+int rg_has_ended(int tid, int status);
+
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
 #define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
 #define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled: those that are added to the
                          * virtual machine that the job runs in */
+#define RG_TASKS 4 /* tasks come and go, again and again: an event of kind RG_TASKS for each that gets its
+                    * number, with who has started it (or RG_NONE) as `value`, and RG_TASK_EXIT for each end */
 
 /* How a task ended. */
 #define RG_BY_EXIT 1   /* `value` is its exit status */

@@ -40,6 +40,7 @@ use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
 pub(crate) use spawning::Newcomer;
 use spawning::Spawning;
+use starters::{Awaited, Starter};
 
 mod desk;
 mod elsewhere;
@@ -50,6 +51,7 @@ mod lineage;
 mod outputs;
 pub(crate) mod resuming;
 mod spawning;
+mod starters;
 
 /// Refuses a plan that no host could carry out, before there are processes.
 pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
@@ -117,6 +119,9 @@ struct Supervisor<'p> {
     wakes: Wakes,
     /// Tasks that are no children of ours.
     guests: BTreeMap<u32, Guest>,
+    /// Who starts the tasks of this host, if it is not us.
+    starter: Option<Starter>,
+    awaited: Awaited,
     /// Where they come in, if they may.
     door: Option<Door>,
     /// What the tasks of this host write; none when they write to our own output.
@@ -194,6 +199,8 @@ impl<'p> Supervisor<'p> {
             remotes: fleet.remotes,
             wakes: Wakes::new(),
             guests: fleet.guest.into_iter().map(|guest| (0, guest)).collect(),
+            starter: None,
+            awaited: Awaited::default(),
             door: fleet.door,
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
@@ -223,6 +230,7 @@ impl<'p> Supervisor<'p> {
             self.reap();
             self.heed_door();
             self.heed_guests();
+            self.heed_starter();
             self.speak();
             self.pump();
             self.tick();

@@ -27,6 +27,7 @@ mod send;
 mod sharing;
 mod spawn;
 mod state;
+mod system;
 mod tasks;
 mod tid;
 mod trace;

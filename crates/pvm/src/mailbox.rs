@@ -70,7 +70,7 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
 }
 
 /// The bytes of a message as it goes out.
-fn bytes_of(out: &Outgoing) -> Vec<u8> {
+pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
         // SAFETY: the block holds so much behind its head until the buffer changes.
@@ -352,6 +352,34 @@ unsafe extern "C" fn pvm_getmboxinfo(
         }
     }
     0
+}
+
+/// Be known under this name, as long as we are there.
+pub fn take_role(name: &CStr) -> Result<(), i32> {
+    let me = library().tid;
+    if owners(name)?.iter().any(|&(_, owner)| owner == me) {
+        return Ok(());
+    }
+    let info = Info {
+        src: me,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+}
+
+/// Who has entries under the names of a pattern.
+pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
+    let mut all = Vec::new();
+    for class in classes(pattern)? {
+        all.extend(
+            class
+                .owners
+                .iter()
+                .map(|&owner| (class.name.clone(), owner)),
+        );
+    }
+    Ok(all)
 }
 
 /// Whether a reset spares us: an entry that says so.

@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
 use crate::state::library;
-use crate::{rg, sharing, tid, trace};
+use crate::{rg, sharing, system, tid, trace};
 
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
@@ -78,13 +78,23 @@ pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result
     send_out(&message::outgoing(buffer)?, to)
 }
 
+/// To somebody who is no task.
+#[cold]
+fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
+    match to {
+        trace::TID => trace::user_event(tag),
+        to if system::is_daemon(to) => system::send_to_daemon(tag),
+        _ => Err(codes::BAD_PARAM),
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
     let sent = || -> Result<(), i32> {
         enrol()?;
         crate::handlers::run()?;
-        if to == trace::TID {
-            return trace::user_event(tag);
+        if tid::task(to).is_none() {
+            return send_elsewhere(to, tag);
         }
         send_buffer(0, to, tag, library().context)
     };

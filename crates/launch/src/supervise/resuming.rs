@@ -15,6 +15,7 @@ use super::Supervisor;
 use super::gates::Gates;
 use super::growing::Growing;
 use super::lineage::Lineage;
+use super::starters::Awaited;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
 use crate::course::Course;
@@ -200,6 +201,8 @@ impl<'p> Supervisor<'p> {
             remotes,
             wakes: Wakes::new(),
             guests: BTreeMap::new(),
+            starter: None,
+            awaited: Awaited::default(),
             door: None,
             owed: Vec::new(),
             course,

@@ -22,6 +22,7 @@ mod table;
 mod tests;
 mod xdr;
 mod xdr_body;
+mod xdr_read;
 
 use std::cell::UnsafeCell;
 
@@ -31,6 +32,7 @@ pub use kind::Kind;
 pub use storage::{Blocks, HEAD, STANDARD, Storage, set_blocks};
 pub use table::Outgoing;
 pub use xdr_body::Body;
+pub use xdr_read::Reader;
 
 use table::Buffers;
 
