@@ -93,6 +93,12 @@ pub fn outgoing(id: i32) -> Result<Outgoing, i32> {
     state().outgoing(id)
 }
 
+/// A buffer (0: the current send buffer) has been sent: it says so from now on.
+#[inline(always)]
+pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
+    state().sent(id, dst, tag, ctx);
+}
+
 /// What goes with a message.
 pub fn info(id: i32) -> Option<Info> {
     state().buffer(id).ok().map(|buffer| buffer.info)
