@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use regatta_transport::job::VERSION;
 use regatta_wire::door::{Knock, Welcome};
@@ -16,6 +16,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::attend::Guest;
+use crate::place::Claimed;
 
 /// Who has said so little by then does not mean us.
 const MOST_SAID: usize = 64 << 10;
@@ -24,7 +25,7 @@ const MOST_CALLERS: usize = 256;
 
 /// See the module.
 pub(crate) struct Door {
-    listener: UnixListener,
+    claimed: Claimed,
     callers: Vec<Caller>,
 }
 
@@ -43,10 +44,11 @@ pub(crate) struct Arrival {
 }
 
 impl Door {
-    pub(crate) fn new(listener: UnixListener) -> std::io::Result<Door> {
-        listener.set_nonblocking(true)?;
+    /// Its place is given up with it.
+    pub(crate) fn new(claimed: Claimed) -> std::io::Result<Door> {
+        claimed.listener.set_nonblocking(true)?;
         Ok(Door {
-            listener,
+            claimed,
             callers: Vec::new(),
         })
     }
@@ -54,14 +56,14 @@ impl Door {
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
-        std::iter::once(self.listener.as_fd())
+        std::iter::once(self.claimed.listener.as_fd())
             .chain(callers)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
     /// Those who have said by now that they want to enter.
     pub(crate) fn heed(&mut self) -> Vec<Arrival> {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok((stream, _)) = self.claimed.listener.accept() {
             if self.callers.len() < MOST_CALLERS && is_ours(&stream) {
                 let frames = Frames::default();
                 self.callers.push(Caller {
@@ -121,6 +123,8 @@ impl Caller {
                 refuse(&self.stream, sentence);
                 Heard::Nonsense
             }
+            // Whoever waits for the door to be open finds the connection closed.
+            Ok(Some(Knock::Await {})) => Heard::Nonsense,
             Ok(None) if self.said < MOST_SAID => Heard::Nothing,
             _ => Heard::Nonsense,
         }
@@ -140,6 +144,14 @@ impl Caller {
             program,
         })
     }
+}
+
+/// Waits until the door at the other end is open, or is no more.
+pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    frames::put(&Knock::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
+    stream.write_all(&bytes)?;
+    std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn refuse(mut stream: &UnixStream, sentence: String) {

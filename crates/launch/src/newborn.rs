@@ -15,10 +15,10 @@ use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Why};
 
 use crate::desk::Refused;
+use crate::entrance::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
-use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
@@ -270,10 +270,16 @@ impl Tasks {
     pub(crate) fn admit(
         &mut self,
         rank: u32,
-        Newcomer { arrival, listener }: &Newcomer,
+        Newcomer {
+            arrival, listener, ..
+        }: &Newcomer,
     ) -> Result<Started, Refused> {
         let control = self.controls.open(rank).map_err(|errno| {
             let sentence = format!("no socket can be opened to a new task: {errno}");
+            (Why::System, sentence)
+        })?;
+        let guest = arrival.guest.try_clone().map_err(|error| {
+            let sentence = format!("the end of a new task cannot be awaited: {error}");
             (Why::System, sentence)
         })?;
         self.later.insert(rank);
@@ -288,6 +294,7 @@ impl Tasks {
             self.later_ended(rank);
             return Err((Why::State, "the new task has gone again".to_owned()));
         }
+        self.guests.insert(rank, guest);
         self.job().count_living(1);
         self.crowding();
         Ok(Started { rank, pid })
