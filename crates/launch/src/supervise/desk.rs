@@ -57,8 +57,6 @@ impl Supervisor<'_> {
         let host = self.desk.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });
-        } else if let Some(guest) = self.guests.get(&task) {
-            guest.signal(signal);
         } else if let Some(tasks) = &self.tasks {
             tasks.signal(task, signal);
         }
