@@ -27,6 +27,7 @@ mod send;
 mod spawn;
 mod state;
 mod system;
+mod tags;
 mod tasks;
 mod tid;
 mod trace;

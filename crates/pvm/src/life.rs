@@ -4,7 +4,8 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, output, rg, tid};
+use crate::system::asking;
+use crate::{birth, contexts, output, rg, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -52,14 +53,15 @@ fn enter() -> Result<i32, i32> {
     library.tid = me;
     error::set_my_tid(me);
     let birth = birth::of_environment();
-    library.context = birth.context;
-    library.contexts.push(birth.context);
     library.parent = match tid::of_task(parent) {
         Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
         Some(parent) => parent,
         None => codes::NO_PARENT,
     };
     library.options.inherit(&birth);
+    contexts::change(birth.context);
+    let manager = asking::find();
+    crate::state::library().manager = manager;
     Ok(me)
 }
 
@@ -101,6 +103,8 @@ pub fn leave() {
         message::free(buffer);
     }
     library.watches.clear();
+    library.managing.clear();
+    library.manager = 0;
     library.tid = 0;
     library.task = -1;
     // SAFETY: no memory of ours is in use by a request.

@@ -2,19 +2,12 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::machine::HostInfo;
 use crate::message::{codes, error};
 
 /// Become the task that starts daemons for the machine.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_reg_hoster() -> c_int {
     error::result("pvm_reg_hoster", codes::NOT_IMPL)
-}
-
-/// Become the task that decides where tasks are started.
-#[unsafe(no_mangle)]
-extern "C" fn pvm_reg_rm(_hosts: *mut *mut HostInfo) -> c_int {
-    error::result("pvm_reg_rm", codes::NOT_IMPL)
 }
 
 /// Become the task that gets the events of others.

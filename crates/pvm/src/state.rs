@@ -34,6 +34,11 @@ pub struct Library {
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
+    /// The resource manager that we ask, or 0, and the number of the last request.
+    pub manager: i32,
+    pub asked: i32,
+    /// What we watch as the resource manager.
+    pub managing: Vec<c_int>,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,
     /// The file that `pvm_catchout` has named.
@@ -59,6 +64,9 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     next_handler: 0,
     in_handler: false,
     watches: Vec::new(),
+    manager: 0,
+    asked: 0,
+    managing: Vec::new(),
     writers: Vec::new(),
     caught: std::ptr::null_mut(),
 }));

@@ -4,6 +4,8 @@
 //! There are no daemons of PVM here. What a program sends to one is done by the library in place of it, and what a daemon
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
+pub mod asking;
+pub mod manager;
 pub mod tasker;
 
 use std::ffi::{CStr, c_int};
@@ -15,6 +17,30 @@ use crate::{mailbox, tid};
 /// Tags of messages to and from daemons.
 pub mod tag {
     const FIRST: i32 = 0x8004_0001_u32 as i32;
+    /// The requests to a resource manager, and its answers.
+    pub const SPAWN: i32 = FIRST;
+    /// See [`SPAWN`].
+    pub const TASK: i32 = FIRST + 3;
+    /// See [`SPAWN`].
+    pub const CONFIG: i32 = FIRST + 4;
+    /// See [`SPAWN`].
+    pub const ADDHOST: i32 = FIRST + 5;
+    /// See [`SPAWN`].
+    pub const DELHOST: i32 = FIRST + 6;
+    /// See [`SPAWN`]. Not answered.
+    pub const NOTIFY: i32 = FIRST + 9;
+    /// See [`SPAWN`].
+    pub const SCHED: i32 = FIRST + 13;
+    /// What a manager has decided: start these tasks; and which have been started.
+    pub const EXEC: i32 = FIRST + 1;
+    /// See [`EXEC`].
+    pub const EXECACK: i32 = FIRST + 2;
+    /// The same for hosts that are to be added.
+    pub const ADD: i32 = FIRST + 7;
+    /// See [`ADD`].
+    pub const ADDACK: i32 = FIRST + 8;
+    /// A host that is no more.
+    pub const HOSTX: i32 = FIRST + 11;
     /// A task that is no more, and how it ended.
     pub const TASKX: i32 = FIRST + 10;
     /// A task that is to be started.
@@ -36,8 +62,14 @@ pub const TASKER: Role = Role {
     flag: 0x400,
 };
 
+/// It decides where tasks are started.
+pub const MANAGER: Role = Role {
+    name: c"###_PVM_RM_###",
+    flag: 0x100,
+};
+
 /// All there are.
-const ROLES: [Role; 1] = [TASKER];
+const ROLES: [Role; 2] = [TASKER, MANAGER];
 
 /// The flags of the tasks that have a role, for each that has.
 pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
@@ -51,7 +83,7 @@ pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
 
 /// A program sends the current send buffer to a daemon.
 #[cold]
-pub fn send_to_daemon(tag: c_int) -> Result<(), i32> {
+pub fn send_to_daemon(to: c_int, tag: c_int) -> Result<(), i32> {
     if tag >= 0 || !library().options.reserved() {
         return Err(codes::BAD_PARAM);
     }
@@ -63,6 +95,8 @@ pub fn send_to_daemon(tag: c_int) -> Result<(), i32> {
     let mut body = Reader::new(&bytes);
     match tag {
         tag::TASKX => tasker::has_ended(&mut body),
+        tag::EXEC => manager::execute(to, out.wid, &mut body),
+        tag::ADD => manager::add(out.wid, &mut body),
         // A daemon takes no notice of what it does not know.
         _ => Ok(()),
     }
