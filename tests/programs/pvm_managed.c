@@ -39,8 +39,8 @@ static void see(int manager, int me)
     /* The manager may have seen us as we were before. */
     for (int i = 0; i < count; i++)
         if (all[i].ti_tid == manager || all[i].ti_tid == me || all[i].ti_ptid == me)
-            printf("manager %d, me %d, mine %d, flags %x, %s\n", all[i].ti_tid == manager, all[i].ti_tid == me,
-                   all[i].ti_ptid == me, all[i].ti_flag, all[i].ti_a_out);
+            printf("manager %d, me %d, mine %d, %s\n", all[i].ti_tid == manager, all[i].ti_tid == me,
+                   all[i].ti_ptid == me, all[i].ti_a_out);
 }
 
 int main(int argc, char **argv)

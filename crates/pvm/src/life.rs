@@ -4,8 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::system::asking;
-use crate::{birth, contexts, output, rg, tid};
+use crate::{birth, contexts, output, rg, system, tid, trace};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -60,8 +59,8 @@ fn enter() -> Result<i32, i32> {
     };
     library.options.inherit(&birth);
     contexts::change(birth.context);
-    let manager = asking::find();
-    crate::state::library().manager = manager;
+    trace::inherit();
+    system::look_around();
     Ok(me)
 }
 
@@ -104,6 +103,7 @@ pub fn leave() {
     }
     library.watches.clear();
     library.managing.clear();
+    library.tracing = None;
     library.manager = 0;
     library.tid = 0;
     library.task = -1;

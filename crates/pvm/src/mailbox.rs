@@ -221,7 +221,7 @@ unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_in
     error::result("pvm_recvinfo", got.unwrap_or_else(|code| code))
 }
 
-fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
+pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     enrol()?;
     let name = place(name)?;
     // SAFETY: a text.
@@ -360,12 +360,24 @@ pub fn take_role(name: &CStr) -> Result<(), i32> {
     if owners(name)?.iter().any(|&(_, owner)| owner == me) {
         return Ok(());
     }
+    put_role(name, &[], rg::SEVERAL).map(|_| ())
+}
+
+/// The same with something to say.
+pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     let info = Info {
-        src: me,
+        src: library().tid,
         encoding: codes::XDR,
         ..Info::default()
     };
-    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+    put_bytes(name, &entry(info, body), rg::ANY, flags)
+}
+
+/// What the first message under a name says.
+pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
+    let value = get_bytes(name, 0, 0)?;
+    let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+    Ok(body.to_vec())
 }
 
 /// Who has entries under the names of a pattern.

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use crate::life::enrol;
 use crate::message::{self, Body, Info, codes, error};
 use crate::state::library;
-use crate::system::{asking, manager};
+use crate::system::{asking, manager, tracer};
 use crate::{contexts, rg, tid};
 
 /// What can be told of.
@@ -49,6 +49,9 @@ pub fn event(bytes: &[u8]) -> Option<rg::Event> {
 pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     if manager::concerns(event) {
         return manager::happened(event);
+    }
+    if tracer::concerns(event) {
+        return tracer::happened(event, tag, context);
     }
     let watches = &mut library().watches;
     let Some(at) = watches.iter().position(|watch| watch.number == event.watch) else {
@@ -227,7 +230,8 @@ unsafe extern "C" fn pvm_notify(
                     false => watch(kind, 0, 0, tag, count),
                 }
             }
-            what::ROUTE_ADD => Err(codes::NOT_IMPL),
+            // As on PVM where none is asked for: there will be none.
+            what::ROUTE_ADD => Ok(()),
             _ => Err(codes::BAD_PARAM),
         }
     };

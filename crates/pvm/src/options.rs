@@ -6,6 +6,7 @@ use crate::birth::Birth;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
+use crate::system::tracer::Wanted;
 use crate::{mailbox, tid};
 
 /// How many there are; they count from 1.
@@ -25,6 +26,8 @@ mod option {
     pub const SELF_OUTPUT_CODE: usize = 13;
     pub const SELF_TRACE_TID: usize = 14;
     pub const SELF_TRACE_CODE: usize = 15;
+    pub const TRACE_BUFFER: usize = 8;
+    pub const SELF_TRACE_BUFFER: usize = 16;
     pub const TRACE_OPTIONS: usize = 9;
     pub const SELF_TRACE_OPTIONS: usize = 17;
     pub const SHOW_TIDS: usize = 18;
@@ -130,6 +133,31 @@ impl Options {
             value(option::SELF_TRACE_CODE),
             value(option::SELF_TRACE_CONTEXT),
         )
+    }
+
+    /// Events of ours and of our children go where a tracer wants them, unless something else has been said.
+    pub fn trace_to(&mut self, wanted: &Wanted) {
+        let places = [
+            [
+                option::SELF_TRACE_TID,
+                option::SELF_TRACE_CODE,
+                option::SELF_TRACE_CONTEXT,
+            ],
+            [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT],
+        ];
+        for [task_at, tag_at, context_at] in places {
+            if self.0[task_at] == 0 {
+                self.0[task_at] = wanted.tracer;
+                self.0[tag_at] = wanted.tag;
+                self.0[context_at] = wanted.context;
+            }
+        }
+        for at in [option::TRACE_OPTIONS, option::SELF_TRACE_OPTIONS] {
+            self.0[at] = wanted.options;
+        }
+        for at in [option::TRACE_BUFFER, option::SELF_TRACE_BUFFER] {
+            self.0[at] = wanted.buffer;
+        }
     }
 
     /// Are lines of output shown with the task they come from?

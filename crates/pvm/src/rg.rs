@@ -93,6 +93,7 @@ pub struct SpawnOptions {
     pub output_group: Group,
     pub orphans: i32,
     pub on_behalf: i32,
+    pub through: *const c_char,
 }
 
 /// The front of a message with what a task has written.

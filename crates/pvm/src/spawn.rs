@@ -72,6 +72,7 @@ pub fn environment(flags: i32) -> Vec<CString> {
         }
         all.push(format!("PVM_EXPORT={export}"));
     }
+    all.extend(crate::trace::variable());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
     texts.collect()
 }
@@ -116,6 +117,8 @@ pub struct Order {
     pub output: (i32, i32, i32),
     orphans: bool,
     on_behalf: i32,
+    /// What is started with the program as its first argument.
+    debugger: Option<CString>,
 }
 
 impl Order {
@@ -126,9 +129,20 @@ impl Order {
             search: CString::new(search::directories()).unwrap_or_default(),
             orphans: flags & flag::NO_PARENT != 0,
             on_behalf,
+            debugger: debugger(flags),
             ..Order::default()
         }
     }
+}
+
+/// The program that a task is to be started by, if it is to be debugged.
+fn debugger(flags: i32) -> Option<CString> {
+    if flags & flag::DEBUG == 0 {
+        return None;
+    }
+    let named = std::env::var("PVM_DEBUGGER").ok();
+    let named = named.filter(|name| !name.is_empty());
+    CString::new(named.unwrap_or_else(|| format!("{}/lib/debugger", search::root()))).ok()
 }
 
 fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
@@ -156,6 +170,7 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
         output: output::of_children(),
         orphans: wants(flag::NO_PARENT),
         on_behalf: 0,
+        debugger: debugger(flags),
     })
 }
 
@@ -174,10 +189,6 @@ pub fn spawn(
     // SAFETY: the arguments are those of `pvm_spawn`.
     if let Some(tids) = unsafe { asking::spawn(program, arguments, flags, place, count) }? {
         return Ok(tids);
-    }
-    if flags & flag::DEBUG != 0 {
-        // A debugger needs a terminal of its own, which the launcher has not.
-        return Err(codes::NOT_IMPL);
     }
     match order(flags, place) {
         Ok(order) => Ok(start(&order, program, arguments, count)),
@@ -207,6 +218,7 @@ pub fn start(
         output_group: contexts::channel(context, tag),
         orphans: order.orphans.into(),
         on_behalf: order.on_behalf,
+        through: pointer(&order.debugger),
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];

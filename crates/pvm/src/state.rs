@@ -8,6 +8,7 @@ use crate::handlers::Handler;
 use crate::notify::Watch;
 use crate::options::Options;
 use crate::output::Writer;
+use crate::system::tracer::Tracing;
 
 /// The function by which a program chooses among messages: buffer, task and tag.
 pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
@@ -39,6 +40,8 @@ pub struct Library {
     pub asked: i32,
     /// What we watch as the resource manager.
     pub managing: Vec<c_int>,
+    /// What we do as the tracer.
+    pub tracing: Option<Tracing>,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,
     /// The file that `pvm_catchout` has named.
@@ -67,6 +70,7 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     manager: 0,
     asked: 0,
     managing: Vec::new(),
+    tracing: None,
     writers: Vec::new(),
     caught: std::ptr::null_mut(),
 }));

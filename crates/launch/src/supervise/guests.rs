@@ -39,6 +39,7 @@ impl Supervisor<'_> {
             environment: Vec::new(),
             output: Output::Job,
             orphans: false,
+            through: None,
             on_behalf: None,
         };
         self.begin_guest(Newcomer { arrival, listener }, order);

@@ -3,23 +3,15 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use super::{MANAGER, tag};
+use super::tag;
 use crate::arrival::{Select, take};
 use crate::head::Head;
 use crate::message::{self, Body, Reader, codes};
 use crate::state::library;
-use crate::{contexts, mailbox, rg, tid};
+use crate::{contexts, rg, tid};
 
 /// The context of requests and answers.
 const CONTEXT: i32 = 0;
-
-/// The manager that there is now: its number, or 0.
-pub fn find() -> i32 {
-    let owners = mailbox::owners(MANAGER.name).unwrap_or_default();
-    let me = library().tid;
-    let mut others = owners.into_iter().map(|(_, owner)| owner);
-    others.find(|&owner| owner != me).unwrap_or(0)
-}
 
 /// Send the manager something. False: there is none.
 pub fn tell(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {

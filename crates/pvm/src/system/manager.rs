@@ -99,18 +99,9 @@ pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
             say(tag::EXECACK, 0, Body::new().int(1).int(task)).map(Some)
         }
         rg::TASK_EXIT => {
-            let status = match event.how {
-                rg::BY_EXIT => event.value << 8,
-                rg::BY_SIGNAL => event.value,
-                _ => 0,
-            };
             let usage = [0; 4];
-            say(
-                tag::TASKX,
-                0,
-                Body::new().int(task).int(status).ints(&usage),
-            )
-            .map(Some)
+            let ended = Body::new().int(task).int(super::status(event));
+            say(tag::TASKX, 0, ended.ints(&usage)).map(Some)
         }
         rg::HOST_ADDED => watch(rg::HOST_LOST, event.host).map(|()| None),
         rg::HOST_LOST => {

@@ -5,14 +5,16 @@
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
 pub mod asking;
+mod events;
 pub mod manager;
 pub mod tasker;
+pub mod tracer;
 
 use std::ffi::{CStr, c_int};
 
-use crate::message::{self, Reader, codes};
+use crate::message::{self, Reader, codes, error};
 use crate::state::library;
-use crate::{mailbox, tid};
+use crate::{mailbox, rg, tid};
 
 /// Tags of messages to and from daemons.
 pub mod tag {
@@ -69,7 +71,7 @@ pub const MANAGER: Role = Role {
 };
 
 /// All there are.
-const ROLES: [Role; 2] = [TASKER, MANAGER];
+const ROLES: [Role; 3] = [TASKER, MANAGER, tracer::TRACER];
 
 /// The flags of the tasks that have a role, for each that has.
 pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
@@ -79,6 +81,38 @@ pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
         all.extend(role.map(|role| (owner, role.flag)));
     }
     Ok(all)
+}
+
+/// Become the task that starts daemons for the machine. A host's daemon is here an agent, which speaks with the launcher
+/// through the streams of the command that starts it: who only starts a command and reads a line cannot stand in for that.
+#[unsafe(no_mangle)]
+extern "C" fn pvm_reg_hoster() -> c_int {
+    error::result("pvm_reg_hoster", codes::NOT_IMPL)
+}
+
+/// What a task that has just become one finds out about those that do a daemon's work.
+pub fn look_around() {
+    let Ok(owners) = mailbox::owners(c"###_PVM_*") else {
+        return;
+    };
+    let me = library().tid;
+    let holder = |role: Role| {
+        let known = owners.iter().find(|(name, _)| name.as_c_str() == role.name);
+        known.map(|&(_, owner)| owner).filter(|&owner| owner != me)
+    };
+    library().manager = holder(MANAGER).unwrap_or(0);
+    if holder(tracer::TRACER).is_some() {
+        tracer::follow();
+    }
+}
+
+/// How a task has ended, as `wait` tells it.
+pub fn status(event: &rg::Event) -> i32 {
+    match event.how {
+        rg::BY_EXIT => event.value << 8,
+        rg::BY_SIGNAL => event.value,
+        _ => 0,
+    }
 }
 
 /// A program sends the current send buffer to a daemon.
