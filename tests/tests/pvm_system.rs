@@ -135,13 +135,15 @@ fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<Strin
         text = std::fs::read_to_string(file).unwrap_or_default();
     }
     let _ = input.write_all(b"quit\n");
-    let blocks = text
-        .split("\n\n")
-        .flat_map(|block| match block.contains("#115") {
+    let blocks = text.split("\n\n").flat_map(|block| {
+        match block.contains("#1150") || block.contains("#1152") {
             true => vec![block.to_owned()],
             false => Vec::new(),
-        });
-    let records = text.lines().filter(|line| line.contains("task(0)\" {"));
+        }
+    });
+    let records = text.lines().filter(|line| {
+        line.starts_with("\"newtask(0)\" {") || line.starts_with("\"endtask(0)\" {")
+    });
     let bare = records.map(|line| {
         let words = line.split(' ').map(|word| {
             let number = word.trim_end_matches(',').parse::<i64>();

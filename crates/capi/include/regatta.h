@@ -244,6 +244,18 @@ int rg_loan_send(void *block, size_t len, int to, int tag, rg_group group);
 int rg_loan_recv(void **block, int from, int tag, rg_group group, rg_status *status);
 int rg_loan_free(void *block);
 
+/* A block can also be read by others in place while it stays yours: share it with task `to`, and tell it the
+ * name and the length in a message. From then on nobody may write what the other is to read; you may read it, share it
+ * with further tasks, write behind it, and free it: it is lent again when all have closed it or have ended.
+ * RG_ERR_NOTHING: as many tasks read it as can, or too much waits for its readers, or the task is on another
+ * host: send a copy. Does not block. */
+int rg_loan_share(void *block, int to, rg_group group, uint64_t *name);
+/* The block that another task has shared with this one by this name: `len` bytes to read, until rg_loan_close
+ * or rg_finalize. */
+int rg_loan_open(uint64_t name, size_t len, const void **block);
+/* You do not read it any more; or it was you who shared it, and the other will not be told the name. */
+int rg_loan_close(uint64_t name);
+
 /* ---- groups --------------------------------------------------------------------------------- */
 
 /* Each of these is a collective: every member of the new group calls it. Blocks. */
@@ -536,7 +548,9 @@ int rg_join(const char *group, int *number);
 int rg_leave(const char *group);
 /* tids[n] is member n, or RG_NONE. *count is how many entries there are. */
 int rg_members(const char *group, int *tids, int capacity, int *count);
-/* Blocks until `count` members have called it. All must say the same count. */
+/* Blocks until `count` members have called it. All must say the same count. RG_ANY: as many as there
+ * are members. When all of them have met, further meetings of all cost no more than a barrier, if they
+ * run on one host with the job's launcher, until somebody joins or leaves. */
 int rg_meet(const char *group, int count);
 /* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
  * for all of them; else *members is 0. */

@@ -335,12 +335,23 @@ unsafe extern "C" fn rg_members(
     }))
 }
 
+/// How many are to meet; `None`: all.
+fn so_many(count: c_int) -> Result<Option<u32>> {
+    match count {
+        process::ANY => Ok(None),
+        count => match u32::try_from(count) {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(argument("count is negative")),
+        },
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
-    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    answer(group.and_then(|group| process::meet(group, count?).map(|_| ())))
+    let count = so_many(count);
+    answer(group.and_then(|group| process::meet_so_many(&group, count?)))
 }
 
 #[unsafe(no_mangle)]
@@ -353,8 +364,8 @@ unsafe extern "C" fn rg_meet_members(
 ) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
-    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    let met = group.and_then(|group| process::meet(group, count?));
+    let count = so_many(count);
+    let met = group.and_then(|group| process::meet(&group, count?));
     let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
     answer(met.and_then(|all| {
         let all = all.unwrap_or_default();

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use regatta_transport::job::VERSION;
 use regatta_wire::door::{Knock, Welcome};
@@ -16,6 +16,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::attend::Guest;
+use crate::place::Claimed;
 
 /// What the names of sockets end with that are doors, behind the name of the job.
 const DOOR: &str = ".job.socket";
@@ -26,7 +27,7 @@ const MOST_CALLERS: usize = 256;
 
 /// See the module.
 pub(crate) struct Door {
-    listener: UnixListener,
+    claimed: Claimed,
     callers: Vec<Caller>,
 }
 
@@ -47,17 +48,18 @@ pub(crate) struct Arrival {
 }
 
 impl Door {
-    pub(crate) fn new(listener: UnixListener) -> std::io::Result<Door> {
-        listener.set_nonblocking(true)?;
+    /// Its place is given up with it.
+    pub(crate) fn new(claimed: Claimed) -> std::io::Result<Door> {
+        claimed.listener.set_nonblocking(true)?;
         Ok(Door {
-            listener,
+            claimed,
             callers: Vec::new(),
         })
     }
 
     /// The name of the job.
     pub(crate) fn name(&self) -> Option<String> {
-        let address = self.listener.local_addr().ok()?;
+        let address = self.claimed.listener.local_addr().ok()?;
         let file = address.as_pathname()?.file_name()?.to_str()?;
         file.strip_suffix(DOOR).map(str::to_owned)
     }
@@ -65,14 +67,14 @@ impl Door {
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
-        std::iter::once(self.listener.as_fd())
+        std::iter::once(self.claimed.listener.as_fd())
             .chain(callers)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
     /// Those who have said by now that they want to enter.
     pub(crate) fn heed(&mut self) -> Vec<Arrival> {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok((stream, _)) = self.claimed.listener.accept() {
             if self.callers.len() < MOST_CALLERS && is_ours(&stream) {
                 let frames = Frames::default();
                 self.callers.push(Caller {
@@ -139,6 +141,8 @@ impl Caller {
                 refuse(&self.stream, sentence);
                 Heard::Nonsense
             }
+            // Whoever waits for the door to be open finds the connection closed.
+            Ok(Some(Knock::Await {})) => Heard::Nonsense,
             Ok(None) if self.said < MOST_SAID => Heard::Nothing,
             _ => Heard::Nonsense,
         }
@@ -159,6 +163,14 @@ impl Caller {
             ticket,
         })
     }
+}
+
+/// Waits until the door at the other end is open, or is no more.
+pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    frames::put(&Knock::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
+    stream.write_all(&bytes)?;
+    std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn refuse(mut stream: &UnixStream, sentence: String) {

@@ -16,10 +16,10 @@ use regatta_wire::control::{Route, Spawn, Why};
 
 use crate::desk::Refused;
 use crate::door::Arrival;
+use crate::entrance::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
-use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
@@ -295,7 +295,9 @@ impl Tasks {
     pub(crate) fn admit(
         &mut self,
         rank: u32,
-        Newcomer { arrival, listener }: &Newcomer,
+        Newcomer {
+            arrival, listener, ..
+        }: &Newcomer,
     ) -> Result<Started, Refused> {
         self.later.insert(rank);
         self.births.world_of.insert(rank, rank);
@@ -310,8 +312,25 @@ impl Tasks {
         arrival: &Arrival,
         listener: Option<&TcpListener>,
     ) -> Result<Started, Refused> {
+        let received = self.hand_over_to(rank, arrival, listener);
+        if received.is_err() {
+            self.later_ended(rank);
+        }
+        received
+    }
+
+    fn hand_over_to(
+        &mut self,
+        rank: u32,
+        arrival: &Arrival,
+        listener: Option<&TcpListener>,
+    ) -> Result<Started, Refused> {
         let control = self.controls.open(rank).map_err(|errno| {
             let sentence = format!("no socket can be opened to a new task: {errno}");
+            (Why::System, sentence)
+        })?;
+        let guest = arrival.guest.try_clone().map_err(|error| {
+            let sentence = format!("the end of a new task cannot be awaited: {error}");
             (Why::System, sentence)
         })?;
         let pid = arrival.guest.pid;
@@ -320,9 +339,9 @@ impl Tasks {
         let listener = listener.map(AsFd::as_fd);
         if !arrival.welcome(rank, size, self.segment(), control, listener) {
             self.controls.close(rank);
-            self.later_ended(rank);
             return Err((Why::State, "the new task has gone again".to_owned()));
         }
+        self.guests.insert(rank, guest);
         self.job().count_living(1);
         self.crowding();
         Ok(Started { rank, pid })

@@ -18,11 +18,11 @@ pub struct Spawned {
 }
 
 /// The launcher answers a question with something that is no answer to it.
-fn astray() -> Error {
+pub(crate) fn astray() -> Error {
     Error::Launcher("the launcher answers something that was not asked".into())
 }
 
-fn value(answer: Tell) -> Result<u64> {
+pub(crate) fn value(answer: Tell) -> Result<u64> {
     match answer {
         Tell::Done { value, .. } => Ok(value),
         _ => Err(astray()),
@@ -193,24 +193,10 @@ pub fn join_named(group: String) -> Result<u32> {
     value(answer).map(|number| number as u32)
 }
 
-/// Be a member of a named group no more.
-pub fn leave_named(group: String) -> Result<()> {
-    value(ask(|id| Ask::Leave { id, group })?).map(|_| ())
-}
-
 /// The members of a named group by their numbers in it.
 pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     match ask(|id| Ask::Members { id, group })? {
         Tell::Members { tasks, .. } => Ok(tasks),
         _ => Err(astray()),
-    }
-}
-
-/// Blocks until so many members of a named group have called this. The members by their numbers in it,
-/// if they were all.
-pub fn meet(group: String, count: u32) -> Result<Option<Vec<Option<u32>>>> {
-    match ask(|id| Ask::Meet { id, group, count })? {
-        Tell::Members { tasks, .. } => Ok(Some(tasks)),
-        answer => value(answer).map(|_| None),
     }
 }

@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
 use crate::system::tasker;
-use crate::{notify, output, rg, tid};
+use crate::{notify, output, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
 #[derive(Clone, Copy)]
@@ -140,9 +140,12 @@ fn tag_of(tag: c_int, select: Select) -> i32 {
     if select.reserved { tag | i32::MIN } else { tag }
 }
 
-/// An event, or a message that was sent past PVM: its bytes, as they are.
+/// A long message that lies elsewhere, an event, or a message that was sent past PVM: its bytes, as they are.
 #[cold]
 pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
+    if let Some(made) = sharing::accept(bytes, status, select) {
+        return made.map(Some);
+    }
     let tag = tag_of(status.tag, select);
     if status.source == library().task {
         if let Some(event) = notify::event(bytes) {

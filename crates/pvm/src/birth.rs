@@ -48,10 +48,9 @@ impl Birth {
     }
 }
 
-/// What our own environment says.
-pub fn of_environment() -> Birth {
-    let text = std::env::var(VARIABLE).unwrap_or_default();
-    Birth::read(&text).unwrap_or_default()
+/// What our own environment says; nothing, if no task has spawned us.
+pub fn of_environment() -> Option<Birth> {
+    Birth::read(&std::env::var(VARIABLE).ok()?)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod receive;
 mod rg;
 mod search;
 mod send;
+mod sharing;
 mod spawn;
 mod state;
 mod system;

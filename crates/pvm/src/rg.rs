@@ -29,13 +29,13 @@ pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
 pub const TASKS: c_int = 4;
+pub const BY_EXIT: c_int = 1;
+pub const BY_SIGNAL: c_int = 2;
 pub const OUTPUT_MARK: u32 = 0x756f_4752;
 pub const OUTPUT_AS_MINE: c_int = 0;
 pub const OUTPUT_JOB: c_int = 1;
 pub const OUTPUT_BLOCKS: c_int = 3;
 pub const OUTPUT_BIRTHS: c_int = 16;
-pub const BY_EXIT: c_int = 1;
-pub const BY_SIGNAL: c_int = 2;
 pub const START_MARK: u32 = 0x7473_4752;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
@@ -182,6 +182,11 @@ unsafe extern "C" {
         seconds: c_double,
         status: *mut Status,
     ) -> c_int;
+    pub fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int;
+    pub fn rg_loan_free(block: *mut c_void) -> c_int;
+    pub fn rg_loan_share(block: *mut c_void, to: c_int, group: Group, name: *mut u64) -> c_int;
+    pub fn rg_loan_open(name: u64, len: usize, block: *mut *const c_void) -> c_int;
+    pub fn rg_loan_close(name: u64) -> c_int;
     pub fn rg_fd(fd: *mut c_int) -> c_int;
     pub fn rg_clear_fd() -> c_int;
     pub fn rg_spawn(
@@ -235,6 +240,7 @@ unsafe extern "C" {
         capacity: c_int,
         count: *mut c_int,
     ) -> c_int;
+    pub fn rg_meet(group: *const c_char, count: c_int) -> c_int;
     pub fn rg_meet_members(
         group: *const c_char,
         count: c_int,

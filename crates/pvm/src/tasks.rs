@@ -28,7 +28,10 @@ fn outcome(code: c_int) -> Result<(), i32> {
 fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     enrol()?;
     let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
-    // To a task that is gone nothing is sent, and nobody minds.
+    // To a task that is gone nothing is sent, and nobody minds; nor to one of another host.
+    if tid::of_task(task) != Some(to) {
+        return Ok(());
+    }
     // SAFETY: plain numbers.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
         // Nor is a signal sent that there is not.
@@ -164,16 +167,15 @@ unsafe extern "C" fn pvm_tasks(
         if which == 0 {
             return Ok(all);
         }
-        if tid::is_daemon(which) {
-            let host = tid::host(which).ok_or(codes::NO_HOST)?;
-            if !machine::hosts()?.iter().any(|known| known.host == host) {
-                return Err(codes::NO_HOST);
-            }
-            return Ok(all.into_iter().filter(|task| task.host == host).collect());
+        let host = tid::host_of(which);
+        if !machine::hosts()?.iter().any(|known| known.host == host) {
+            return Err(codes::NO_HOST);
         }
-        let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
-        let one: Vec<_> = all.into_iter().filter(|known| known.tid == task).collect();
-        Ok(one)
+        let wanted = |task: &rg::Task| match tid::is_daemon(which) {
+            true => task.host == host,
+            false => tid::of(task.tid, task.host) == which,
+        };
+        Ok(all.into_iter().filter(wanted).collect())
     };
     let known = || -> Result<Vec<asking::Task>, i32> {
         enrol()?;
@@ -186,9 +188,10 @@ unsafe extern "C" fn pvm_tasks(
             .map(|task| described(task, &roles))
             .collect())
     };
-    let known = match known() {
-        Ok(known) => known,
-        Err(code) => return error::result("pvm_tasks", code),
+    // Of a host that is not there no tasks are told.
+    let (known, code) = match known() {
+        Ok(known) => (known, 0),
+        Err(code) => (Vec::new(), code),
     };
     let (kept, infos) = (KNOWN.get(), INFOS.get());
     *kept = known;
@@ -202,5 +205,5 @@ unsafe extern "C" fn pvm_tasks(
             *tasks = infos.as_mut_ptr();
         }
     }
-    0
+    error::result("pvm_tasks", code)
 }

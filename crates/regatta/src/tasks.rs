@@ -350,6 +350,6 @@ impl Task {
     pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        ours(process::meet(group.into(), count))
+        ours(process::meet(group, Some(count)))
     }
 }

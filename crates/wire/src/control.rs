@@ -91,7 +91,7 @@ messages! {
         12 Leave { id: u32, group: String }
         /// Who is a member? Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked: by `Members`, if they are all.
+        /// Answered when so many members have asked: by `Met`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
         /// So many bytes of what this task wrote have been received. Not answered.
         15 Taken { task: u32, bytes: u32 }
@@ -131,6 +131,8 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// All members of a group have met: who they are, and the gate that they are lent (0: none).
+        13 Met { id: u32, tasks: Vec<Option<u32>>, gate: u64 }
         /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
         20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
@@ -543,6 +545,7 @@ impl Tell {
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
             | Tell::Members { id, .. }
+            | Tell::Met { id, .. }
             | Tell::Hosted { id, .. } => Some(*id),
             Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } | Tell::Start { .. } => {
                 None

@@ -11,6 +11,8 @@ messages! {
         /// It asks to become a task, and speaks this version of the job's segment. With a ticket: the task that has a
         /// number already.
         1 Enter { version: u32, program: Vec<u8>, ticket: Option<u32> }
+        /// It wants to know when the door is open. The answer is that the connection ends.
+        2 Await {}
     }
 }
 
@@ -43,6 +45,7 @@ mod tests {
         let mut bytes = Vec::new();
         knock.encode(&mut bytes);
         assert_eq!(Knock::decode(&bytes).unwrap(), knock);
+        assert!(Knock::decode(&[]).is_err());
         assert!(Knock::decode(&bytes[..bytes.len() - 1]).is_err());
         for said in [welcome, refused] {
             let mut bytes = Vec::new();

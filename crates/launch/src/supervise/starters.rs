@@ -115,13 +115,9 @@ impl Supervisor<'_> {
             return Some(arrival);
         };
         let tasks = self.tasks.as_mut()?;
-        let received = tasks.receive(rank, &arrival, listener.as_ref());
-        match (received, arrival.guest.try_clone()) {
-            (Ok(started), Ok(guest)) => {
-                self.desk.started(rank, started.pid);
-                self.guests.insert(rank, guest);
-            }
-            _ => self.never_came(rank, End::Lost),
+        match tasks.receive(rank, &arrival, listener.as_ref()) {
+            Ok(started) => self.desk.started(rank, started.pid),
+            Err(_) => self.never_came(rank, End::Lost),
         }
         None
     }

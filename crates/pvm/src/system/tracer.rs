@@ -90,6 +90,16 @@ pub struct Tracing {
     described: [bool; 2],
 }
 
+/// What the parts of all events mean.
+fn meanings() -> Body {
+    let mut all = Body::new().int(format::MEANINGS);
+    for (number, (name, words)) in events::MEANINGS.iter().enumerate() {
+        all = all.int(number as i32).string(name.to_bytes());
+        all = all.string(words.to_bytes());
+    }
+    all.int(format::MEANINGS_END)
+}
+
 fn begin(wanted: &Wanted) -> Result<(), i32> {
     let (tag, context) = (wanted.tag, wanted.context);
     contexts::note(context);
@@ -103,13 +113,6 @@ fn begin(wanted: &Wanted) -> Result<(), i32> {
         watch,
         described: [false; 2],
     });
-    let mut all = Body::new().int(format::MEANINGS);
-    for (number, (name, words)) in events::MEANINGS.iter().enumerate() {
-        all = all.int(number as i32).string(name.to_bytes());
-        all = all.string(words.to_bytes());
-    }
-    let buffer = told(all.int(format::MEANINGS_END), tag, context)?;
-    library().queue.push_back(buffer);
     mailbox::put_role(TRACER.name, &wanted.write().into_vec(), 0).map(|_| ())
 }
 
@@ -241,9 +244,14 @@ pub fn happened(event_of: &rg::Event, tag: i32, context: i32) -> Result<Option<c
             (format::ENDTASK, 1, ended.chain(usage).collect())
         }
     };
+    let first = tracing.described == [false; 2];
     let described = std::mem::replace(&mut tracing.described[which], true);
-    let body = event(number, described, task, &values);
-    told(body, tag, context).map(Some)
+    let said = told(event(number, described, task, &values), tag, context)?;
+    if !first {
+        return Ok(Some(said));
+    }
+    library().queue.push_back(said);
+    told(meanings(), tag, context).map(Some)
 }
 
 /// Take up what the tracer wants, as a task that has just become one.

@@ -166,6 +166,8 @@ fn tell() -> impl Strategy<Value = Tell> {
             }),
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
+        (id, vec(option::of(any::<u32>()), 0..9), any::<u64>())
+            .prop_map(|(id, tasks, gate)| Tell::Met { id, tasks, gate }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
         (
             id,
