@@ -228,6 +228,8 @@ impl<'p> Supervisor<'p> {
         if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
         }
+        // Nothing may happen before somebody knocks, who waits for this.
+        self.heed_door();
         loop {
             self.start_some();
             self.speak();
