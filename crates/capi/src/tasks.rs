@@ -21,7 +21,7 @@ pub struct RgSpawnOptions {
     pub output_tag: i32,
     pub output_group: RgGroup,
     pub orphans: i32,
-    pub reserved: i32,
+    pub on_behalf: i32,
 }
 
 #[repr(C)]
@@ -162,6 +162,8 @@ unsafe extern "C" fn rg_spawn(
                 .collect::<Result<_>>()?,
             output: destination(options)?,
             orphans: options.is_some_and(|options| options.orphans != 0),
+            on_behalf: options
+                .and_then(|options| u32::try_from(options.on_behalf).ok()?.checked_sub(1)),
         })
     };
     let spawned = match order().and_then(process::spawn) {
@@ -258,14 +260,15 @@ extern "C" fn rg_notify(
             1 => What::TaskEnds,
             2 => What::HostLost,
             3 => What::HostAdded,
+            4 => What::Tasks,
             _ => {
                 return Err(argument(
-                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED",
+                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
                 ));
             }
         };
         let subject = match kind {
-            What::HostAdded => 0,
+            What::HostAdded | What::Tasks => 0,
             _ => u32::try_from(what).map_err(|_| Error::Task(what as i64))?,
         };
         let number = process::watch(kind, subject, tag, group.id())?;
@@ -275,6 +278,16 @@ extern "C" fn rg_notify(
         Ok(())
     };
     answer(begun())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_start_others(tag: c_int, group: RgGroup) -> c_int {
+    answer(process::start_others(tag, group.id()).map(|_| ()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_has_ended(tid: c_int, status: c_int) -> c_int {
+    answer(process::has_ended(tid, status))
 }
 
 #[unsafe(no_mangle)]

@@ -69,6 +69,15 @@ pub(crate) enum Deed {
     Hosts { by: u32, id: u32, wish: Wish },
     /// All members of a group have met; they may be lent a gate (see [`Desk::lend`]).
     Lend { group: String, members: Vec<u32> },
+    /// Have this task start the tasks of its host.
+    Starter { by: u32, id: u32 },
+    /// The task that starts tasks in our place says that one has ended, with this status of `wait`.
+    Ended {
+        by: u32,
+        id: u32,
+        task: u32,
+        status: i32,
+    },
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
 }
@@ -222,6 +231,15 @@ impl Desk {
             Ask::HostFile { id, text } => {
                 let wish = Wish::File(text);
                 return Some(Deed::Hosts { by, id, wish });
+            }
+            Ask::Starter { id } => return Some(Deed::Starter { by, id }),
+            Ask::Ended { id, task, status } => {
+                return Some(Deed::Ended {
+                    by,
+                    id,
+                    task,
+                    status,
+                });
             }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();
@@ -420,7 +438,9 @@ impl Desk {
             ending,
         };
         self.watches.forget_all(number);
-        for (watcher, watch) in self.watches.task_ended(number) {
+        let mut watchers = self.watches.task_ended(number);
+        watchers.extend(self.watches.of_every_task());
+        for (watcher, watch) in watchers {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
         }

@@ -15,11 +15,11 @@ use regatta_wire::control::{Ask, Event, Tell};
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
-use crate::event;
 use crate::gate::Leases;
 use crate::output::{Begun, Piece};
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, wait_for};
+use crate::{event, start};
 
 /// Read at once.
 const PIECE: usize = 4096;
@@ -182,6 +182,17 @@ impl Process {
                     parent,
                     manner,
                 } => self.born(task, parent, manner),
+                Tell::Start {
+                    watch,
+                    task,
+                    ticket,
+                    program,
+                    arguments,
+                    environment,
+                } => {
+                    let what = start::bytes(task, ticket, &program, &arguments, &environment);
+                    self.note(watch, &what);
+                }
                 Tell::Output {
                     task,
                     stream,
@@ -216,6 +227,11 @@ impl Process {
 
     /// Something that this task watches has happened.
     fn happened(&mut self, number: u32, event: &Event) {
+        self.note(number, &event::bytes(number, event));
+    }
+
+    /// What a watch was for becomes a message of this task to itself.
+    fn note(&mut self, number: u32, bytes: &[u8]) {
         let Some(control) = &mut self.control else {
             return;
         };
@@ -225,9 +241,8 @@ impl Process {
         if !watch.stays {
             control.watches.remove(&number);
         }
-        let bytes = event::bytes(number, event);
         self.engine
-            .tell_self(watch.context, watch.tag, &bytes, Toll::FREE);
+            .tell_self(watch.context, watch.tag, bytes, Toll::FREE);
     }
 }
 

@@ -48,6 +48,7 @@ mod message;
 mod notice;
 pub mod output;
 mod slurm;
+pub mod start;
 mod state;
 mod tasks;
 mod until;

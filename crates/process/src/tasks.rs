@@ -114,9 +114,29 @@ pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> 
     let watch = Watch {
         context,
         tag,
-        stays: what == What::HostAdded,
+        stays: matches!(what, What::HostAdded | What::Tasks),
     };
     ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
+}
+
+/// From now on this task starts the tasks of its host: of each it is sent a message, by itself, with this tag in this
+/// group.
+pub fn start_others(tag: i32, group: GroupId) -> Result<u32> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let watch = Watch {
+        context: enter()?.context(group)?,
+        tag,
+        stays: true,
+    };
+    ask_to_watch(|id| Ask::Starter { id }, watch)
+}
+
+/// A task that this one was to start could not be started, or has ended, with this status of `wait`.
+pub fn has_ended(task: i32, status: i32) -> Result<()> {
+    let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
+    value(ask(|id| Ask::Ended { id, task, status })?).map(|_| ())
 }
 
 /// Forget a watch. False: what it was for has happened.

@@ -27,13 +27,19 @@ fn place(name: &CStr) -> Result<CString, i32> {
     CString::new([BEGINNING, name.to_bytes()].concat()).map_err(|_| codes::BAD_PARAM)
 }
 
+/// A name, which is not empty.
+///
 /// # Safety
 /// A text, or NULL.
 unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
-    match name.is_null() {
+    if name.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: as the caller promises.
+    let name = unsafe { CStr::from_ptr(name) };
+    match name.is_empty() {
         true => Err(codes::BAD_PARAM),
-        // SAFETY: as the caller promises.
-        false => Ok(unsafe { CStr::from_ptr(name) }),
+        false => Ok(name),
     }
 }
 
@@ -70,7 +76,7 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
 }
 
 /// The bytes of a message as it goes out.
-fn bytes_of(out: &Outgoing) -> Vec<u8> {
+pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
         // SAFETY: the block holds so much behind its head until the buffer changes.
@@ -115,24 +121,27 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
     let value = entry(info, &bytes_of(&out));
     if direct > 0 {
-        return put_bytes(name, &value, direct, flags & FLAGS);
+        return match flags & rg::SEVERAL {
+            0 => put_bytes(name, &value, direct, flags & FLAGS),
+            _ => put_beside(name, &value, direct, flags & FLAGS),
+        };
     }
     match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
-        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, flags & FLAGS),
+        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, 0, flags & FLAGS),
         // One's own single entry may be put anew.
         Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
         other => other,
     }
 }
 
-/// At the lowest index that is free, whatever is there beside it.
-fn put_beside(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
+/// At the lowest index from this one on that is free, whatever is there beside it.
+fn put_beside(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i32, i32> {
     let taken: Vec<c_int> = classes(name)?
         .into_iter()
         .filter(|class| class.name.as_c_str() == name)
         .flat_map(|class| class.indices)
         .collect();
-    let free = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
+    let free = (from..).find(|index| !taken.contains(index)).unwrap_or(from);
     put_bytes(name, value, free, flags)
 }
 
@@ -217,7 +226,12 @@ unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_in
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
     // SAFETY: the C contract.
-    let got = unsafe { text(name) }.and_then(|name| get(name, index, flags));
+    let got = unsafe { text(name) }.and_then(|name| {
+        let got = get(name, index, flags);
+        // It is received, in place of the message before, which goes even if there is none.
+        message::set_received(*got.as_ref().unwrap_or(&0));
+        got
+    });
     error::result("pvm_recvinfo", got.unwrap_or_else(|code| code))
 }
 
@@ -235,7 +249,7 @@ fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
 unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: c_int) -> c_int {
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    error::result("pvm_delinfo", deleted.err().unwrap_or(0))
+    error::result("pvm_delinfo", deleted.map_or_else(|code| code, |()| index))
 }
 
 /// What `pvm_getmboxinfo` tells of the entries under one name.
@@ -259,10 +273,7 @@ struct Class {
 /// All entries whose names match, by name.
 fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     enrol()?;
-    let pattern = match pattern.to_bytes() {
-        b"" => place(c"*")?,
-        _ => place(pattern)?,
-    };
+    let pattern = place(pattern)?;
     let empty = rg::Entry {
         index: 0,
         owner: 0,
@@ -321,11 +332,14 @@ unsafe extern "C" fn pvm_getmboxinfo(
     static CLASSES: Kept<Vec<Class>> = Kept::new(Vec::new());
     static INFOS: Kept<Vec<MailboxInfo>> = Kept::new(Vec::new());
     let pattern = match pattern.is_null() {
-        true => Ok(c"*"),
+        true => c"",
         // SAFETY: the C contract: a text.
-        false => unsafe { text(pattern) },
+        false => unsafe { CStr::from_ptr(pattern) },
     };
-    let found = match pattern.and_then(classes) {
+    // It may match anywhere in a name.
+    let anywhere = CString::new([b"*", pattern.to_bytes(), b"*"].concat());
+    let found = anywhere.map_err(|_| codes::BAD_PARAM);
+    let found = match found.and_then(|pattern| classes(&pattern)) {
         Ok(found) => found,
         Err(code) => return error::result("pvm_getmboxinfo", code),
     };
@@ -352,6 +366,34 @@ unsafe extern "C" fn pvm_getmboxinfo(
         }
     }
     0
+}
+
+/// Be known under this name, as long as we are there.
+pub fn take_role(name: &CStr) -> Result<(), i32> {
+    let me = library().tid;
+    if owners(name)?.iter().any(|&(_, owner)| owner == me) {
+        return Ok(());
+    }
+    let info = Info {
+        src: me,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+}
+
+/// Who has entries under the names of a pattern.
+pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
+    let mut all = Vec::new();
+    for class in classes(pattern)? {
+        all.extend(
+            class
+                .owners
+                .iter()
+                .map(|&owner| (class.name.clone(), owner)),
+        );
+    }
+    Ok(all)
 }
 
 /// Whether a reset spares us: an entry that says so.

@@ -49,6 +49,7 @@ impl Spawn {
             environment: Vec::new(),
             output: control::Output::AsMine,
             orphans: false,
+            on_behalf: None,
         };
         Spawn(order, Written::AsMine)
     }

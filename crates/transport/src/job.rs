@@ -115,6 +115,8 @@ pub(crate) struct Header {
     rings: Line<[AtomicU64; CLASSES.len()]>,
     /// Deaths and departures so far.
     losses: Line<AtomicU32>,
+    /// The block for loans that was made last; see `loans`.
+    loans: Line<AtomicU64>,
 }
 
 #[repr(C, align(64))]
@@ -579,6 +581,15 @@ impl Job {
 
     pub(crate) fn pool_head(&self) -> &AtomicU64 {
         &self.header().pool.0
+    }
+
+    pub(crate) fn newest_loan(&self) -> &AtomicU64 {
+        &self.header().loans.0
+    }
+
+    /// Will this task touch no memory of the job any more?
+    pub(crate) fn is_gone(&self, rank: u32) -> bool {
+        rank >= self.tasks() || self.state(rank) == TaskState::Left || self.cause(rank).is_some()
     }
 
     pub(crate) fn halls(&self) -> Halls<'_> {
