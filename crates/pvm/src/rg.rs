@@ -43,6 +43,7 @@ pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
 pub const OVERWRITABLE: c_int = 4;
 pub const FIRST: c_int = 8;
+pub const TAKE: c_int = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy)]

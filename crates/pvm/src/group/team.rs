@@ -70,7 +70,8 @@ impl Group {
 
     /// News of this group.
     pub fn heard(&mut self, from: i32, word: Word, number: u32) {
-        if word == Word::Changed {
+        // Who was in a group when it froze is in it for the others, even when it has left.
+        if word == Word::Changed && !self.frozen {
             self.view = None;
         }
         let Some(team) = &mut self.team else {

@@ -92,6 +92,15 @@ pub fn result(function: &str, code: i32) -> c_int {
     code
 }
 
+/// The same for a failure that PVM remembers and never tells: programs ask in order to hear of it.
+pub fn answer(function: &str, code: i32, untold: &[i32]) -> c_int {
+    if untold.contains(&code) {
+        pvm_errno.store(code, Ordering::Relaxed);
+        return code;
+    }
+    result(function, code)
+}
+
 #[cold]
 #[inline(never)]
 fn failed(function: &str, code: i32) -> c_int {

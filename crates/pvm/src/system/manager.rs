@@ -14,7 +14,7 @@ use crate::message::{Body, Reader, codes, error};
 use crate::notify::told_with;
 use crate::spawn::{self, Order};
 use crate::state::library;
-use crate::{contexts, mailbox, rg, tid};
+use crate::{contexts, listing, mailbox, rg, tid};
 
 /// The context of what daemons send to the manager.
 const CONTEXT: i32 = 0;
@@ -41,7 +41,7 @@ fn register() -> Result<Vec<asking::Described>, i32> {
             _ => Ok(host.into_iter().collect()),
         };
     }
-    if mailbox::owners(MANAGER.name)?
+    if listing::owners(MANAGER.name)?
         .iter()
         .any(|&(_, owner)| owner != me)
     {

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_int};
 
 use crate::message::{self, Reader, codes, error};
 use crate::state::library;
-use crate::{mailbox, rg, tid};
+use crate::{listing, mailbox, rg, tid};
 
 /// Tags of messages to and from daemons.
 pub mod tag {
@@ -76,7 +76,7 @@ const ROLES: [Role; 3] = [TASKER, MANAGER, tracer::TRACER];
 /// The flags of the tasks that have a role, for each that has.
 pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
     let mut all = Vec::new();
-    for (name, owner) in mailbox::owners(c"###_PVM_*")? {
+    for (name, owner) in listing::owners(c"###_PVM_*")? {
         let role = ROLES.iter().find(|role| role.name == name.as_c_str());
         all.extend(role.map(|role| (owner, role.flag)));
     }
@@ -92,7 +92,7 @@ extern "C" fn pvm_reg_hoster() -> c_int {
 
 /// What a task that has just become one finds out about those that do a daemon's work.
 pub fn look_around() {
-    let Ok(owners) = mailbox::owners(c"###_PVM_*") else {
+    let Ok(owners) = listing::owners(c"###_PVM_*") else {
         return;
     };
     let me = library().tid;
