@@ -60,9 +60,8 @@ static struct content content_of(uint64_t script, int encoding)
         struct item *item = &content.item[at];
         unsigned what = random_below(&state, 24);
         item->kind = what < 20 ? (int)(what % NUMBERS) : (int)what % 3 + TEXT;
-        if (item->kind == MESSAGE && encoding == PvmDataInPlace)
-            item->kind = 2;
-        if (item->kind == FORMATTED && encoding == PvmDataInPlace)
+        /* A text cannot be packed in place. */
+        if (item->kind > NUMBERS - 1 && encoding == PvmDataInPlace)
             item->kind = 3;
         item->count = (int)random_below(&state, 20);
         item->stride = random_below(&state, 4) ? 1 : 1 + (int)random_below(&state, 4);
@@ -227,7 +226,7 @@ static int unpack_some(int kind, int count, int stride)
     size_t length = sizes[kind] * (size_t)((count > 0 ? count : 0) * stride + 1);
     memset(target, 0xa5, length + 64);
     int code = unpack_numbers(kind, target, count, stride);
-    say(" %d", code);
+    say(" %dx%d/%d %d", kind, count, stride, code);
     if (code == PvmOk)
         say(" %08x", digest(target, length));
     return code;

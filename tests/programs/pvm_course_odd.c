@@ -157,8 +157,8 @@ static void odd_sends(uint64_t state)
     case 4: say(" mcast of none: %d", pvm_mcast(list, (int)random_below(&state, 3) - 2, 5)); break;
     case 5: say(" bcast: %d", pvm_bcast("no such group", tag)); break;
     case 6: say(" psend %d %d: %d", tid, tag, pvm_psend(tid, tag, (char *)&number, 1, PVM_INT)); break;
-    case 7: say(" psend type: %d", pvm_psend(own_tid, 5, (char *)&number, 1, 12 + (int)random_below(&state, 90))); break;
-    default: say(" psend count: %d", pvm_psend(own_tid, 5, (char *)&number, -1 - (int)random_below(&state, 9), PVM_INT));
+    case 7: say(" psend type: %d", pvm_psend(0x40eee, 5, (char *)&number, 1, 12 + (int)random_below(&state, 90))); break;
+    default: say(" psend count: %d", pvm_psend(0x40eee, 5, (char *)&number, -1 - (int)random_below(&state, 9), PVM_INT));
     }
 }
 

@@ -72,7 +72,8 @@ static void receive_on_wire(int from, int tag, int *numbers, int count)
     pvm_setcontext(before);
 }
 
-static void describe(int buffer)
+/* What is known of a buffer; where it went and as what only if it went anywhere. */
+static void describe_some(int buffer, int sent)
 {
     int length = -1, tag = -1, from = -1;
     struct pvmminfo info;
@@ -81,10 +82,17 @@ static void describe(int buffer)
     say(" %d from", code);
     say_tid(from);
     code = pvm_getminfo(buffer, &info);
-    say(" tag %d length %d info %d %d %d %x %d", tag, length, code, info.len == length, info.tag, info.enc, info.wid);
-    say(" in %d to", context_index(info.ctx));
-    say_tid(info.dst);
+    say(" length %d info %d %d %x %d", length, code, info.len == length, info.enc, info.wid);
     say_tid(info.src);
+    if (!sent)
+        return;
+    say(" tag %d %d in %d to", tag, info.tag, context_index(info.ctx));
+    say_tid(info.dst);
+}
+
+static void describe(int buffer)
+{
+    describe_some(buffer, 1);
 }
 
 static void send_step(const struct step *step)
@@ -112,7 +120,7 @@ static void send_step(const struct step *step)
         say(" mcast %d", pvm_mcast(to, count, step->tag));
     else
         say(" bcast %d", pvm_bcast((char *)group_names[step->group], step->tag));
-    describe(pvm_getsbuf());
+    describe_some(pvm_getsbuf(), count > (step->how == 1 && step->others[0] == me));
     if (own) {
         say(" back %d", pvm_setsbuf(before) == buffer);
         say(" free %d", pvm_freebuf(buffer));
@@ -648,16 +656,11 @@ void prepare(void)
 }
 
 /* Nothing of this course is left for the next one. */
-static void clean(void)
+void clean(void)
 {
     static const int changed[] = {PvmRoute, PvmDebugMask, PvmFragSize, PvmSelfTraceCode, PvmPollType, PvmPollTime,
                                   PvmTraceCode, PvmOutputCode, PvmOutputContext, PvmTraceContext,
                                   PvmSelfTraceContext, PvmShowTids};
-    pvm_recvf(NULL);
-    pvm_setcontext(contexts[0]);
-    forget_all();
-    pvm_freebuf(pvm_setsbuf(0));
-    pvm_freebuf(pvm_setrbuf(0));
     for (int group = 0; group < GROUPS; group++)
         pvm_lvgroup((char *)group_names[group]);
     for (int name = 0; name < 4; name++)
@@ -701,5 +704,9 @@ void play(const struct plan *plan, const char *program)
             say(" buffers %d %d", pvm_getsbuf() == sending, pvm_getrbuf() == receiving);
         say("\n");
     }
-    clean();
+    pvm_recvf(NULL);
+    pvm_setcontext(contexts[0]);
+    forget_all();
+    pvm_freebuf(pvm_setsbuf(0));
+    pvm_freebuf(pvm_setrbuf(0));
 }

@@ -129,7 +129,7 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
         Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, 0, flags & FLAGS),
         // One's own single entry may be put anew.
-        Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
+        Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::DENIED),
         other => other,
     }
 }
@@ -450,9 +450,13 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
             (index, 0)
         };
         let (index, value) = get_entry(name, index, flags)?;
-        let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
-        let word = body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
-        Ok((index, i32::from_be_bytes(*word)))
+        let (info, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+        let word = *body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
+        let number = match info.encoding {
+            codes::XDR => i32::from_be_bytes(word),
+            _ => i32::from_ne_bytes(word),
+        };
+        Ok((index, number))
     };
     // SAFETY: the C contract.
     match unsafe { text(name) }.and_then(look_up) {
