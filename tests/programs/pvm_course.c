@@ -133,6 +133,8 @@ static void follow(uint64_t first, int count, int episodes, const char *program)
     prepare();
     for (int course = 0; course < count; course++) {
         hear_first(BEGIN);
+        /* Nobody runs on if the first task has given up. */
+        alarm(PATIENCE + 10);
         play_course(first + (uint64_t)course, episodes, program);
         tell_first(said, (int)said_length + 1);
         hear_first(CLEAN);

@@ -17,6 +17,8 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::attend::Guest;
 
+/// What the names of sockets end with that are doors, behind the name of the job.
+const DOOR: &str = ".job.socket";
 /// Who has said so little by then does not mean us.
 const MOST_SAID: usize = 64 << 10;
 /// Callers that have not said yet what they want.
@@ -40,6 +42,8 @@ pub(crate) struct Arrival {
     stream: UnixStream,
     pub guest: Guest,
     pub program: Vec<u8>,
+    /// What it shows, if it has a number already.
+    pub ticket: Option<u32>,
 }
 
 impl Door {
@@ -49,6 +53,13 @@ impl Door {
             listener,
             callers: Vec::new(),
         })
+    }
+
+    /// The name of the job.
+    pub(crate) fn name(&self) -> Option<String> {
+        let address = self.listener.local_addr().ok()?;
+        let file = address.as_pathname()?.file_name()?.to_str()?;
+        file.strip_suffix(DOOR).map(str::to_owned)
     }
 
     /// What to wait for.
@@ -75,7 +86,9 @@ impl Door {
         for mut caller in std::mem::take(&mut self.callers) {
             match caller.heed() {
                 Heard::Nothing => self.callers.push(caller),
-                Heard::Enter { program } => arrivals.extend(caller.arrive(program)),
+                Heard::Enter { program, ticket } => {
+                    arrivals.extend(caller.arrive(program, ticket));
+                }
                 Heard::Nonsense => {}
             }
         }
@@ -92,7 +105,10 @@ fn is_ours(stream: &UnixStream) -> bool {
 
 enum Heard {
     Nothing,
-    Enter { program: Vec<u8> },
+    Enter {
+        program: Vec<u8>,
+        ticket: Option<u32>,
+    },
     Nonsense,
 }
 
@@ -110,9 +126,11 @@ impl Caller {
             Err(_) => return Heard::Nonsense,
         }
         match self.frames.next_message() {
-            Ok(Some(Knock::Enter { version, program })) if version == VERSION => {
-                Heard::Enter { program }
-            }
+            Ok(Some(Knock::Enter {
+                version,
+                program,
+                ticket,
+            })) if version == VERSION => Heard::Enter { program, ticket },
             Ok(Some(Knock::Enter { version, .. })) => {
                 let sentence = format!(
                     "the job's launcher speaks version {VERSION} of the job protocol and this program's library version \
@@ -126,7 +144,7 @@ impl Caller {
         }
     }
 
-    fn arrive(self, program: Vec<u8>) -> Option<Arrival> {
+    fn arrive(self, program: Vec<u8>, ticket: Option<u32>) -> Option<Arrival> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
         let pid: Pid = peer.pid;
         let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -138,6 +156,7 @@ impl Caller {
             stream: self.stream,
             guest,
             program,
+            ticket,
         })
     }
 }

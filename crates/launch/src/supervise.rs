@@ -33,21 +33,25 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
+use gates::Gates;
 use growing::Growing;
 use lineage::Lineage;
 use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
 pub(crate) use spawning::Newcomer;
 use spawning::Spawning;
+use starters::{Awaited, Starter};
 
 mod desk;
 mod elsewhere;
+mod gates;
 mod growing;
 mod guests;
 mod lineage;
 mod outputs;
 pub(crate) mod resuming;
 mod spawning;
+mod starters;
 
 /// Refuses a plan that no host could carry out, before there are processes.
 pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
@@ -115,6 +119,9 @@ struct Supervisor<'p> {
     wakes: Wakes,
     /// Tasks that are no children of ours.
     guests: BTreeMap<u32, Guest>,
+    /// Who starts the tasks of this host, if it is not us.
+    starter: Option<Starter>,
+    awaited: Awaited,
     /// Where they come in, if they may.
     door: Option<Door>,
     /// What the tasks of this host write; none when they write to our own output.
@@ -125,6 +132,7 @@ struct Supervisor<'p> {
     course: Course,
     /// Where the tasks ask.
     desk: Original,
+    gates: Gates,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -177,6 +185,7 @@ impl<'p> Supervisor<'p> {
         }
         let mut supervisor = Self {
             desk: Original::new(desk, lineage.is_some()),
+            gates: Gates::default(),
             lineage,
             tether: None,
             spawning: Vec::new(),
@@ -190,6 +199,8 @@ impl<'p> Supervisor<'p> {
             remotes: fleet.remotes,
             wakes: Wakes::new(),
             guests: fleet.guest.into_iter().map(|guest| (0, guest)).collect(),
+            starter: None,
+            awaited: Awaited::default(),
             door: fleet.door,
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
@@ -219,6 +230,7 @@ impl<'p> Supervisor<'p> {
             self.reap();
             self.heed_door();
             self.heed_guests();
+            self.heed_starter();
             self.speak();
             self.pump();
             self.tick();
@@ -417,6 +429,7 @@ impl<'p> Supervisor<'p> {
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
         self.pass_last_words(rank);
+        self.shut_gates_of(rank);
         self.desk.ended(rank, end);
         self.hushed(rank);
     }

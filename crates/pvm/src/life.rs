@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, output, rg, tid};
+use crate::{birth, output, rg, sharing, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -51,9 +51,14 @@ fn enter() -> Result<i32, i32> {
     library.host = tid::host(me).unwrap_or_default();
     library.tid = me;
     error::set_my_tid(me);
+    sharing::begin();
     let birth = birth::of_environment();
-    library.context = birth.context;
-    library.contexts.push(birth.context);
+    // Who was not told of one stays in the context in which it left.
+    if let Some(birth) = birth {
+        library.context = birth.context;
+    }
+    library.contexts.push(library.context);
+    let birth = birth.unwrap_or_default();
     library.parent = match tid::of_task(parent) {
         Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
         Some(parent) => parent,
@@ -96,10 +101,12 @@ pub fn leave() {
     }
     crate::group::leave_all();
     output::finish();
+    crate::handlers::clear();
     let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
     }
+    message::keep_to_oneself();
     library.watches.clear();
     library.tid = 0;
     library.task = -1;

@@ -76,7 +76,7 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
 }
 
 /// The bytes of a message as it goes out.
-fn bytes_of(out: &Outgoing) -> Vec<u8> {
+pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
         // SAFETY: the block holds so much behind its head until the buffer changes.
@@ -120,18 +120,29 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     };
     let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
     let value = entry(info, &bytes_of(&out));
+    let several = flags & rg::SEVERAL != 0;
     if direct > 0 {
-        return match flags & rg::SEVERAL {
-            0 => put_bytes(name, &value, direct, flags & FLAGS),
-            _ => put_beside(name, &value, direct, flags & FLAGS),
+        return match several {
+            true => put_beside(name, &value, direct, flags & FLAGS),
+            false => put_bytes(name, &value, direct, flags & FLAGS),
         };
     }
+    // One that may have others beside it never takes the place of one that may not.
+    if several && has_single(name)? {
+        return put_beside(name, &value, 0, flags & FLAGS);
+    }
     match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
-        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, 0, flags & FLAGS),
         // One's own single entry may be put anew.
         Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::DENIED),
         other => other,
     }
+}
+
+/// Is there an entry that is meant to be the only one?
+fn has_single(name: &CStr) -> Result<bool, i32> {
+    let mut named = classes(name)?.into_iter();
+    let class = named.find(|class| class.name.as_c_str() == name);
+    Ok(class.is_some_and(|class| class.flags.iter().any(|flags| flags & rg::SEVERAL == 0)))
 }
 
 /// At the lowest index from this one on that is free, whatever is there beside it.
@@ -366,6 +377,34 @@ unsafe extern "C" fn pvm_getmboxinfo(
         }
     }
     0
+}
+
+/// Be known under this name, as long as we are there.
+pub fn take_role(name: &CStr) -> Result<(), i32> {
+    let me = library().tid;
+    if owners(name)?.iter().any(|&(_, owner)| owner == me) {
+        return Ok(());
+    }
+    let info = Info {
+        src: me,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+}
+
+/// Who has entries under the names of a pattern.
+pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
+    let mut all = Vec::new();
+    for class in classes(pattern)? {
+        all.extend(
+            class
+                .owners
+                .iter()
+                .map(|&owner| (class.name.clone(), owner)),
+        );
+    }
+    Ok(all)
 }
 
 /// Whether a reset spares us: an entry that says so.

@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
 use crate::state::library;
-use crate::{rg, tid, trace};
+use crate::{rg, sharing, system, tid, trace};
 
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
@@ -53,6 +53,11 @@ fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
         wid: out.wid,
         host: library().host,
     };
+    if !out.block.is_null()
+        && let Some(code) = sharing::send(out, head, to)
+    {
+        return outcome(code);
+    }
     // SAFETY: the head's bytes are ours to write; block and pieces hold until the buffer changes.
     let code = unsafe {
         out.head.cast::<[u8; HEAD]>().write_unaligned(head.bytes());
@@ -78,13 +83,23 @@ pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result
     Ok(())
 }
 
+/// To somebody who is no task.
+#[cold]
+fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
+    match to {
+        trace::TID => trace::user_event(tag),
+        to if system::is_daemon(to) => system::send_to_daemon(tag),
+        _ => Err(codes::BAD_PARAM),
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
     let sent = || -> Result<(), i32> {
         enrol()?;
         crate::handlers::run()?;
-        if to == trace::TID {
-            return trace::user_event(tag);
+        if tid::task(to).is_none() {
+            return send_elsewhere(to, tag);
         }
         send_buffer(0, to, tag, library().context)
     };

@@ -30,7 +30,8 @@ pub struct Library {
     pub queue: VecDeque<i32>,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
-    pub next_handler: i32,
+    /// Numbers of handlers that were deleted; the last one is the next to be used.
+    pub free_handlers: Vec<i32>,
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
@@ -56,7 +57,7 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     queue: VecDeque::new(),
     matcher: None,
     handlers: Vec::new(),
-    next_handler: 0,
+    free_handlers: Vec::new(),
     in_handler: false,
     watches: Vec::new(),
     writers: Vec::new(),

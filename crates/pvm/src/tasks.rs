@@ -5,10 +5,12 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
-use crate::{machine, rg, tid};
+use crate::{machine, rg, system, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
 mod flag {
+    /// Processes have smaller numbers: what is above stands for one that has not come yet.
+    pub const LAST_PROCESS: i32 = 1 << 22;
     pub const SPAWNED: i32 = 2;
     pub const CONNECTED: i32 = 4;
 }
@@ -109,7 +111,7 @@ pub struct TaskInfo {
     pid: c_int,
 }
 
-fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
+fn info(task: &rg::Task, roles: &[(i32, i32)], names: &mut Vec<CString>) -> TaskInfo {
     let spawned = task.parent >= 0;
     // SAFETY: a text that ends inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
@@ -119,14 +121,20 @@ fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
     } else {
         CString::default()
     });
+    let number = tid::of(task.tid, task.host);
+    let role = roles.iter().find(|role| role.0 == number);
+    let flag = match task.pid <= flag::LAST_PROCESS {
+        true => flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        false => 0,
+    };
     TaskInfo {
-        tid: tid::of(task.tid, task.host),
+        tid: number,
         parent: match task.parent {
             own if own == task.tid => codes::PARENT_NOT_SET,
             parent => tid::of_task(parent).filter(|_| spawned).unwrap_or(0),
         },
         host: tid::of_daemon(task.host),
-        flag: flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        flag: flag | role.map_or(0, |role| role.1),
         program: names
             .last()
             .map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut()),
@@ -158,13 +166,17 @@ unsafe extern "C" fn pvm_tasks(
         Ok(all.into_iter().filter(wanted).collect())
     };
     // Of a host that is not there no tasks are told.
-    let (chosen, code) = match chosen() {
-        Ok(chosen) => (chosen, 0),
-        Err(code) => (Vec::new(), code),
+    let known = || Ok((chosen()?, system::flags()?));
+    let (chosen, roles, code) = match known() {
+        Ok((chosen, roles)) => (chosen, roles, 0),
+        Err(code) => (Vec::new(), Default::default(), code),
     };
     let (names, infos) = (NAMES.get(), INFOS.get());
     names.clear();
-    *infos = chosen.iter().map(|task| info(task, names)).collect();
+    *infos = chosen
+        .iter()
+        .map(|task| info(task, &roles, names))
+        .collect();
     // SAFETY: the C contract: places for the answers, or NULL.
     unsafe {
         if !count.is_null() {

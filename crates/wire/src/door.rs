@@ -8,8 +8,9 @@ use crate::messages;
 messages! {
     /// From a process to the launcher.
     pub Knock {
-        /// It asks to become a task, and speaks this version of the job's segment.
-        1 Enter { version: u32, program: Vec<u8> }
+        /// It asks to become a task, and speaks this version of the job's segment. With a ticket: the task that has a
+        /// number already.
+        1 Enter { version: u32, program: Vec<u8>, ticket: Option<u32> }
     }
 }
 
@@ -33,6 +34,7 @@ mod tests {
         let knock = Knock::Enter {
             version: 3,
             program: b"./master".to_vec(),
+            ticket: Some(7),
         };
         let welcome = Welcome::Task { rank: 7, size: 1 };
         let refused = Welcome::Refused {

@@ -20,6 +20,10 @@ impl Supervisor<'_> {
     }
 
     fn let_in(&mut self, arrival: Arrival) {
+        let arrival = match self.claimed(arrival) {
+            Some(unknown) => unknown,
+            None => return,
+        };
         let Some(tasks) = &mut self.tasks else { return };
         let listener = match tasks.listener() {
             Ok(listener) => listener,
@@ -35,6 +39,7 @@ impl Supervisor<'_> {
             environment: Vec::new(),
             output: Output::Job,
             orphans: false,
+            on_behalf: None,
         };
         self.begin_guest(Newcomer { arrival, listener }, order);
     }

@@ -12,8 +12,10 @@ use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
 
 use super::Supervisor;
+use super::gates::Gates;
 use super::growing::Growing;
 use super::lineage::Lineage;
+use super::starters::Awaited;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
 use crate::course::Course;
@@ -186,6 +188,7 @@ impl<'p> Supervisor<'p> {
         );
         let supervisor = Self {
             desk: Original::new(stock.desk, true),
+            gates: Gates::default(),
             spawning: Vec::new(),
             births: 0,
             here: Some(here.name.clone()),
@@ -198,6 +201,8 @@ impl<'p> Supervisor<'p> {
             remotes,
             wakes: Wakes::new(),
             guests: BTreeMap::new(),
+            starter: None,
+            awaited: Awaited::default(),
             door: None,
             owed: Vec::new(),
             course,

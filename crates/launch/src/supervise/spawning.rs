@@ -74,8 +74,15 @@ impl Supervisor<'_> {
             return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
         }
         self.check_room(order.count)?;
-        let shares = self.desk.place(by, &order.place, order.count)?;
-        let route = self.desk.route(by, order.output);
+        let parent = order.on_behalf.unwrap_or(by);
+        if !self.desk.lives(parent) {
+            return Err((
+                Why::Task,
+                format!("there is no task {parent} to start tasks for"),
+            ));
+        }
+        let shares = self.desk.place(parent, &order.place, order.count)?;
+        let route = self.desk.route(parent, order.output);
         let mut spawning = self.birth(Asker::Task { by, id }, order, route);
         for (host, count) in shares {
             let ready = self.expect(host, count, &spawning);
@@ -385,6 +392,8 @@ impl Supervisor<'_> {
                 self.bear_at(host, birth, &mut outcomes);
             } else if let Asker::Itself(newcomer) = &spawning.asker {
                 outcomes.extend(self.welcome(first, newcomer));
+            } else if self.starter.is_some() {
+                outcomes.extend(self.have_started(birth, &spawning.order));
             } else if let Some(tasks) = &mut self.tasks {
                 tasks.bear(birth);
             }
@@ -482,7 +491,7 @@ impl Supervisor<'_> {
 impl Spawning {
     fn parent(&self) -> Option<u32> {
         match self.asker {
-            Asker::Task { by, .. } => Some(by),
+            Asker::Task { by, .. } => Some(self.order.on_behalf.unwrap_or(by)),
             Asker::Itself(_) => None,
         }
     }
