@@ -21,7 +21,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { BEGIN = 1, TIDS = 2, ENDED = 3, CLEAN = 4, VICTIM_TAG = 5000, PATIENCE = 8, WORDS = 1 << 20 };
+enum { BEGIN = 1, TIDS = 2, ENDED = 3, CLEAN = 4, VICTIM_TAG = 5000, PATIENCE = 40, WORDS = 1 << 20 };
 
 int tids[MOST_TASKS], me, own_tid, parent_tid;
 static char said[WORDS];

@@ -93,6 +93,9 @@ static void fill(unsigned char *bytes, size_t length, int kind, uint64_t seed)
     }
     for (size_t at = 0; at < length; at += 8) {
         uint64_t word = next_random(&seed);
+        /* A long that does not fit in what it becomes on the way is cut, or fails where a piece of PVM's memory ends. */
+        if (kind == 3 || kind == 6)
+            word >>= 33;
         memcpy(bytes + at, &word, 8);
     }
 }

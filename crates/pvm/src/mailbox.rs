@@ -152,7 +152,9 @@ fn put_beside(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i3
         .filter(|class| class.name.as_c_str() == name)
         .flat_map(|class| class.indices)
         .collect();
-    let free = (from..).find(|index| !taken.contains(index)).unwrap_or(from);
+    let free = (from..)
+        .find(|index| !taken.contains(index))
+        .unwrap_or(from);
     put_bytes(name, value, free, flags)
 }
 

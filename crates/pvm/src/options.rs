@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use crate::birth::Birth;
 use crate::life::enrol;
+use crate::mailbox;
 use crate::message::{codes, error};
 use crate::state::library;
-use crate::mailbox;
 
 /// How many there are; they count from 1.
 const COUNT: usize = 25;
@@ -167,7 +167,9 @@ fn number(what: c_int) -> Result<usize, i32> {
 fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
     let number = number(what)?;
     match number {
-        option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => return Ok(library().options.0[number]),
+        option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => {
+            return Ok(library().options.0[number]);
+        }
         option::SELF_OUTPUT_CONTEXT | option::SELF_TRACE_CONTEXT => return Err(codes::NOT_IMPL),
         _ if ELSEWHERE.contains(&number) => return Err(codes::NOT_IMPL),
         _ => {}
@@ -212,9 +214,7 @@ extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
 extern "C" fn pvm_getopt(what: c_int) -> c_int {
     match number(what) {
         Ok(option::AUTO_ERR) => error::auto_err(),
-        Ok(number) if ELSEWHERE.contains(&number) => {
-            error::result("pvm_getopt", codes::BAD_PARAM)
-        }
+        Ok(number) if ELSEWHERE.contains(&number) => error::result("pvm_getopt", codes::BAD_PARAM),
         Ok(number) => library().options.0[number],
         Err(code) => error::result("pvm_getopt", code),
     }
