@@ -267,16 +267,29 @@ static void unpack_wrongly(uint64_t way)
     }
 }
 
+/* Bytes travel as they are in every encoding, so what other items have become on the way can be read as bytes. */
+static void unpack_as_it_travels(void)
+{
+    int length = 0;
+    pvm_bufinfo(pvm_getrbuf(), &length, NULL, NULL);
+    say(" travels as");
+    unpack_some(0, length < LARGEST ? length / 4 * 4 : LARGEST, 1);
+}
+
 void unpack_script(uint64_t script, int encoding, uint64_t way)
 {
     struct content content = content_of(script, encoding);
-    switch (random_below(&way, 6)) {
+    unsigned what = random_below(&way, 7);
+    /* What is in between texts is seen by nobody. */
+    if (what < 2 && (content.ragged || content.nested))
+        what = 3;
+    switch (what) {
     case 0:
-        if (!content.ragged && !content.nested) {
-            unpack_wrongly(way);
-            break;
-        }
-        /* fall through */
+        unpack_wrongly(way);
+        break;
+    case 1:
+        unpack_as_it_travels();
+        break;
     default:
         unpack_exactly(&content, way);
         if (random_below(&way, 3) == 0) {
@@ -284,7 +297,7 @@ void unpack_script(uint64_t script, int encoding, uint64_t way)
             unpack_some((int)random_below(&way, NUMBERS), 1, 1);
         }
         break;
-    case 1:
+    case 2:
         say(" left");
         break;
     }

@@ -23,7 +23,9 @@ const AT_ONCE: u64 = 40;
 /// What was played.
 #[derive(Default)]
 pub struct Played {
+    /// How many programs.
     pub courses: u64,
+    /// What their tasks did, together.
     pub steps: u64,
 }
 
