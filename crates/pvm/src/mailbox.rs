@@ -466,6 +466,7 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         };
         let value = entry(info, &Body::new().int(data).into_vec());
         match index {
+            ..0 if has_single(name)? => put_beside(name, &value, 0, FROM_OLD),
             ..0 => put_bytes(name, &value, rg::ANY, FROM_OLD),
             _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
             _ => put_bytes(name, &value, index, FROM_OLD),
