@@ -440,6 +440,8 @@ static void draw_choose(void)
 static void draw_signal(void)
 {
     int from = some_task(), to = some_task();
+    /* Two signals at the same time would be one. */
+    token(to, from);
     add(from, SIGNAL)->other = to;
     before(from, to);
     add(to, SIGNALLED)->other = from;
