@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test soak reactions lint install
+.PHONY: build race test soak courses reactions lint install
 
 build:
 	@cargo build --release --locked
@@ -19,6 +19,10 @@ test:
 # Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
 soak:
 	@scripts/soak $(ARGS)
+
+# Random programs of PVM's, on PVM itself and on Regatta; or make courses ARGS="COUNT FIRST"
+courses:
+	@scripts/courses $(ARGS)
 
 # How soon tasks hear of what befalls others; or make reactions ARGS="TIMES"
 reactions:

@@ -21,7 +21,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { BEGIN = 1, TIDS = 2, ENDED = 3, VICTIM_TAG = 5000, PATIENCE = 8, WORDS = 1 << 20 };
+enum { BEGIN = 1, TIDS = 2, ENDED = 3, CLEAN = 4, VICTIM_TAG = 5000, PATIENCE = 40, WORDS = 1 << 20 };
 
 int tids[MOST_TASKS], me, own_tid, parent_tid;
 static char said[WORDS];
@@ -84,6 +84,31 @@ static void block_signal(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* What the first task says to all others. */
+static void say_to_all(int what)
+{
+    int before = pvm_setcontext(wire);
+    pvm_initsend(PvmDataRaw);
+    pvm_mcast(tids + 1, MOST_TASKS - 1, what);
+    pvm_freebuf(pvm_setsbuf(0));
+    pvm_setcontext(before);
+}
+
+static void hear_first(int what)
+{
+    int before = pvm_setcontext(wire);
+    pvm_recv(parent_tid, what);
+    pvm_freebuf(pvm_setrbuf(0));
+    pvm_setcontext(before);
+}
+
+static void tell_first(const char *words, int length)
+{
+    int before = pvm_setcontext(wire);
+    pvm_psend(parent_tid, ENDED, (char *)words, length, PVM_BYTE);
+    pvm_setcontext(before);
+}
+
 static void play_course(uint64_t seed, int episodes, const char *program)
 {
     said_length = 0;
@@ -107,14 +132,14 @@ static void follow(uint64_t first, int count, int episodes, const char *program)
     open_trace();
     prepare();
     for (int course = 0; course < count; course++) {
-        int before = pvm_setcontext(wire);
-        pvm_freebuf(pvm_recv(parent_tid, BEGIN));
-        pvm_setrbuf(0);
-        pvm_setcontext(before);
+        hear_first(BEGIN);
+        /* Nobody runs on if the first task has given up. */
+        alarm(PATIENCE + 10);
         play_course(first + (uint64_t)course, episodes, program);
-        before = pvm_setcontext(wire);
-        pvm_psend(parent_tid, ENDED, said, (int)said_length + 1, PVM_BYTE);
-        pvm_setcontext(before);
+        tell_first(said, (int)said_length + 1);
+        hear_first(CLEAN);
+        clean();
+        tell_first("", 1);
     }
 }
 
@@ -181,16 +206,16 @@ static void lead(uint64_t first, int count, int episodes, char **argv)
         uint64_t seed = first + (uint64_t)course;
         printf("course %llu\n", (unsigned long long)seed);
         fflush(stdout);
-        int before = pvm_setcontext(wire), sending = pvm_getsbuf();
-        pvm_initsend(PvmDataRaw);
-        pvm_mcast(tids + 1, MOST_TASKS - 1, BEGIN);
-        pvm_freebuf(pvm_setsbuf(0));
-        (void)sending;
-        pvm_setcontext(before);
+        say_to_all(BEGIN);
         alarm(PATIENCE);
         play_course(seed, episodes, argv[0]);
         alarm(0);
         fputs(said, stdout);
+        for (int task = 1; task < MOST_TASKS; task++)
+            hear(task);
+        /* Only when all have ended is taken away what others could have seen. */
+        say_to_all(CLEAN);
+        clean();
         for (int task = 1; task < MOST_TASKS; task++)
             hear(task);
     }

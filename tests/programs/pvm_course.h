@@ -121,5 +121,6 @@ extern int tids[MOST_TASKS], me, own_tid, parent_tid;
 extern int contexts[CONTEXTS], wire;
 void play(const struct plan *plan, const char *program);
 void prepare(void);
+void clean(void);
 
 #endif

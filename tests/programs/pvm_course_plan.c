@@ -141,8 +141,7 @@ static int new_message(int from, int to, int tag, int encoding, uint64_t script)
     message->stream = from == DAEMON ? next_stream++ : from;
     message->encoding = encoding;
     message->script = script;
-    if (from != DAEMON)
-        memcpy(message->seen, seen[from], sizeof message->seen);
+    memcpy(message->seen, seen[from == DAEMON ? to : from], sizeof message->seen);
     return plan->messages++;
 }
 
@@ -240,7 +239,7 @@ static void receive(int which)
     struct message *message = &plan->message[which];
     int to = message->to;
     go_into(to, message->context);
-    struct step *step = add(to, message->from == DAEMON ? DEAD : RECEIVE);
+    struct step *step = add(to, RECEIVE);
     step->other = message->from;
     step->tag = message->tag;
     step->message = which;
@@ -248,13 +247,11 @@ static void receive(int which)
     step->any_source = (int)below(2);
     step->any_tag = (int)below(2);
     message->taken = done[to];
-    if (message->from >= 0) {
-        for (int task = 0; task < plan->tasks; task++)
-            if (message->seen[task] > seen[to][task])
-                seen[to][task] = message->seen[task];
-    }
+    for (int task = 0; task < plan->tasks; task++)
+        if (message->seen[task] > seen[to][task])
+            seen[to][task] = message->seen[task];
     /* It may be sent on before it is read or after. */
-    if (message->from >= 0 && below(8) == 0 && step->how != 3 && step->how != 6) {
+    if (below(8) == 0 && step->how != 3 && step->how != 6) {
         int encoding = message->encoding, single = message->single;
         struct step *on = add(to, FORWARD);
         on->other = another_task(to);
@@ -443,6 +440,8 @@ static void draw_choose(void)
 static void draw_signal(void)
 {
     int from = some_task(), to = some_task();
+    /* Two signals at the same time would be one. */
+    token(to, from);
     add(from, SIGNAL)->other = to;
     before(from, to);
     add(to, SIGNALLED)->other = from;
@@ -476,6 +475,8 @@ static void draw_victims(void)
         watch->tag = tag;
         watch->how = first;
         watch->count = count;
+        for (int victim = 0; victim < count; victim++)
+            new_message(DAEMON, watchers[at], tag, 0, 0);
     }
     if (again) {
         struct step *unwatch = add(told, UNWATCH);
@@ -500,6 +501,10 @@ static void draw_victims(void)
         dead->count = count;
         if (again && watchers[at] == told)
             dead->any_tag = 1;
+        /* These are taken here, in the context in which they were asked for. */
+        for (int message = 0; message < plan->messages; message++)
+            if (plan->message[message].from == DAEMON && plan->message[message].to == watchers[at] && !plan->message[message].taken)
+                plan->message[message].taken = dead->at;
         struct step *ask = add(watchers[at], ASK_DEAD);
         ask->how = first + (int)below((unsigned)count);
         packed[watchers[at]] = -1;

@@ -72,7 +72,8 @@ static void receive_on_wire(int from, int tag, int *numbers, int count)
     pvm_setcontext(before);
 }
 
-static void describe(int buffer)
+/* What is known of a buffer; where it went and as what only if it went anywhere. */
+static void describe_some(int buffer, int sent)
 {
     int length = -1, tag = -1, from = -1;
     struct pvmminfo info;
@@ -81,10 +82,17 @@ static void describe(int buffer)
     say(" %d from", code);
     say_tid(from);
     code = pvm_getminfo(buffer, &info);
-    say(" tag %d length %d info %d %d %d %x %d", tag, length, code, info.len == length, info.tag, info.enc, info.wid);
-    say(" in %d to", context_index(info.ctx));
-    say_tid(info.dst);
+    say(" length %d info %d %d %x %d", length, code, info.len == length, info.enc, info.wid);
     say_tid(info.src);
+    if (!sent)
+        return;
+    say(" tag %d %d in %d to", tag, info.tag, context_index(info.ctx));
+    say_tid(info.dst);
+}
+
+static void describe(int buffer)
+{
+    describe_some(buffer, 1);
 }
 
 static void send_step(const struct step *step)
@@ -112,7 +120,7 @@ static void send_step(const struct step *step)
         say(" mcast %d", pvm_mcast(to, count, step->tag));
     else
         say(" bcast %d", pvm_bcast((char *)group_names[step->group], step->tag));
-    describe(pvm_getsbuf());
+    describe_some(pvm_getsbuf(), count > (step->how == 1 && step->others[0] == me));
     if (own) {
         say(" back %d", pvm_setsbuf(before) == buffer);
         say(" free %d", pvm_freebuf(buffer));
@@ -306,11 +314,13 @@ static void mailbox_entries(const char *pattern)
     }
 }
 
+/* Under the last one all ask for an index. */
 static const char *const mailbox_names[] = {"box", "box2", "a name with blanks", "other"};
 
 static void mailbox_put(uint64_t state)
 {
-    const char *name = mailbox_names[random_below(&state, 4)];
+    unsigned which = random_below(&state, 4);
+    const char *name = mailbox_names[which];
     int flags = 0, number = (int)random_below(&state, 1000), before = pvm_getsbuf();
     if (random_below(&state, 2))
         flags |= PvmMboxMultiInstance;
@@ -318,8 +328,8 @@ static void mailbox_put(uint64_t state)
         flags |= PvmMboxOverWritable;
     if (random_below(&state, 3) == 0)
         flags |= PvmMboxPersistent;
-    if (random_below(&state, 5) == 0)
-        flags |= PvmMboxDirectIndex(1 + random_below(&state, 4));
+    if (which == 3)
+        flags |= PvmMboxMultiInstance | PvmMboxDirectIndex(1 + random_below(&state, 4));
     int buffer = pvm_mkbuf((int)random_below(&state, 2));
     pvm_setsbuf(buffer);
     pvm_pkint(&number, 1, 1);
@@ -367,9 +377,9 @@ static void mailbox_step(const struct step *step)
     case 7: say(" delete %s %d: %d", name, index, pvm_delinfo((char *)name, index, 0)); break;
     case 8: mailbox_entries(patterns[random_below(&state, 6)]); break;
     case 9: mailbox_entries("*"); break;
-    case 10: say(" insert %d", pvm_insert((char *)name, index, (int)random_below(&state, 99))); break;
+    case 10: say(" insert %s %d: %d", name, index, pvm_insert((char *)name, index, (int)random_below(&state, 99))); break;
     default:
-        say(" lookup %d", pvm_lookup((char *)name, index, &value));
+        say(" lookup %s %d: %d", name, index, pvm_lookup((char *)name, index, &value));
         say(" %d", value);
     }
 }
@@ -385,7 +395,6 @@ static void ask_group_step(const struct step *step)
         say(" tid");
         say_tid(pvm_gettid(name, step->count));
         break;
-    case 4: say(" barrier %d", pvm_barrier(name, 0)); break;
     case 5: say(" instance of nobody %d", pvm_getinst(name, 0x40eee)); break;
     default: say(" instance %d", pvm_getinst(name, tids[step->other])); break;
     }
@@ -395,10 +404,15 @@ static void reduce_step(const struct step *step)
 {
     static void (*const operators[])() = {PvmSum, PvmProduct, PvmMax, PvmMin};
     static const int types[] = {PVM_BYTE, PVM_SHORT, PVM_INT, PVM_LONG, PVM_FLOAT, PVM_DOUBLE, PVM_CPLX, PVM_DCPLX, 77};
-    static unsigned char data[32768];
+    static _Alignas(16) unsigned char data[32768];
     uint64_t state = step->seed;
     unsigned type = random_below(&state, 36) % 9;
     int operator = (int)random_below(&state, 4), count = (int)random_below(&state, random_below(&state, 4) ? 8 : 1500);
+    /* Where some refuse and others wait nobody knows who is which. */
+    if (step->count > 1) {
+        type = 1 + type % 7;
+        count++;
+    }
     int is_real = types[type] == PVM_FLOAT || types[type] == PVM_CPLX;
     state += (uint64_t)step->how;
     for (int at = 0; at < (int)sizeof data / 8; at++) {
@@ -419,7 +433,7 @@ static void reduce_step(const struct step *step)
 static void gather_step(const struct step *step, int scatter)
 {
     static const int types[] = {PVM_BYTE, PVM_SHORT, PVM_INT, PVM_LONG, PVM_FLOAT, PVM_DOUBLE, PVM_CPLX, PVM_DCPLX};
-    static unsigned char part[8192], whole[MOST_TASKS * 8192];
+    static _Alignas(16) unsigned char part[8192], whole[MOST_TASKS * 8192];
     uint64_t state = step->seed;
     int type = types[random_below(&state, 8)], count = 1 + (int)random_below(&state, random_below(&state, 4) ? 8 : 500);
     char *name = (char *)group_names[step->group];
@@ -428,6 +442,11 @@ static void gather_step(const struct step *step, int scatter)
     if (scatter)
         for (size_t at = 0; at < sizeof whole; at++)
             whole[at] = (unsigned char)(at * 7 + (unsigned)step->how);
+    /* Only what fits in the long that PVM sends. */
+    for (size_t at = 0; type == PVM_LONG && at < sizeof whole / 8; at++)
+        ((long *)(void *)whole)[at] = (long)at * 3 + step->how;
+    for (size_t at = 0; type == PVM_LONG && at < sizeof part / 8; at++)
+        ((long *)(void *)part)[at] = (long)at * 5 + step->how;
     say(" type %d count %d:", type, count);
     int code = scatter ? pvm_scatter(part, whole, count, type, step->tag, name, step->other)
                        : pvm_gather(whole, part, count, type, step->tag, name, step->other);
@@ -445,7 +464,7 @@ static int handle(int buffer)
         if (tids[task] == from)
             rank = task;
     int numbers[3] = {length, tag, rank};
-    handled_sum += digest(numbers, sizeof numbers) + (pvm_getrbuf() == buffer) + 2u * (unsigned)pvm_getsbuf();
+    handled_sum += digest(numbers, sizeof numbers) + (pvm_getrbuf() == buffer) + 2u * (pvm_getsbuf() > 0);
     return 0;
 }
 
@@ -464,6 +483,8 @@ static void handled_step(const struct step *step)
     forget_received();
     while (handled_count < step->count)
         pvm_nrecv(-1, 7778);
+    /* Whether anything had to be awaited, and took the receive buffer away, is by chance. */
+    pvm_freebuf(pvm_setrbuf(0));
     say(" %d %08x deleted %d", handled_count, handled_sum, pvm_delmhf(handler));
     say(" %d", pvm_delmhf(handler));
 }
@@ -623,7 +644,12 @@ static void play_step(const struct step *step)
     case FREEZE: say(" %d", pvm_freezegroup((char *)group_names[step->group], step->count)); break;
     case REDUCE: reduce_step(step); break;
     case GATHER: gather_step(step, 0); break;
-    case SCATTER: gather_step(step, 1); break;
+    case SCATTER:
+        /* PVM's own scatters by a send buffer that it leaves. */
+        forget(pvm_getsbuf());
+        gather_step(step, 1);
+        pvm_freebuf(pvm_setsbuf(0));
+        break;
     case HANDLE: handle_step(step); break;
     case HANDLED: handled_step(step); break;
     case CHOOSE: choose_step(step); break;
@@ -648,16 +674,11 @@ void prepare(void)
 }
 
 /* Nothing of this course is left for the next one. */
-static void clean(void)
+void clean(void)
 {
     static const int changed[] = {PvmRoute, PvmDebugMask, PvmFragSize, PvmSelfTraceCode, PvmPollType, PvmPollTime,
                                   PvmTraceCode, PvmOutputCode, PvmOutputContext, PvmTraceContext,
                                   PvmSelfTraceContext, PvmShowTids};
-    pvm_recvf(NULL);
-    pvm_setcontext(contexts[0]);
-    forget_all();
-    pvm_freebuf(pvm_setsbuf(0));
-    pvm_freebuf(pvm_setrbuf(0));
     for (int group = 0; group < GROUPS; group++)
         pvm_lvgroup((char *)group_names[group]);
     for (int name = 0; name < 4; name++)
@@ -701,5 +722,9 @@ void play(const struct plan *plan, const char *program)
             say(" buffers %d %d", pvm_getsbuf() == sending, pvm_getrbuf() == receiving);
         say("\n");
     }
-    clean();
+    pvm_recvf(NULL);
+    pvm_setcontext(contexts[0]);
+    forget_all();
+    pvm_freebuf(pvm_setsbuf(0));
+    pvm_freebuf(pvm_setrbuf(0));
 }

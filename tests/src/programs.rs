@@ -106,7 +106,17 @@ pub fn program(name: &str) -> PathBuf {
 
 /// The C program `programs/NAME.c`, with these folders of headers and these libraries.
 pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    compile_all(name, &[name], includes, libraries)
+}
+
+/// The C program of several files.
+pub(crate) fn compile_all(
+    name: &str,
+    files: &[&str],
+    includes: &[PathBuf],
+    libraries: &[PathBuf],
+) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let fresh = fresh(name);
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
@@ -116,7 +126,7 @@ pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBu
                 .iter()
                 .map(|include| format!("-I{}", include.display())),
         )
-        .arg(here.join("programs").join(format!("{name}.c")))
+        .args(files.iter().map(|file| programs.join(format!("{file}.c"))))
         .arg("-o")
         .arg(&fresh)
         .args(libraries)

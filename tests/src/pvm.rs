@@ -48,10 +48,15 @@ pub fn program(name: &str) -> PathBuf {
 
 /// The same, linked with the library for groups as well.
 pub fn group_program(name: &str) -> PathBuf {
+    group_program_of(name, &[name])
+}
+
+/// The same of several files.
+pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
     // PVM's own needs the name of the library whose functions ours has elsewhere.
     let all = [&[PathBuf::from(NAMED)][..], &libraries].concat();
-    crate::programs::compile_with(name, &[headers()], &all)
+    crate::programs::compile_all(name, files, &[headers()], &all)
 }
 
 /// The Fortran program `programs/NAME.f`, if there is a compiler.

@@ -51,10 +51,11 @@ fn is_taken(handle: Handle) -> Result<bool> {
     let outcome = match wait_for(Soon { handle, late }) {
         Ok(Some(outcome)) => Ok(outcome),
         // Its receiver may be taking it just now; then it is not taken back but ends soon.
-        Ok(None) => enter()?
-            .engine
-            .recall(handle)
-            .and_then(|()| crate::message::wait(handle)),
+        Ok(None) => {
+            // The lock is let go before the wait takes it again.
+            let recalled = enter()?.engine.recall(handle);
+            recalled.and_then(|()| crate::message::wait(handle))
+        }
         Err(error) => Err(error),
     };
     match outcome {

@@ -124,7 +124,7 @@ pub enum Source {
 /// What a program means by a task in a receive.
 #[inline(always)]
 pub fn source(from: c_int) -> Result<Source, i32> {
-    match tid::task(from) {
+    match tid::named(from) {
         Some(task) => Ok(Source::Task(task)),
         None if from == rg::ANY => Ok(Source::Anybody),
         None if tid::is_daemon(from) => Ok(Source::Daemon),

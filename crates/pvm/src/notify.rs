@@ -181,7 +181,7 @@ fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
     let subject = |&tid: &c_int| match kind {
         // A task's number stands for its host, and what is no host's for one that has gone.
         what::HOST_DELETE => Some(tid::host_of(tid)),
-        _ => tid::task(tid),
+        _ => tid::named(tid),
     };
     let subjects: Option<Vec<i32>> = tids.iter().map(subject).collect();
     let subjects = subjects.ok_or(codes::BAD_PARAM)?;

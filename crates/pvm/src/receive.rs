@@ -216,27 +216,36 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
 
 /// Choose among those that have been taken in, from the one numbered `seen` on, and take it out.
 fn pick(want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
+    let Some(chosen) = find(want, seen)? else {
+        return Ok(None);
+    };
+    let queue = &mut library().queue;
+    let at = queue.iter().position(|&buffer| buffer == chosen);
+    Ok(at.and_then(|at| queue.remove(at)))
+}
+
+/// The same, and leave it there.
+fn find(want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
     match library().matcher {
-        Some(matcher) => pick_by(matcher, want, seen),
-        None => Ok(pick_plainly(want)),
+        Some(matcher) => find_by(matcher, want, seen),
+        None => Ok(find_plainly(want)),
     }
 }
 
-fn pick_plainly(want: Want) -> Option<c_int> {
+fn find_plainly(want: Want) -> Option<c_int> {
     let library = library();
-    let wanted = |&buffer: &c_int| {
+    let wanted = |&&buffer: &&c_int| {
         message::info(buffer).is_some_and(|info| {
             info.ctx == library.context
                 && (want.from == rg::ANY || want.from == info.src)
                 && (want.tag == rg::ANY || want.tag == info.tag)
         })
     };
-    let at = library.queue.iter().position(wanted)?;
-    library.queue.remove(at)
+    library.queue.iter().find(wanted).copied()
 }
 
 /// The program chooses: it is asked about one after the other.
-fn pick_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
+fn find_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
     let mut best: Option<(c_int, c_int)> = None;
     while let Some(&buffer) = library().queue.get(*seen) {
         *seen += 1;
@@ -253,11 +262,7 @@ fn pick_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_in
             _ => {}
         }
     }
-    let Some((_, chosen)) = best else {
-        return Ok(None);
-    };
-    library().queue.retain(|&buffer| buffer != chosen);
-    Ok(Some(chosen))
+    Ok(best.map(|(_, chosen)| chosen))
 }
 
 /// The memory of the message before is its sender's, who has it again for the next one while this task waits.
@@ -324,19 +329,20 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
-    match receive(from, tag, Wait::Not) {
-        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
-        Ok(buffer) => {
-            put_back(buffer);
-            buffer
-        }
+    match look(from, tag) {
+        Ok(None) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
+        Ok(Some(buffer)) => buffer,
         Err(code) => error::result("pvm_probe", code),
     }
 }
 
-/// A message that was only looked at is the first of its sender's again.
-fn put_back(buffer: c_int) {
-    library().queue.push_front(buffer);
+/// A message that would be received. It stays where it is among the others, so all that have come before it are taken
+/// in as well.
+fn look(from: c_int, tag: c_int) -> Result<Option<c_int>, i32> {
+    enrol()?;
+    let want = Want::new(from, tag)?;
+    take_in_all(want)?;
+    find(want, &mut 0)
 }
 
 #[unsafe(no_mangle)]

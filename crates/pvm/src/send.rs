@@ -35,7 +35,7 @@ pub struct Way {
 
 #[inline(always)]
 pub fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
-    let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
+    let task = tid::named(to).ok_or(codes::BAD_PARAM)?;
     if tag < 0 && !library().options.reserved() {
         return Err(codes::BAD_PARAM);
     }
@@ -113,8 +113,12 @@ extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
 unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> c_int {
     let sent = || -> Result<(), i32> {
         let me = enrol()?;
+        if message::current().0 == 0 {
+            return Err(codes::NO_BUF);
+        }
         let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
-        if tids.is_null() && count > 0 {
+        let strange = tag < 0 && !library().options.reserved();
+        if strange || (tids.is_null() && count > 0) {
             return Err(codes::BAD_PARAM);
         }
         crate::handlers::run()?;

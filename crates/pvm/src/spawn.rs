@@ -15,7 +15,6 @@ mod flag {
     pub const DEBUG: i32 = 4;
     pub const COMPLEMENT: i32 = 32;
     pub const NO_PARENT: i32 = 64;
-    pub const ALL: i32 = 127;
 }
 
 /// Regatta's reason as PVM's code.
@@ -183,7 +182,7 @@ pub fn spawn(
     count: c_int,
 ) -> Result<Vec<i32>, i32> {
     enrol()?;
-    if count < 1 || flags & !flag::ALL != 0 {
+    if count < 1 {
         return Err(codes::BAD_PARAM);
     }
     // SAFETY: the arguments are those of `pvm_spawn`.

@@ -8,6 +8,7 @@
 use std::ffi::c_int;
 
 use crate::rg;
+use crate::state::library;
 
 /// A daemon; alone the one who tells of events.
 pub const DAEMON: i32 = i32::MIN;
@@ -31,6 +32,7 @@ pub fn of_daemon(host: i32) -> i32 {
 }
 
 /// The part of a number that is its host's.
+#[inline(always)]
 pub fn host_part(tid: i32) -> i32 {
     tid & HOST
 }
@@ -41,6 +43,27 @@ pub fn task(tid: i32) -> Option<i32> {
     let local = tid & LOCAL;
     let task = if tid & HOST != 0 { local - 1 } else { LOCAL };
     (tid & (DAEMON | GROUP) == 0 && local != 0).then_some(task)
+}
+
+/// The same for calls that name a task: what names another host than its task's is a task that never was.
+#[inline(always)]
+pub fn named(tid: i32) -> Option<i32> {
+    let task = task(tid)?;
+    if host_part(tid) == host_part(library().tid) {
+        return Some(task);
+    }
+    Some(on_another_host(tid, task))
+}
+
+#[inline(never)]
+fn on_another_host(tid: i32, task: i32) -> i32 {
+    // SAFETY: a plain question.
+    let host = unsafe { rg::rg_host_of(task) };
+    if host >= 0 && host != host_of(tid) {
+        LOCAL
+    } else {
+        task
+    }
 }
 
 /// The number of the host in a number of a task or a daemon.
