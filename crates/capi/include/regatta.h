@@ -244,6 +244,18 @@ int rg_loan_send(void *block, size_t len, int to, int tag, rg_group group);
 int rg_loan_recv(void **block, int from, int tag, rg_group group, rg_status *status);
 int rg_loan_free(void *block);
 
+/* A block can also be read by others in place while it stays yours: share it with task `to`, and tell it the
+ * name and the length in a message. From then on nobody may write what the other is to read; you may read it, share it
+ * with further tasks, write behind it, and free it: it is lent again when all have closed it or have ended.
+ * RG_ERR_NOTHING: as many tasks read it as can, or too much waits for its readers, or the task is on another
+ * host: send a copy. Does not block. */
+int rg_loan_share(void *block, int to, rg_group group, uint64_t *name);
+/* The block that another task has shared with this one by this name: `len` bytes to read, until rg_loan_close
+ * or rg_finalize. */
+int rg_loan_open(uint64_t name, size_t len, const void **block);
+/* You do not read it any more; or it was you who shared it, and the other will not be told the name. */
+int rg_loan_close(uint64_t name);
+
 /* ---- groups --------------------------------------------------------------------------------- */
 
 /* Each of these is a collective: every member of the new group calls it. Blocks. */
@@ -366,7 +378,7 @@ typedef struct {
     int32_t output_tag;             /* of the messages with it, and their group */
     rg_group output_group;
     int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
-    int32_t reserved;
+    int32_t on_behalf;              /* 1 + the task whose children they are, as if it had started them; 0: mine */
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
@@ -439,11 +451,36 @@ int rg_remove_hosts(const char *const *names, int count, int *numbers);
  * added later. *added is how many joined. */
 int rg_add_host_file(const char *text, int *added);
 
+/* Start the tasks of this host in the launcher's place; of a job that was entered (rg_enter), on the launcher's host. Of
+ * each task that is to be started there from now on this task is sent a message, by itself, with this tag in this group:
+ * an rg_start. For all others the task has been started then. RG_ERR_EXISTS: another task does it already. */
+int rg_start_others(int tag, rg_group group);
+
+#define RG_START_MARK 0x74734752 /* the first word of an rg_start; no message of yours begins with it */
+
+/* The front of the message. Texts follow, each with its end: the file of the program, its arguments (the first is not its
+ * name), and NAME=value of its environment. With that in the environment, beside your own, the process becomes the task
+ * when it enters the job. */
+typedef struct {
+    uint32_t mark;
+    int32_t tid;
+    uint32_t ticket; /* what stands for its process in rg_tasks, until it has entered */
+    uint32_t arguments;
+    uint32_t environment;
+    uint32_t reserved;
+} rg_start;
+
+/* A task that this one was to start could not be started, or has ended and was never a task: with this status, as wait
+ * tells it. (The end of one that has entered the job is seen anyway.) */
+int rg_has_ended(int tid, int status);
+
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
 #define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
 #define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled: those that are added to the
                          * virtual machine that the job runs in */
+#define RG_TASKS 4 /* tasks come and go, again and again: an event of kind RG_TASKS for each that gets its
+                    * number, with who has started it (or RG_NONE) as `value`, and RG_TASK_EXIT for each end */
 
 /* How a task ended. */
 #define RG_BY_EXIT 1   /* `value` is its exit status */
@@ -509,7 +546,9 @@ int rg_join(const char *group, int *number);
 int rg_leave(const char *group);
 /* tids[n] is member n, or RG_NONE. *count is how many entries there are. */
 int rg_members(const char *group, int *tids, int capacity, int *count);
-/* Blocks until `count` members have called it. All must say the same count. */
+/* Blocks until `count` members have called it. All must say the same count. RG_ANY: as many as there
+ * are members. When all of them have met, further meetings of all cost no more than a barrier, if they
+ * run on one host with the job's launcher, until somebody joins or leaves. */
 int rg_meet(const char *group, int count);
 /* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
  * for all of them; else *members is 0. */

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use regatta_process::{self as process, Views};
 
-use crate::error::{OK, answer, fail};
+use crate::error::{NOTHING, OK, answer, fail};
 use crate::memory::{RgGroup, RgStatus, output};
 use crate::message::report;
 
@@ -60,4 +60,36 @@ extern "C" fn rg_loan_free(block: *mut c_void) -> c_int {
         return OK;
     }
     answer(process::free_loan(block as usize))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_share(
+    block: *mut c_void,
+    to: c_int,
+    group: RgGroup,
+    name: *mut u64,
+) -> c_int {
+    let shared = output(name, "name").and_then(|place| {
+        let name = process::share_loan(block as usize, to, group.id())?;
+        *place = name.unwrap_or(0);
+        Ok(name.is_some())
+    });
+    match shared {
+        Ok(true) => OK,
+        Ok(false) => NOTHING,
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_open(name: u64, len: usize, block: *mut *const c_void) -> c_int {
+    answer(output(block, "block").and_then(|place| {
+        *place = process::open_loan(name, len)?.cast();
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_loan_close(name: u64) -> c_int {
+    answer(process::close_loan(name))
 }

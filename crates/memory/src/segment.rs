@@ -178,6 +178,16 @@ impl Segment {
         reserve(&self.fd, offset, offset as usize + len)
     }
 
+    /// Give the memory of `len` bytes at `offset` back to the system; what was there is lost. Before they are used
+    /// again they must be asked for with [`Segment::back`].
+    pub fn release(&self, offset: u64, len: usize) -> io::Result<()> {
+        use rustix::fs::FallocateFlags;
+        let outside = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        self.at(offset, len).map_err(outside)?;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.fd, flags, offset, len as u64)?)
+    }
+
     /// Hand out `bytes` zeroed bytes at an offset that is a multiple of `align`. They are really
     /// there; memory that is not to be had is an error and changes nothing.
     pub fn allocate(&self, bytes: usize, align: usize) -> io::Result<u64> {

@@ -16,6 +16,7 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
         Event::TaskEnded { task, host, .. } => (1, *task as i32, *host, &none),
         Event::HostLost { host, name } => (2, -1, *host, name),
         Event::HostAdded { host, name } => (3, -1, *host, name),
+        Event::TaskCame { task, host, .. } => (4, *task as i32, *host, &none),
     };
     let (ending, value) = match event {
         Event::TaskEnded { ending, .. } => match *ending {
@@ -24,6 +25,9 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
             Ending::Lost => (3, 0),
             Ending::Unknown => (4, 0),
         },
+        Event::TaskCame { parent, .. } => {
+            (0, parent.map_or(crate::state::NONE, |parent| parent as i32))
+        }
         _ => (0, 0),
     };
     let words = [
@@ -71,6 +75,11 @@ pub fn read(bytes: &[u8]) -> Option<(u32, Event)> {
         },
         2 => Event::HostLost { host, name },
         3 => Event::HostAdded { host, name },
+        4 => Event::TaskCame {
+            task: word(2)? as u32,
+            host,
+            parent: u32::try_from(word(5)?).ok(),
+        },
         _ => return None,
     };
     Some((word(6)? as u32, event))
@@ -87,6 +96,11 @@ mod tests {
                 task: 7,
                 host: 2,
                 ending: Ending::Signalled(9),
+            },
+            Event::TaskCame {
+                task: 9,
+                host: 2,
+                parent: None,
             },
             Event::HostLost {
                 host: 3,

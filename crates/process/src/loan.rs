@@ -43,7 +43,30 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
     if peer != held.engine.me() && !held.engine.transport.shares_memory(peer) {
         return send_copy(&mut held, place, len, peer, context, tag);
     }
+    held.engine.transport.hand_over_loan(place);
     held.engine.send_loan(peer, context, tag, place, len as u64)
+}
+
+/// Let another task read a loan, which stays this task's: the name by which it finds it. `None`: it must get a copy.
+pub fn share_loan(address: usize, to: i32, group: GroupId) -> Result<Option<u64>> {
+    let (place, _) = place_of(address)?;
+    let mut held = enter()?;
+    let (peer, _) = held.address(group, to)?;
+    Ok(held.engine.transport.share_loan(place, peer))
+}
+
+/// The memory of a loan that its owner has let this task read.
+pub fn open_loan(name: u64, len: usize) -> Result<*const u8> {
+    let opened = enter()?.engine.transport.open_loan(name, len);
+    opened
+        .map(|memory| memory.as_ptr().cast_const())
+        .map_err(|corrupt| Error::Argument(corrupt.what.into()))
+}
+
+/// It is not read any more; or the one it was to be read by will not hear of it.
+pub fn close_loan(name: u64) -> Result<()> {
+    enter()?.engine.transport.close_loan(name);
+    Ok(())
 }
 
 /// To another host goes a copy; the loan goes back when it has gone.

@@ -58,6 +58,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let mut turns = 0u32;
     loop {
         let mut held = enter()?;
+        if turns == 0 {
+            held.look_around();
+        }
         let crowded = held.crowded;
         let polled = poll_some(&mut awaited, &mut held, if crowded { 1 } else { POLLS })?;
         let called = held.engine.has_called();

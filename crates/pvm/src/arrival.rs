@@ -6,7 +6,8 @@ use crate::contexts;
 use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
-use crate::{notify, output, rg, tid};
+use crate::system::tasker;
+use crate::{notify, output, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
 #[derive(Clone, Copy)]
@@ -139,13 +140,19 @@ fn tag_of(tag: c_int, select: Select) -> i32 {
     if select.reserved { tag | i32::MIN } else { tag }
 }
 
-/// An event, or a message that was sent past PVM: its bytes, as they are.
+/// A long message that lies elsewhere, an event, or a message that was sent past PVM: its bytes, as they are.
 #[cold]
 pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
+    if let Some(made) = sharing::accept(bytes, status, select) {
+        return made.map(Some);
+    }
     let tag = tag_of(status.tag, select);
     if status.source == library().task {
         if let Some(event) = notify::event(bytes) {
             return notify::happened(&event, tag, select.context);
+        }
+        if let Some(start) = tasker::read(bytes) {
+            return tasker::started(&start).map(Some);
         }
         if let Some((head, text)) = output::piece(bytes) {
             return output::heard(&head, text, tag, select.context);

@@ -153,12 +153,14 @@ type Told = (c_int, c_int, usize);
 /// Straight into the program's memory.
 fn receive_directly(select: Select, memory: Memory) -> Result<Told, i32> {
     let mut head = [0_u8; HEAD];
-    let views = [head_view(&mut head), memory.0];
+    // What is no head alone is whole, though there is little room for items.
+    let mut rest = [0_u8; HEAD];
+    let views = [head_view(&mut head), memory.0, head_view(&mut rest)];
     let mut status = rg::Status::default();
     // SAFETY: the head is here, and the C contract: there is room for the items.
     let code = unsafe {
         let (from, tag, channel) = (select.from, select.tag, select.channel());
-        rg::rg_recvv(views.as_ptr(), 2, from, tag, channel, &mut status)
+        rg::rg_recvv(views.as_ptr(), 3, from, tag, channel, &mut status)
     };
     match code {
         rg::OK | rg::ERR_TRUNCATED => {}
@@ -173,6 +175,7 @@ fn receive_directly(select: Select, memory: Memory) -> Result<Told, i32> {
     bytes.resize(status.length.min(HEAD + memory.bytes()).max(HEAD), 0);
     // SAFETY: so much has been written there, and there is room for it here.
     unsafe { memory.gather(bytes.len() - HEAD, bytes[HEAD..].as_mut_ptr()) };
+    bytes.extend_from_slice(&rest);
     bytes.truncate(status.length);
     match strange(&bytes, &status, select)? {
         Some(buffer) => take_out(buffer, memory),

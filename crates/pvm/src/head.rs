@@ -8,6 +8,11 @@ use crate::message::HEAD;
 /// No event begins so, and no message of Regatta's own that went astray.
 const MARK: u32 = 0x334d_5650;
 
+/// The same, of a message whose body lies in memory that its receiver can read: its name and length follow.
+const SHARED_MARK: u32 = 0x344d_5650;
+/// Bytes of such a message.
+pub const SHARED: usize = HEAD + 16;
+
 /// What stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -19,8 +24,33 @@ pub struct Head {
 impl Head {
     #[inline(always)]
     pub fn bytes(self) -> [u8; HEAD] {
+        self.marked(MARK)
+    }
+
+    /// The message about a body that its receiver can read where it is.
+    pub fn shared(self, name: u64, body: usize) -> [u8; SHARED] {
+        let mut bytes = [0; SHARED];
+        bytes[..HEAD].copy_from_slice(&self.marked(SHARED_MARK));
+        bytes[HEAD..HEAD + 8].copy_from_slice(&name.to_ne_bytes());
+        bytes[HEAD + 8..].copy_from_slice(&(body as u64).to_ne_bytes());
+        bytes
+    }
+
+    /// What it says: the name and the length of the body.
+    pub fn read_shared(bytes: &[u8]) -> Option<(Head, u64, usize)> {
+        let bytes: &[u8; SHARED] = bytes.try_into().ok()?;
+        let (head, rest) = bytes.split_at(HEAD);
+        let head = Head::marked_by(SHARED_MARK, head)?;
+        let (name, body) = rest.split_at(8);
+        let name = u64::from_ne_bytes(name.try_into().ok()?);
+        let body = u64::from_ne_bytes(body.try_into().ok()?);
+        Some((head, name, usize::try_from(body).ok()?))
+    }
+
+    #[inline(always)]
+    fn marked(self, mark: u32) -> [u8; HEAD] {
         let words = [
-            MARK,
+            mark,
             self.encoding as u32,
             self.wid as u32,
             self.host as u32,
@@ -35,12 +65,17 @@ impl Head {
     /// What these bytes say, if they are a head.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Option<Head> {
+        Head::marked_by(MARK, bytes)
+    }
+
+    #[inline(always)]
+    fn marked_by(wanted: u32, bytes: &[u8]) -> Option<Head> {
         let word = |at: usize| -> Option<u32> {
             let bytes = bytes.get(at..at + 4)?;
             Some(u32::from_ne_bytes(bytes.try_into().ok()?))
         };
         let [mark, encoding, wid, host] = [word(0)?, word(4)?, word(8)?, word(12)?];
-        (mark == MARK).then_some(Head {
+        (mark == wanted).then_some(Head {
             encoding: encoding as i32,
             wid: wid as i32,
             host: host as i32 & 0xfff,
@@ -60,6 +95,12 @@ mod tests {
             host: 3,
         };
         assert_eq!(Head::read(&head.bytes()), Some(head));
+        let shared = head.shared(u64::MAX - 5, 1 << 40);
+        let read = (head, u64::MAX - 5, 1 << 40);
+        assert_eq!(Head::read_shared(&shared), Some(read));
+        assert_eq!(Head::read_shared(&shared[..SHARED - 1]), None);
+        assert_eq!(Head::read_shared(&[0; SHARED]), None);
+        assert_eq!(Head::read(&shared), None);
         assert_eq!(Head::read(&head.bytes()[..15]), None);
         assert_eq!(Head::read(&[0; HEAD]), None);
         assert_eq!(Head::read(&crate::rg::EVENT_MARK.to_ne_bytes()), None);

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, output, rg, tid};
+use crate::{birth, output, rg, sharing, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -51,6 +51,7 @@ fn enter() -> Result<i32, i32> {
     library.host = tid::host(me).unwrap_or_default();
     library.tid = me;
     error::set_my_tid(me);
+    sharing::begin();
     let birth = birth::of_environment();
     // Who was not told of one stays in the context in which it left.
     if let Some(birth) = birth {
@@ -105,6 +106,7 @@ pub fn leave() {
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
     }
+    message::keep_to_oneself();
     library.watches.clear();
     library.tid = 0;
     library.task = -1;

@@ -90,6 +90,20 @@ fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     Ok(classes)
 }
 
+/// Who has entries under the names of a pattern.
+pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
+    let mut all = Vec::new();
+    for class in classes(pattern)? {
+        all.extend(
+            class
+                .owners
+                .iter()
+                .map(|&owner| (class.name.clone(), owner)),
+        );
+    }
+    Ok(all)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getmboxinfo(
     pattern: *const c_char,

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::kept::Kept;
 use crate::life::enrol;
-use crate::listing::{Class, class};
+use crate::listing::{Class, class, owners};
 use crate::message::{self, Body, HEAD, Info, Outgoing, codes, error};
 use crate::rg;
 use crate::state::library;
@@ -28,13 +28,19 @@ pub fn place(name: &CStr) -> Result<CString, i32> {
     CString::new([BEGINNING, name.to_bytes()].concat()).map_err(|_| codes::BAD_PARAM)
 }
 
+/// A name, which is not empty.
+///
 /// # Safety
 /// A text, or NULL.
-pub unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
-    match name.is_null() {
+unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
+    if name.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: as the caller promises.
+    let name = unsafe { CStr::from_ptr(name) };
+    match name.is_empty() {
         true => Err(codes::BAD_PARAM),
-        // SAFETY: as the caller promises.
-        false => Ok(unsafe { CStr::from_ptr(name) }),
+        false => Ok(name),
     }
 }
 
@@ -71,7 +77,7 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
 }
 
 /// The bytes of a message as it goes out.
-fn bytes_of(out: &Outgoing) -> Vec<u8> {
+pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
         // SAFETY: the block holds so much behind its head until the buffer changes.
@@ -99,7 +105,7 @@ fn bytes_of(out: &Outgoing) -> Vec<u8> {
 
 fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     enrol()?;
-    if flags & (1 << 31) != 0 || name.is_empty() {
+    if flags & (1 << 31) != 0 {
         return Err(codes::BAD_PARAM);
     }
     let buffer = match buffer {
@@ -116,26 +122,29 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
     let flags = flags & FLAGS;
     let value = entry(info, &bytes_of(&out));
-    if direct == 0 && flags & rg::SEVERAL != 0 {
-        return put_further(name, &value, flags);
+    if flags & rg::SEVERAL != 0 {
+        return put_further(name, &value, direct, flags);
     }
     may_change(name, direct, 0)?;
     put_bytes(name, &value, direct, flags)
 }
 
-/// One more entry, whatever is there. Among others that are one of several too the launcher finds its place.
-fn put_further(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
+/// One more entry, at the lowest index from this one on that is free, whatever is there beside it. Among others that are
+/// one of several too the launcher finds its place.
+fn put_further(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i32, i32> {
     // An overwritable one would take the place of one that is alone.
     let is_alone = |class: &Class| class.flags.iter().any(|flags| flags & rg::SEVERAL == 0);
     let apart = flags & rg::OVERWRITABLE != 0 && class(name)?.is_some_and(|class| is_alone(&class));
-    if !apart {
+    if from == 0 && !apart {
         match put_bytes(name, value, rg::ANY, flags) {
             Err(codes::EXISTS) => {}
             other => return other,
         }
     }
     let taken = class(name)?.map_or_else(Vec::new, |class| class.indices);
-    let free = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
+    let free = (from..)
+        .find(|index| !taken.contains(index))
+        .unwrap_or(from);
     put_bytes(name, value, free, flags)
 }
 
@@ -243,14 +252,14 @@ unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_in
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
     // SAFETY: the C contract.
-    let got = unsafe { text(name) }.and_then(|name| get(name, index, flags));
-    // It is received: the message before it is gone.
-    let got = got.inspect(|&buffer| message::set_received(buffer));
-    error::answer(
-        "pvm_recvinfo",
-        got.unwrap_or_else(|code| code),
-        &[codes::NOT_FOUND],
-    )
+    let got = unsafe { text(name) }.and_then(|name| {
+        let got = get(name, index, flags);
+        // It is received, in place of the message before, which goes even if there is none.
+        message::set_received(*got.as_ref().unwrap_or(&0));
+        got
+    });
+    let code = got.unwrap_or_else(|code| code);
+    error::answer("pvm_recvinfo", code, &[codes::NOT_FOUND])
 }
 
 fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
@@ -269,7 +278,22 @@ unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: c_in
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
     let untold = [codes::NOT_FOUND, codes::DENIED];
-    error::answer("pvm_delinfo", deleted.err().unwrap_or(0), &untold)
+    let code = deleted.map_or_else(|code| code, |()| index);
+    error::answer("pvm_delinfo", code, &untold)
+}
+
+/// Be known under this name, as long as we are there.
+pub fn take_role(name: &CStr) -> Result<(), i32> {
+    let me = library().tid;
+    if owners(name)?.iter().any(|&(_, owner)| owner == me) {
+        return Ok(());
+    }
+    let info = Info {
+        src: me,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
 }
 
 /// Whether a reset spares us: an entry that says so.
@@ -329,7 +353,7 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         };
         let value = entry(info, &Body::new().int(data).into_vec());
         match index {
-            ..0 => put_further(name, &value, FROM_OLD),
+            ..0 => put_further(name, &value, 0, FROM_OLD),
             _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
             _ => put_bytes(name, &value, index, FROM_OLD),
         }

@@ -11,12 +11,6 @@ extern "C" fn pvm_reg_hoster() -> c_int {
     error::result("pvm_reg_hoster", codes::NOT_IMPL)
 }
 
-/// Become the task that starts tasks on this host.
-#[unsafe(no_mangle)]
-extern "C" fn pvm_reg_tasker() -> c_int {
-    error::result("pvm_reg_tasker", codes::NOT_IMPL)
-}
-
 /// Become the task that decides where tasks are started.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_reg_rm(_hosts: *mut *mut HostInfo) -> c_int {

@@ -162,7 +162,8 @@ unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
 
 fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
     let subject = |&tid: &c_int| match kind {
-        what::HOST_DELETE => tid::host(tid).filter(|_| tid::is_daemon(tid)),
+        // A task's number stands for its host, and what is no host's for one that has gone.
+        what::HOST_DELETE => Some(tid::host_of(tid)),
         _ => tid::task(tid),
     };
     let subjects: Option<Vec<i32>> = tids.iter().map(subject).collect();

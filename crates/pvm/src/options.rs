@@ -6,7 +6,7 @@ use crate::birth::Birth;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
-use crate::{mailbox, tid};
+use crate::mailbox;
 
 /// How many there are; they count from 1.
 const COUNT: usize = 25;
@@ -143,12 +143,9 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
     let sound = match number {
         option::ROUTE => (1..=3).contains(&value),
         option::AUTO_ERR => (0..=3).contains(&value),
-        option::OUTPUT_TID
-        | option::TRACE_TID
-        | option::SELF_OUTPUT_TID
-        | option::SELF_TRACE_TID => value == 0 || tid::task(value).is_some(),
+        option::OUTPUT_TID | option::TRACE_TID => value == 0 || value == library().tid,
         option::FRAGMENT => (64..=1 << 20).contains(&value),
-        option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (0..=3).contains(&value),
+        option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (1..=3).contains(&value),
         _ => true,
     };
     match sound {
@@ -157,19 +154,24 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
     }
 }
 
+/// How shared memory is polled is Regatta's affair; PVM has these on other machines only.
+const ELSEWHERE: [usize; 2] = [option::POLL_TYPE, option::POLL_TIME];
+
 fn number(what: c_int) -> Result<usize, i32> {
-    let number = usize::try_from(what).map_err(|_| codes::BAD_PARAM)?;
-    // How shared memory is polled is Regatta's affair; PVM has these on other machines only.
-    let known =
-        (1..=COUNT).contains(&number) && ![option::POLL_TYPE, option::POLL_TIME].contains(&number);
-    match known {
-        true => Ok(number),
-        false => Err(codes::BAD_PARAM),
+    match usize::try_from(what) {
+        Ok(number) if (1..=COUNT).contains(&number) => Ok(number),
+        _ => Err(codes::BAD_PARAM),
     }
 }
 
 fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
     let number = number(what)?;
+    match number {
+        option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => return Ok(library().options.0[number]),
+        option::SELF_OUTPUT_CONTEXT | option::SELF_TRACE_CONTEXT => return Err(codes::NOT_IMPL),
+        _ if ELSEWHERE.contains(&number) => return Err(codes::NOT_IMPL),
+        _ => {}
+    }
     check(number, value)?;
     if number == option::AUTO_ERR {
         return Ok(error::set_auto_err(value));
@@ -210,6 +212,9 @@ extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
 extern "C" fn pvm_getopt(what: c_int) -> c_int {
     match number(what) {
         Ok(option::AUTO_ERR) => error::auto_err(),
+        Ok(number) if ELSEWHERE.contains(&number) => {
+            error::result("pvm_getopt", codes::BAD_PARAM)
+        }
         Ok(number) => library().options.0[number],
         Err(code) => error::result("pvm_getopt", code),
     }

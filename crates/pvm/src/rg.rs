@@ -33,6 +33,7 @@ pub const OUTPUT_AS_MINE: c_int = 0;
 pub const OUTPUT_JOB: c_int = 1;
 pub const OUTPUT_BLOCKS: c_int = 3;
 pub const OUTPUT_BIRTHS: c_int = 16;
+pub const START_MARK: u32 = 0x7473_4752;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
@@ -89,7 +90,7 @@ pub struct SpawnOptions {
     pub output_tag: i32,
     pub output_group: Group,
     pub orphans: i32,
-    pub reserved: i32,
+    pub on_behalf: i32,
 }
 
 /// The front of a message with what a task has written.
@@ -178,6 +179,11 @@ unsafe extern "C" {
         seconds: c_double,
         status: *mut Status,
     ) -> c_int;
+    pub fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int;
+    pub fn rg_loan_free(block: *mut c_void) -> c_int;
+    pub fn rg_loan_share(block: *mut c_void, to: c_int, group: Group, name: *mut u64) -> c_int;
+    pub fn rg_loan_open(name: u64, len: usize, block: *mut *const c_void) -> c_int;
+    pub fn rg_loan_close(name: u64) -> c_int;
     pub fn rg_fd(fd: *mut c_int) -> c_int;
     pub fn rg_clear_fd() -> c_int;
     pub fn rg_spawn(
@@ -202,6 +208,8 @@ unsafe extern "C" {
         group: Group,
         watch: *mut c_int,
     ) -> c_int;
+    pub fn rg_start_others(tag: c_int, group: Group) -> c_int;
+    pub fn rg_has_ended(tid: c_int, status: c_int) -> c_int;
     pub fn rg_notify_cancel(watch: c_int, pending: *mut c_int) -> c_int;
     pub fn rg_put(
         name: *const c_char,
@@ -229,6 +237,7 @@ unsafe extern "C" {
         capacity: c_int,
         count: *mut c_int,
     ) -> c_int;
+    pub fn rg_meet(group: *const c_char, count: c_int) -> c_int;
     pub fn rg_meet_members(
         group: *const c_char,
         count: c_int,

@@ -58,6 +58,7 @@ fn environment(flags: i32) -> Vec<CString> {
     let birth = Birth {
         context: library.context,
         hides_parent: flags & flag::NO_PARENT != 0,
+        flags,
         output: library.options.output(),
         trace: library.options.children_trace(),
     };
@@ -170,7 +171,7 @@ pub fn spawn(
         output_tag: tag & i32::MAX,
         output_group: contexts::channel(context, tag),
         orphans: (flags & flag::NO_PARENT != 0).into(),
-        reserved: 0,
+        on_behalf: 0,
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];

@@ -5,10 +5,12 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
-use crate::{machine, rg, tid};
+use crate::{machine, rg, system, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
 mod flag {
+    /// Processes have smaller numbers: what is above stands for one that has not come yet.
+    pub const LAST_PROCESS: i32 = 1 << 22;
     pub const SPAWNED: i32 = 2;
     pub const CONNECTED: i32 = 4;
 }
@@ -25,7 +27,10 @@ fn outcome(code: c_int) -> Result<(), i32> {
 fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     enrol()?;
     let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
-    // To a task that is gone nothing is sent, and nobody minds.
+    // To a task that is gone nothing is sent, and nobody minds; nor to one of another host.
+    if tid::of_task(task) != Some(to) {
+        return Ok(());
+    }
     // SAFETY: plain numbers.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
         // Nor is a signal sent that there is not.
@@ -106,7 +111,7 @@ pub struct TaskInfo {
     pid: c_int,
 }
 
-fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
+fn info(task: &rg::Task, roles: &[(i32, i32)], names: &mut Vec<CString>) -> TaskInfo {
     let spawned = task.parent >= 0;
     // SAFETY: a text that ends inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
@@ -116,14 +121,20 @@ fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
     } else {
         CString::default()
     });
+    let number = tid::of(task.tid, task.host);
+    let role = roles.iter().find(|role| role.0 == number);
+    let flag = match task.pid <= flag::LAST_PROCESS {
+        true => flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        false => 0,
+    };
     TaskInfo {
-        tid: tid::of(task.tid, task.host),
+        tid: number,
         parent: match task.parent {
             own if own == task.tid => codes::PARENT_NOT_SET,
             parent => tid::of_task(parent).filter(|_| spawned).unwrap_or(0),
         },
         host: tid::of_daemon(task.host),
-        flag: flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        flag: flag | role.map_or(0, |role| role.1),
         program: names
             .last()
             .map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut()),
@@ -144,24 +155,28 @@ unsafe extern "C" fn pvm_tasks(
         if which == 0 {
             return Ok(all);
         }
-        if tid::is_daemon(which) {
-            let host = tid::host(which).ok_or(codes::NO_HOST)?;
-            if !machine::hosts()?.iter().any(|known| known.host == host) {
-                return Err(codes::NO_HOST);
-            }
-            return Ok(all.into_iter().filter(|task| task.host == host).collect());
+        let host = tid::host_of(which);
+        if !machine::hosts()?.iter().any(|known| known.host == host) {
+            return Err(codes::NO_HOST);
         }
-        let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
-        let one: Vec<_> = all.into_iter().filter(|known| known.tid == task).collect();
-        Ok(one)
+        let wanted = |task: &rg::Task| match tid::is_daemon(which) {
+            true => task.host == host,
+            false => tid::of(task.tid, task.host) == which,
+        };
+        Ok(all.into_iter().filter(wanted).collect())
     };
-    let chosen = match chosen() {
-        Ok(chosen) => chosen,
-        Err(code) => return error::result("pvm_tasks", code),
+    let known = || Ok((chosen()?, system::flags()?));
+    // Of a host that is not there no tasks are told.
+    let ((chosen, roles), code) = match known() {
+        Ok(known) => (known, 0),
+        Err(code) => (Default::default(), code),
     };
     let (names, infos) = (NAMES.get(), INFOS.get());
     names.clear();
-    *infos = chosen.iter().map(|task| info(task, names)).collect();
+    *infos = chosen
+        .iter()
+        .map(|task| info(task, &roles, names))
+        .collect();
     // SAFETY: the C contract: places for the answers, or NULL.
     unsafe {
         if !count.is_null() {
@@ -171,5 +186,5 @@ unsafe extern "C" fn pvm_tasks(
             *tasks = infos.as_mut_ptr();
         }
     }
-    0
+    error::result("pvm_tasks", code)
 }

@@ -6,9 +6,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+use regatta_memory::Corrupt;
 use regatta_memory::bell::Fencing;
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -67,6 +69,27 @@ impl Paths {
     /// How fences are paid for here.
     pub fn fencing(&self) -> Fencing {
         self.shm.fencing()
+    }
+
+    /// See [`Shm::share_loan`].
+    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
+        let near = self.shm.shares_memory(reader);
+        near.then(|| self.shm.share_loan(place, reader))?
+    }
+
+    /// See [`Shm::open_loan`].
+    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+        self.shm.open_loan(name, len)
+    }
+
+    /// See [`Shm::close_loan`].
+    pub fn close_loan(&mut self, name: u64) {
+        self.shm.close_loan(name);
+    }
+
+    /// See [`Shm::hand_over_loan`].
+    pub fn hand_over_loan(&self, place: u64) {
+        self.shm.hand_over_loan(place);
     }
 
     /// More tasks than cores?

@@ -31,7 +31,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::{CLASSES, Job, TaskState};
 use crate::lane::{In, Out, Whole};
-use crate::loans::Loans;
+use crate::loans::{Around, Loans};
 use crate::meeting::Hall;
 
 /// May this process read a peer's memory directly?
@@ -70,6 +70,22 @@ pub struct Shm {
 // SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
 unsafe impl Send for Shm {}
 
+impl Drop for Shm {
+    fn drop(&mut self) {
+        self.with_loans(|loans, around| loans.leave(around));
+    }
+}
+
+/// What the loans of a task must know.
+fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
+    act(&Around {
+        segment: job.segment(),
+        newest: job.newest_loan(),
+        me,
+        gone: &|peer| job.is_gone(peer),
+    })
+}
+
 /// One side of a pipe.
 #[derive(Debug)]
 pub struct Bulk {
@@ -89,7 +105,7 @@ impl Shm {
         job.set_probe(me, &raw const *probe as u64);
         Shm {
             me,
-            fencing: Fencing::of_job(job.fenced()),
+            fencing: job.fencing(),
             outs: Vec::new(),
             ins: Vec::new(),
             open: Vec::new(),
@@ -330,6 +346,32 @@ impl Shm {
         }
         bulk.address = 0;
         Ok(Flow::Still)
+    }
+
+    fn with_loans<R>(&mut self, act: impl FnOnce(&mut Loans, &Around) -> R) -> R {
+        let loans = &mut self.loans;
+        around(&self.job, self.me, |around| act(loans, around))
+    }
+
+    /// Let a peer of this host read a block that is lent to this task: the name by which it finds it. `None`: it
+    /// must get a copy.
+    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
+        self.with_loans(|loans, around| loans.share(around, place, reader))
+    }
+
+    /// A block that another task, or this one, has shared with this one.
+    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+        around(&self.job, self.me, |around| Loans::open(around, name, len))
+    }
+
+    /// That block is not read any more.
+    pub fn close_loan(&mut self, name: u64) {
+        self.with_loans(|loans, around| loans.close(around, name));
+    }
+
+    /// A block goes to another task as a message.
+    pub fn hand_over_loan(&self, place: u64) {
+        Loans::hand_over(self.job.segment(), place);
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -630,8 +672,7 @@ impl Transport for Shm {
     }
 
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
-        self.loans
-            .lend(self.job.segment(), len)
+        self.with_loans(|loans, around| loans.lend(around, len))
             .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
     }
 
@@ -640,11 +681,11 @@ impl Transport for Shm {
     }
 
     fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
-        Loans::at(self.job.segment(), address)
+        around(&self.job, self.me, |around| Loans::at(around, address))
     }
 
     fn give_back(&mut self, place: u64) {
-        self.loans.give_back(self.job.segment(), place);
+        self.with_loans(|loans, around| loans.give_back(around, place));
     }
 
     fn world(&self) -> (Peer, u32) {
@@ -700,11 +741,7 @@ impl Transport for Shm {
         peer_of: &impl Fn(u32) -> Peer,
     ) {
         hall.post(index, round, from);
-        if self.fencing.senders {
-            std::sync::atomic::fence(Ordering::SeqCst);
-        } else {
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        }
+        self.fencing.before_look();
         for other in 0..members {
             if other != index && hall.awaits(other).load(Ordering::Relaxed) == index + 1 {
                 self.job.slot(peer_of(other)).bell.wake();

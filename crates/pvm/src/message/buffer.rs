@@ -172,7 +172,7 @@ impl Buffer {
     #[inline(always)]
     pub(super) fn extend(&mut self, shelf: &mut Shelf, bytes: usize) -> Result<*mut u8, i32> {
         let end = self.len.checked_add(bytes).ok_or(codes::NO_MEM)?;
-        if end > self.storage.capacity() {
+        if end > self.storage.capacity() || self.storage.is_read_from(self.len) {
             shelf.exchange(&mut self.storage, end, self.len)?;
         }
         let place = self.storage.body().wrapping_add(self.len);

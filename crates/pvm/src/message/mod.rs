@@ -22,15 +22,17 @@ mod table;
 mod tests;
 mod xdr;
 mod xdr_body;
+mod xdr_read;
 
 use std::cell::UnsafeCell;
 
 pub use buffer::Info;
 pub use in_place::Piece;
 pub use kind::Kind;
-pub use storage::{HEAD, STANDARD, Storage};
+pub use storage::{Blocks, HEAD, STANDARD, Storage, set_blocks};
 pub use table::Outgoing;
 pub use xdr_body::Body;
+pub use xdr_read::Reader;
 
 use table::Buffers;
 
@@ -73,10 +75,28 @@ pub fn set_received(id: i32) {
     state().set_received(id);
 }
 
+/// Is the memory of the current receive buffer somebody else's?
+#[inline(always)]
+pub fn received_is_foreign() -> bool {
+    state().received_is_foreign()
+}
+
+/// All memory that others know is about to vanish: keep what is in it.
+pub fn keep_to_oneself() {
+    state().keep_to_oneself();
+    set_blocks(None);
+}
+
 /// A buffer as it goes out; 0 is the current send buffer. The pointers hold until the buffer changes.
 #[inline(always)]
 pub fn outgoing(id: i32) -> Result<Outgoing, i32> {
     state().outgoing(id)
+}
+
+/// A buffer (0: the current send buffer) has been sent: it says so from now on.
+#[inline(always)]
+pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
+    state().sent(id, dst, tag, ctx);
 }
 
 /// What goes with a message.

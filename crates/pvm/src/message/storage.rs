@@ -3,11 +3,16 @@
 //! A block begins with [`HEAD`] bytes that belong to whoever sends the message, so that head and
 //! body go out as one; the body follows at once. Blocks that are not in use lie on a [`Shelf`]: in
 //! the steady state neither sending nor receiving allocates.
+//!
+//! Long messages are packed into memory that other tasks can read ([`Blocks`]): then they need not
+//! be copied to be sent, and what is received is memory of somebody else's. What others may be
+//! reading is never written again.
 
 use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::ptr::{NonNull, copy_nonoverlapping};
 
 use super::codes::NO_MEM;
+use crate::kept::Kept;
 
 /// Bytes in front of the body.
 pub const HEAD: usize = 16;
@@ -22,11 +27,46 @@ const MOST_STANDARD: usize = 64;
 const MOST_LARGE: usize = 8;
 const MOST_LARGE_BYTES: usize = 64 << 20;
 
+/// Messages from this length on are packed into memory that others can read.
+pub const SHARED_FROM: usize = 64 << 10;
+/// Bytes before the head, so that the body begins with a cache line.
+const BEFORE: usize = 64 - HEAD;
+
+/// Memory that other tasks can read, from whoever has it.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    /// A block of so many bytes, at the beginning of a cache line.
+    pub take: fn(usize) -> Option<NonNull<u8>>,
+    /// It is not needed here any more; others may still read it.
+    pub give: fn(NonNull<u8>),
+    /// Somebody else's block with this name is not read any more.
+    pub close: fn(u64),
+}
+
+static BLOCKS: Kept<Option<Blocks>> = Kept::new(None);
+
+/// From now on there is such memory, or none.
+pub fn set_blocks(blocks: Option<Blocks>) {
+    *BLOCKS.get() = blocks;
+}
+
+/// Whose the memory of a block is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Home {
+    /// This process's alone.
+    Own,
+    /// One of [`Blocks`], of which others may read so much of the body.
+    Shared(usize),
+    /// Somebody else's, with this name: only to be read.
+    Foreign(u64),
+}
+
 /// A block of memory for a message.
 pub struct Storage {
     base: NonNull<u8>,
     /// Bytes of body; 0 when there is no memory at all.
     capacity: usize,
+    home: Home,
 }
 
 fn layout(capacity: usize) -> Result<Layout, i32> {
@@ -40,6 +80,71 @@ impl Storage {
         Storage {
             base: NonNull::dangling(),
             capacity: 0,
+            home: Home::Own,
+        }
+    }
+
+    /// A block that others can read, if such a one is to be had.
+    fn shared(capacity: usize) -> Option<Storage> {
+        let blocks = (*BLOCKS.get())?;
+        let block = (blocks.take)(capacity.checked_add(BEFORE + HEAD)?)?;
+        Some(Storage {
+            // SAFETY: inside the block.
+            base: unsafe { block.add(BEFORE) },
+            capacity,
+            home: Home::Shared(0),
+        })
+    }
+
+    /// The memory of a message that somebody else lets us read; it begins as a block of `Blocks` does.
+    ///
+    /// # Safety
+    /// There are [`Storage::reach`]`(body)` bytes to read, until the name is closed.
+    pub unsafe fn foreign(block: NonNull<u8>, body: usize, name: u64) -> Storage {
+        Storage {
+            // SAFETY: the caller's.
+            base: unsafe { block.add(BEFORE) },
+            capacity: body,
+            home: Home::Foreign(name),
+        }
+    }
+
+    /// Bytes of a shared block from its beginning to the end of such a body.
+    pub fn reach(body: usize) -> Option<usize> {
+        body.checked_add(BEFORE + HEAD)
+    }
+
+    /// Does this process alone know this memory?
+    #[inline(always)]
+    pub fn is_own(&self) -> bool {
+        self.home == Home::Own
+    }
+
+    /// Is it somebody else's?
+    #[inline(always)]
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.home, Home::Foreign(_))
+    }
+
+    /// May others be reading the body from byte `at` on?
+    #[inline(always)]
+    pub fn is_read_from(&self, at: usize) -> bool {
+        match self.home {
+            Home::Own => false,
+            Home::Shared(read) => at < read,
+            Home::Foreign(_) => true,
+        }
+    }
+
+    /// Let others read so much of the body: the block they are to know of. NULL: they cannot.
+    #[inline(always)]
+    pub fn publish(&mut self, body: usize) -> *mut u8 {
+        match &mut self.home {
+            Home::Shared(read) if body >= SHARED_FROM => {
+                *read = body.max(*read);
+                self.base.as_ptr().wrapping_sub(BEFORE)
+            }
+            _ => std::ptr::null_mut(),
         }
     }
 
@@ -48,7 +153,11 @@ impl Storage {
         let capacity = capacity.max(STANDARD);
         // SAFETY: the size is not zero.
         let base = NonNull::new(unsafe { alloc(layout(capacity)?) }).ok_or(NO_MEM)?;
-        Ok(Storage { base, capacity })
+        Ok(Storage {
+            base,
+            capacity,
+            home: Home::Own,
+        })
     }
 
     /// Bytes of body that fit.
@@ -75,7 +184,7 @@ impl Storage {
         if capacity <= self.capacity {
             return Ok(());
         }
-        if self.capacity == 0 || keep < self.capacity / 2 {
+        if self.capacity == 0 || !self.is_own() || keep < self.capacity / 2 {
             let larger = Storage::new(capacity)?;
             if self.capacity > 0 {
                 // SAFETY: both blocks are that long, and they are different blocks.
@@ -97,11 +206,20 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if self.capacity > 0
-            && let Ok(layout) = layout(self.capacity)
-        {
-            // SAFETY: the block came from the allocator with this layout.
-            unsafe { dealloc(self.base.as_ptr(), layout) };
+        match (self.home, *BLOCKS.get()) {
+            (Home::Own, _) => {
+                if self.capacity > 0
+                    && let Ok(layout) = layout(self.capacity)
+                {
+                    // SAFETY: the block came from the allocator with this layout.
+                    unsafe { dealloc(self.base.as_ptr(), layout) };
+                }
+            }
+            // SAFETY: still inside the block, of which this is the beginning.
+            (Home::Shared(_), Some(blocks)) => (blocks.give)(unsafe { self.base.sub(BEFORE) }),
+            (Home::Foreign(name), Some(blocks)) => (blocks.close)(name),
+            // It went with the task that this process was.
+            (_, None) => {}
         }
     }
 }
@@ -156,6 +274,9 @@ impl Shelf {
     /// Keep a block for later, or give it back to the system.
     #[inline]
     pub fn put(&mut self, storage: Storage) {
+        if !storage.is_own() {
+            return drop(storage);
+        }
         if storage.capacity == STANDARD {
             if self.standard.len() < MOST_STANDARD {
                 self.standard.push(storage);
@@ -189,7 +310,11 @@ impl Shelf {
         } else {
             capacity.max(storage.capacity * 2)
         };
-        let larger = self.take(wanted)?;
+        let shared = (wanted >= SHARED_FROM).then(|| Storage::shared(wanted));
+        let larger = match shared.flatten() {
+            Some(storage) => storage,
+            None => self.take(wanted)?,
+        };
         if storage.capacity > 0 {
             // SAFETY: both blocks are that long, and they are different blocks.
             unsafe { copy_nonoverlapping(storage.as_mut_ptr(), larger.as_mut_ptr(), HEAD + keep) };

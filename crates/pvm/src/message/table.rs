@@ -6,7 +6,9 @@
 use super::buffer::{Buffer, Form, Info};
 use super::codes::{self, BAD_PARAM, NO_BUF, NO_MEM, NO_SUCH_BUF, encoding};
 use super::in_place::Piece;
-use super::storage::{HEAD, Shelf, Storage};
+use super::storage::{HEAD, SHARED_FROM, Shelf, Storage};
+
+use std::ptr::copy_nonoverlapping;
 
 const INDEX_BITS: u32 = 20;
 const INDEX_MASK: i32 = (1 << INDEX_BITS) - 1;
@@ -47,6 +49,8 @@ pub struct Outgoing {
     pub pieces: *const Piece,
     /// How many pieces there are.
     pub count: usize,
+    /// The memory that receivers can read in place, or NULL.
+    pub block: *mut u8,
     /// What its receiver must read.
     pub encoding: i32,
     /// As `pvm_setminfo` gave it.
@@ -186,6 +190,9 @@ impl Buffers {
         } else {
             let slot = &mut self.slots[self.send];
             slot.id = next_use(slot.id);
+            if slot.buffer.storage.is_read_from(0) {
+                slot.buffer.storage = Storage::none();
+            }
         }
         let slot = &mut self.slots[self.send];
         slot.buffer.restart(info);
@@ -318,16 +325,65 @@ impl Buffers {
         if buffer.form == Form::InPlace {
             return outgoing_in_place(buffer, &mut self.shelf);
         }
-        if buffer.storage.capacity() == 0 {
-            self.shelf.exchange(&mut buffer.storage, 0, 0)?;
+        if buffer.storage.capacity() == 0 || buffer.storage.is_foreign() {
+            let len = buffer.len;
+            self.shelf.exchange(&mut buffer.storage, len, len)?;
         }
         Ok(one_block(buffer, buffer.len))
+    }
+
+    /// Is the memory of the current receive buffer somebody else's?
+    #[inline(always)]
+    pub fn received_is_foreign(&self) -> bool {
+        let received = self.slots.get(self.receive);
+        received.is_some_and(|slot| slot.buffer.storage.is_foreign())
+    }
+
+    /// All memory that others know is about to vanish: keep what is in it.
+    pub fn keep_to_oneself(&mut self) {
+        for slot in &mut self.slots {
+            let buffer = &mut slot.buffer;
+            if buffer.storage.is_own() {
+                continue;
+            }
+            match Storage::new(buffer.len) {
+                // SAFETY: both are that long, and different.
+                Ok(own) => unsafe {
+                    copy_nonoverlapping(buffer.storage.body(), own.body(), buffer.len);
+                    buffer.storage = own;
+                },
+                // There is no place for it.
+                Err(_) => {
+                    buffer.storage = Storage::none();
+                    buffer.set_message(0, buffer.info);
+                }
+            }
+        }
+    }
+
+    /// A buffer (0: the current send buffer) has been sent there. Who made it stays.
+    #[inline(always)]
+    pub fn sent(&mut self, id: i32, dst: i32, tag: i32, ctx: i32) {
+        let index = match id {
+            0 => self.send,
+            id => self.index(id).unwrap_or(NOWHERE),
+        };
+        if let Some(slot) = self.slots.get_mut(index) {
+            let info = slot.buffer.info;
+            slot.buffer.info = Info {
+                dst,
+                tag,
+                ctx,
+                ..info
+            };
+        }
     }
 }
 
 #[inline(always)]
-fn one_block(buffer: &Buffer, total: usize) -> Outgoing {
+fn one_block(buffer: &mut Buffer, total: usize) -> Outgoing {
     Outgoing {
+        block: buffer.storage.publish(total),
         head: buffer.storage.as_mut_ptr(),
         len: HEAD + total,
         pieces: std::ptr::null(),
@@ -342,14 +398,18 @@ fn one_block(buffer: &Buffer, total: usize) -> Outgoing {
 fn outgoing_in_place(buffer: &mut Buffer, shelf: &mut Shelf) -> Result<Outgoing, i32> {
     let total = buffer.left.total();
     let room = if total <= GATHER { total } else { 0 };
-    if buffer.storage.capacity() == 0 {
+    if total >= SHARED_FROM && (buffer.storage.capacity() < total || buffer.storage.is_read_from(0))
+    {
+        buffer.storage = Storage::none();
+        shelf.exchange(&mut buffer.storage, total, 0)?;
+    } else if buffer.storage.capacity() == 0 {
         shelf.exchange(&mut buffer.storage, room, 0)?;
     }
     let mut outgoing = one_block(buffer, total);
     outgoing.encoding = codes::RAW;
-    if total <= GATHER {
+    if total <= GATHER || !outgoing.block.is_null() {
         // SAFETY: by the rule of messages in place the user's memory is there until they are sent; the
-        // smallest block has room for so much.
+        // smallest block has room for so little, and one that others can read was taken for so much.
         unsafe { buffer.left.gather(buffer.storage.body()) };
     } else {
         let pieces = buffer.left.with_head(outgoing.head, HEAD);

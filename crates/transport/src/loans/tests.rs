@@ -1,0 +1,231 @@
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use super::*;
+
+/// A few tasks in one process, of which some are gone.
+struct World {
+    segment: Segment,
+    newest: AtomicU64,
+    gone: RefCell<HashSet<Peer>>,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            segment: Segment::create("test", 1 << 20).unwrap(),
+            newest: AtomicU64::new(0),
+            gone: RefCell::default(),
+        }
+    }
+
+    /// Do something as a task.
+    fn of<R>(&self, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
+        let gone = |peer: Peer| self.gone.borrow().contains(&peer);
+        act(&Around {
+            segment: &self.segment,
+            newest: &self.newest,
+            me,
+            gone: &gone,
+        })
+    }
+}
+
+fn address(views: &Views) -> usize {
+    views.contiguous().unwrap() as usize
+}
+
+#[test]
+fn blocks_come_back_and_made_up_ones_are_refused() {
+    let world = World::new();
+    let mut loans = Loans::default();
+    let segment = &world.segment;
+    world.of(0, |around| {
+        let (place, views) = loans.lend(around, 5000).unwrap();
+        assert_eq!(views.len(), 5000);
+        let address = address(&views);
+        assert_eq!(Loans::at(around, address), Some((place, 8192 - LINE)));
+        assert_eq!(Loans::at(around, address + 64), None);
+        assert_eq!(Loans::at(around, 0x1234), None);
+        assert!(Loans::check(segment, place, 9000).is_err());
+        assert!(Loans::check(segment, place + 1, 1).is_err());
+        assert!(Loans::check(segment, u64::MAX, 1).is_err());
+        loans.give_back(around, place);
+        assert_eq!(Loans::at(around, address), None, "given back");
+        loans.give_back(around, place);
+        let again = loans.lend(around, 8000).unwrap().0;
+        let other = loans.lend(around, 8000).unwrap().0;
+        assert_eq!(again, place);
+        assert_ne!(other, place, "giving back twice lends it once");
+        assert!(loans.lend(around, usize::MAX).is_err());
+    });
+}
+
+#[test]
+fn a_block_is_not_lent_again_while_anybody_reads_it() {
+    let world = World::new();
+    let (mut owner, mut reader) = (Loans::default(), Loans::default());
+    let (place, views) = world.of(0, |around| owner.lend(around, 5000).unwrap());
+    let name = world.of(0, |around| owner.share(around, place, 1).unwrap());
+    let memory = world.of(1, |around| Loans::open(around, name, 5000).unwrap());
+    assert_eq!(memory.as_ptr() as usize, address(&views));
+    assert!(world.of(1, |around| Loans::open(around, name, 9000).is_err()));
+    assert!(world.of(2, |around| Loans::open(around, name, 10).is_err()));
+    assert_eq!(
+        world.of(1, |around| Loans::at(around, address(&views))),
+        None
+    );
+    world.of(0, |around| owner.give_back(around, place));
+    let other = world.of(0, |around| owner.lend(around, 5000).unwrap().0);
+    assert_ne!(other, place);
+    world.of(2, |around| reader.close(around, name));
+    assert!(world.of(1, |around| Loans::open(around, name, 10).is_ok()));
+    world.of(1, |around| reader.close(around, name));
+    assert!(world.of(1, |around| Loans::open(around, name, 10).is_err()));
+    assert_eq!(
+        world.of(0, |around| owner.lend(around, 5000).unwrap().0),
+        place
+    );
+}
+
+#[test]
+fn what_the_dead_had_is_lent_again() {
+    let world = World::new();
+    let (mut owner, mut heir) = (Loans::default(), Loans::default());
+    let place = world.of(0, |around| owner.lend(around, 5000).unwrap().0);
+    let name = world.of(0, |around| owner.share(around, place, 1).unwrap());
+    world.gone.borrow_mut().insert(0);
+    let other = world.of(2, |around| heir.lend(around, 5000).unwrap().0);
+    assert_ne!(other, place, "somebody reads it");
+    assert!(world.of(1, |around| Loans::open(around, name, 10).is_ok()));
+    world.gone.borrow_mut().insert(1);
+    assert_eq!(
+        world.of(2, |around| heir.lend(around, 5000).unwrap().0),
+        place
+    );
+
+    // A reader that dies does not keep a block from its owner.
+    let name = world.of(2, |around| heir.share(around, other, 1).unwrap());
+    world.of(2, |around| heir.give_back(around, other));
+    assert_eq!(
+        world.of(2, |around| heir.lend(around, 5000).unwrap().0),
+        other
+    );
+    assert!(world.of(1, |around| Loans::open(around, name, 10).is_err()));
+}
+
+#[test]
+fn a_block_has_so_many_readers_and_no_more() {
+    let world = World::new();
+    let mut owner = Loans::default();
+    world.of(0, |around| {
+        let place = owner.lend(around, 5000).unwrap().0;
+        let names: Vec<u64> = (0..READERS)
+            .map(|_| owner.share(around, place, 1).unwrap())
+            .collect();
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), READERS);
+        assert_eq!(owner.share(around, place, 1), None);
+        owner.close(around, names[4]);
+        assert_eq!(owner.share(around, place, 2), Some(names[4]));
+    });
+}
+
+#[test]
+fn memory_beyond_what_is_kept_goes_back_to_the_system() {
+    let world = World::new();
+    let mut loans = Loans::default();
+    let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
+    world.of(0, |around| {
+        let size = MOST_KEPT / 4;
+        let places: Vec<u64> = (0..8)
+            .map(|_| loans.lend(around, size - LINE).unwrap().0)
+            .collect();
+        let full = blocks();
+        places
+            .iter()
+            .for_each(|&place| loans.give_back(around, place));
+        assert!(blocks() <= full * 5 / 8, "{} of {full}", blocks());
+        loans.leave(around);
+        assert!(blocks() <= full / 8, "{} of {full}", blocks());
+        let used = world.segment.used();
+        for _ in 0..8 {
+            let (_, views) = loans.lend(around, size - LINE).unwrap();
+            views.fill(&[7; 100]);
+        }
+        assert_eq!(world.segment.used(), used, "the same space");
+    });
+}
+
+#[test]
+fn scribbles_on_the_list_are_harmless() {
+    let world = World::new();
+    let mut loans = Loans::default();
+    world.of(0, |around| {
+        let place = loans.lend(around, 5000).unwrap().0;
+        for nonsense in [place, 1, 64, u64::MAX, 1 << 40] {
+            raw_tag(&world.segment, place)
+                .unwrap()
+                .before
+                .store(nonsense, Ordering::Relaxed);
+            for _ in 0..3 {
+                assert!(loans.lend(around, 100_000).is_ok());
+            }
+            world.newest.store(nonsense, Ordering::Relaxed);
+            assert!(loans.lend(around, 200_000).is_ok());
+        }
+    });
+}
+
+proptest::proptest! {
+    /// Whatever tasks do, nobody is lent memory that another one has or reads.
+    #[test]
+    fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..6, 0u32..4, 0usize..64), 1..200)) {
+        let world = World::new();
+        let mut tasks: Vec<Loans> = (0..4).map(|_| Loans::default()).collect();
+        // Who has lent what; who may read what.
+        let mut lent: Vec<(Peer, u64)> = Vec::new();
+        let mut read: Vec<(Peer, u64)> = Vec::new();
+        for (act, task, which) in acts {
+            if world.gone.borrow().contains(&task) {
+                continue;
+            }
+            let loans = &mut tasks[task as usize];
+            let own: Vec<usize> = (0..lent.len()).filter(|&at| lent[at].0 == task).collect();
+            world.of(task, |around| match act {
+                0 | 1 => {
+                    let place = loans.lend(around, 5000 + which * 100).unwrap().0;
+                    assert!(lent.iter().all(|one| one.1 != place), "lent twice");
+                    let names = read.iter().map(|one| one.1 & !(LINE as u64 - 1));
+                    assert!(names.into_iter().all(|other| other != place), "somebody reads it");
+                    lent.push((task, place));
+                }
+                2 if !own.is_empty() => {
+                    let (_, place) = lent.remove(own[which % own.len()]);
+                    loans.give_back(around, place);
+                }
+                3 if !own.is_empty() => {
+                    let reader = (task + 1 + which as u32 % 3) % 4;
+                    let place = lent[own[which % own.len()]].1;
+                    if let Some(name) = loans.share(around, place, reader)
+                        && !world.gone.borrow().contains(&reader)
+                    {
+                        read.push((reader, name));
+                    }
+                }
+                4 => {
+                    if let Some(at) = read.iter().position(|one| one.0 == task) {
+                        let (_, name) = read.remove(at);
+                        assert!(Loans::open(around, name, 100).is_ok());
+                        loans.close(around, name);
+                    }
+                }
+                5 if which == 0 => {
+                    world.gone.borrow_mut().insert(task);
+                    lent.retain(|one| one.0 != task);
+                    read.retain(|one| one.0 != task);
+                }
+                _ => {}
+            });
+        }
+    }
+}
