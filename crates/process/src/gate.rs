@@ -175,6 +175,11 @@ impl Awaited for Round<'_> {
         Ok((passage != Passage::Waiting).then_some(passage))
     }
 
+    /// Whoever comes last has to wake all that sleep, which takes longer than it takes them all to come.
+    fn is_worth_patience(&self) -> bool {
+        true
+    }
+
     fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
         process.listen();
         process.control.as_ref().map_or(Ok(()), Control::check)

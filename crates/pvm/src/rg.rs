@@ -240,7 +240,6 @@ unsafe extern "C" {
         capacity: c_int,
         count: *mut c_int,
     ) -> c_int;
-    pub fn rg_meet(group: *const c_char, count: c_int) -> c_int;
     pub fn rg_meet_members(
         group: *const c_char,
         count: c_int,

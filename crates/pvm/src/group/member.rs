@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 
 use super::news::{Word, tell};
 use super::team::{self, Team};
-use super::{Group, answer, groups, known, named};
+use super::{Group, answer, as_it_was, groups, known, named, news};
 use crate::message::codes;
 use crate::state::library;
 use crate::{rg, tid};
@@ -129,7 +129,7 @@ fn met(code: c_int) -> Result<(), i32> {
 /// Meet so many members. If they are all, they are told who they are.
 fn meet_members(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
     let name = group.name.as_ptr();
-    let mut members = vec![rg::NONE; count.max(64) as usize * 2];
+    let mut members = vec![rg::NONE; 2 * count.max(32) as usize];
     let mut there = 0;
     // SAFETY: the name is a text, and there is room for so many.
     let code = unsafe {
@@ -168,17 +168,15 @@ fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
         1.. => count,
         _ => return Err(codes::MISMATCH),
     };
-    if group.near && group.view.is_some() && group.team.is_none() {
-        // SAFETY: the name is a text.
-        return met(unsafe { rg::rg_meet(group.name.as_ptr(), size) }).map(|()| 0);
+    if group.team.is_some() {
+        news::hear_all(groups()?)?;
+        let team = known(hash)?.team.as_ref().map_or(0, Team::size) as c_int;
+        if (count == -1 || count == team) && team::meet(hash)? {
+            return Ok(0);
+        }
+        team::leave(hash)?;
     }
-    let team = group.team.as_ref().map_or(0, Team::size) as c_int;
-    if team > 0 && (count == -1 || count == team) && team::meet(hash)? {
-        return Ok(0);
-    }
-    let count = count_of(known(hash)?, count)?;
-    team::leave(hash)?;
-    let members = meet_members(known(hash)?, count)?;
+    let members = meet_members(known(hash)?, size)?;
     note_members(hash, members)?;
     Ok(0)
 }
@@ -190,6 +188,9 @@ fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
     }
     let number = groups()?.next_number();
     let group = known(hash)?;
+    if group.near && group.view.as_ref() == Some(&members) {
+        return Ok(());
+    }
     group.keep(members.clone());
     if !group.near {
         group.become_team(&members, number);
@@ -277,7 +278,8 @@ unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_barrier(name: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
-    let met = unsafe { hash_of(name) }.and_then(|hash| barrier(hash, count));
+    let group = unsafe { as_it_was(name) }.map(|group| group.hash);
+    let met = group.and_then(|hash| barrier(hash, count));
     answer("pvm_barrier", met)
 }
 

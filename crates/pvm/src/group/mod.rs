@@ -88,6 +88,17 @@ fn known(hash: u64) -> Result<&'static mut Group, i32> {
 /// # Safety
 /// The name is a text or NULL.
 unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
+    // SAFETY: the caller's.
+    let hash = unsafe { as_it_was(name) }?.hash;
+    news::hear_all(groups()?)?;
+    known(hash)
+}
+
+/// The group a user names, as far as it is known without a look at the news.
+///
+/// # Safety
+/// The name is a text or NULL.
+unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     if name.is_null() {
         return Err(codes::NULL_GROUP);
     }
@@ -97,7 +108,6 @@ unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
         return Err(codes::NULL_GROUP);
     }
     let groups = groups()?;
-    news::hear_all(groups)?;
     let hash = hash(name);
     if !groups.all.iter().any(|group| group.hash == hash) {
         groups.all.push(Group {
