@@ -523,7 +523,7 @@ mod copies {
 
     #[derive(Debug, Clone)]
     enum Step {
-        Asked(u32, Ask),
+        Asked(u32, Box<Ask>),
         Ended(u32),
         HostLost(u32),
         HostAdded(u32),
@@ -533,7 +533,7 @@ mod copies {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            8 => (0..6_u32, ask()).prop_map(|(task, ask)| Step::Asked(task, ask)),
+            8 => (0..6_u32, ask()).prop_map(|(task, ask)| Step::Asked(task, Box::new(ask))),
             1 => (0..6_u32).prop_map(Step::Ended),
             1 => (0..4_u32).prop_map(Step::HostLost),
             1 => (3..9_u32).prop_map(Step::HostAdded),
