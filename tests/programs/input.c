@@ -117,6 +117,39 @@ static void lengths(void)
     still_works();
 }
 
+/* A block that is shared: only with whom, as far, and as long as it is. */
+static void shared_loans(void)
+{
+    uint64_t name = 0, other = 0;
+    char byte = 0, *block = NULL;
+    const void *seen = NULL;
+    rg_status status;
+
+    FAILS(rg_loan_share(&byte, 0, RG_WORLD, &name), RG_ERR_ARGUMENT, "loan");
+    OK(rg_loan(100, (void **)&block));
+    FAILS(rg_loan_share(block, 0, RG_WORLD, NULL), RG_ERR_ARGUMENT, "NULL");
+    FAILS(rg_loan_share(block, 99, RG_WORLD, &name), RG_ERR_TASK, "no task");
+    strcpy(block, "read this");
+    OK(rg_loan_share(block, me, RG_WORLD, &name));
+    OK(rg_loan_share(block, peer(), RG_WORLD, &other));
+    FAILS(rg_loan_open(other, 10, &seen), RG_ERR_ARGUMENT, "may not read");
+    FAILS(rg_loan_open(name, (size_t)1 << 20, &seen), RG_ERR_ARGUMENT, "may not read");
+    FAILS(rg_loan_open(name ^ (uint64_t)1 << 50, 10, &seen), RG_ERR_ARGUMENT, "");
+    FAILS(rg_loan_open(name, 10, NULL), RG_ERR_ARGUMENT, "NULL");
+    OK(rg_loan_open(name, 10, &seen));
+    CHECK(strcmp(seen, "read this") == 0);
+    /* What others read goes as a copy. */
+    OK(rg_loan_send(block, 10, me, 5, RG_WORLD));
+    OK(rg_loan_recv((void **)&block, me, 5, RG_WORLD, &status));
+    CHECK((const void *)block != seen && strcmp(block, "read this") == 0);
+    OK(rg_loan_free(block));
+    OK(rg_loan_close(name));
+    OK(rg_loan_close(name));
+    OK(rg_loan_close(UINT64_MAX));
+    OK(rg_loan_close(other));
+    FAILS(rg_loan_open(name, 10, &seen), RG_ERR_ARGUMENT, "");
+}
+
 static void nulls(void)
 {
     char byte = 0;
@@ -143,6 +176,7 @@ static void nulls(void)
     FAILS(rg_loan_send(&byte, 1, peer(), 0, RG_WORLD), RG_ERR_ARGUMENT, "loan");
     FAILS(rg_loan_free(&byte), RG_ERR_ARGUMENT, "loan");
     OK(rg_loan_free(NULL));
+    shared_loans();
     /* Outputs that may be NULL. */
     OK(rg_send(NULL, 0, peer(), 0, RG_WORLD));
     OK(rg_recv(NULL, 0, peer(), 0, RG_WORLD, NULL));

@@ -78,7 +78,9 @@ fn macros(header: &str) -> BTreeSet<&str> {
 /// A program that prints every one of these macros.
 fn printing(header: &str, names: &BTreeSet<&str>) -> String {
     // Debian's `pvmproto.h` takes for granted what another header of PVM's sources defines.
-    let mut program = "#define __ProtoGlarp__(arguments) arguments\n#define MSGHDRLEN 32\n#define IMA_CSPP\n".to_owned();
+    let mut program =
+        "#define __ProtoGlarp__(arguments) arguments\n#define MSGHDRLEN 32\n#define IMA_CSPP\n"
+            .to_owned();
     program += &format!("#include <stdio.h>\n#include <sys/time.h>\n#include <{header}>\n");
     program += "static void text(const char *t) { printf(\"%s\\n\", t); }\n";
     program += "static void number(long long n) { printf(\"%lld\\n\", n); }\n";

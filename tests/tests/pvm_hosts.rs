@@ -43,8 +43,9 @@ echo "$word"
 on h3 $program late $plug &
 wait
 # The last word of whoever led the job.
-tail -n +1 -F /run/user.h1/regatta/pvm.job.log 2>/dev/null | grep -q -m 1 'has ended with status'
-cat /run/user.h1/regatta/pvm.job.log
+logs=$(for host in h1 h2 h3; do echo /run/user.$host/regatta/pvm.job.log; done)
+tail -q -n +1 -F $logs 2>/dev/null | grep -q -m 1 'has ended with status'
+cat $logs 2>/dev/null || true
 finish
 "#;
 
@@ -79,7 +80,7 @@ fn programs_started_by_hand_on_any_host_outlive_the_first_one() {
     let said = run(OUTLIVE);
     for words in [
         "the first finds h0",
-        "and h1 goes on in its place",
+        "goes on in its place",
         "the second has met all",
     ] {
         assert!(said.contains(words), "{words:?} is not in:\n{said}");

@@ -94,3 +94,26 @@ fn programs_started_by_hand_meet_and_a_halt_ends_them() {
         assert!(!status.success(), "ended by the machine's end: {status}");
     }
 }
+
+#[test]
+fn long_messages_are_sent_again_forwarded_and_held_as_on_pvm() {
+    let machine = Machine::new("pvm-long");
+    let program = machine.install(&pvm::program("pvm_long"), "pvm_long");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    }
+    assert_eq!(ours.lines().count(), theirs.lines().count());
+    assert!(ours.lines().count() > 150, "it says too little: {ours}");
+    machine.halt();
+}
+
+#[test]
+fn the_memory_of_long_messages_is_used_again_whoever_dies() {
+    let machine = Machine::new("pvm-long-lives");
+    let program = machine.install(&pvm::program("pvm_long_lives"), "pvm_long_lives");
+    assert_eq!(said(&mut machine.by_hand(&program)), "all is well\n");
+    machine.halt();
+}

@@ -379,6 +379,8 @@ typedef struct {
     rg_group output_group;
     int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
     int32_t on_behalf;              /* 1 + the task whose children they are, as if it had started them; 0: mine */
+    const char *through; /* start this program, such as a debugger, with the path of the task's as its first
+                          * argument; NULL: the task's itself */
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
@@ -499,7 +501,7 @@ typedef struct {
     int32_t value;
     int32_t watch; /* as rg_notify gave it */
     int32_t reserved;
-    char name[64]; /* of the host, for RG_HOST_ events */
+    char name[64]; /* of the host, for RG_HOST_ events; of the program, for RG_TASKS; cut when longer */
 } rg_event;
 
 /* Hear of something once (of hosts that come: each time): a message of this task to itself that holds

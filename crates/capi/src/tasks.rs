@@ -22,6 +22,7 @@ pub struct RgSpawnOptions {
     pub output_group: RgGroup,
     pub orphans: i32,
     pub on_behalf: i32,
+    pub through: *const c_char,
 }
 
 #[repr(C)]
@@ -137,16 +138,17 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        let (search, directory, environment) = match options {
+        let (search, directory, environment, through) = match options {
             // SAFETY: as above.
             Some(options) => unsafe {
                 (
                     optional(options.search),
                     optional(options.directory),
                     list(options.environment),
+                    optional(options.through),
                 )
             },
-            None => (None, None, Vec::new()),
+            None => (None, None, Vec::new(), None),
         };
         Ok(Spawn {
             program: program.to_bytes().to_vec(),
@@ -162,6 +164,7 @@ unsafe extern "C" fn rg_spawn(
                 .collect::<Result<_>>()?,
             output: destination(options)?,
             orphans: options.is_some_and(|options| options.orphans != 0),
+            through: through.map(|through| through.to_bytes().to_vec()),
             on_behalf: options
                 .and_then(|options| u32::try_from(options.on_behalf).ok()?.checked_sub(1)),
         })

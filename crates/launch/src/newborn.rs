@@ -114,9 +114,18 @@ impl Tasks {
             .environment
             .iter()
             .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
+        let through = order.through.as_ref().map(text);
+        let through =
+            through.map(|through| Ok((find(&through, None, search.as_deref())?, through)));
+        let through = through.transpose()?;
+        let own = program.clone().into_os_string();
+        let (started, first) = match &through {
+            Some((debugger, named)) => (debugger, vec![named, &own]),
+            None => (&program, vec![&name]),
+        };
         let mut image = tasks::image_of(
-            &program,
-            std::iter::once(&name).chain(&arguments),
+            started,
+            first.into_iter().chain(&arguments),
             kept.chain(&added),
         );
         if let Some(directory) = &directory {

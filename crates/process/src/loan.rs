@@ -40,10 +40,10 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
         return Ok(());
     }
     let (peer, context) = held.address(group, to)?;
-    if peer != held.engine.me() && !held.engine.transport.shares_memory(peer) {
+    let near = peer == held.engine.me() || held.engine.transport.shares_memory(peer);
+    if !near || !held.engine.transport.hand_over_loan(place) {
         return send_copy(&mut held, place, len, peer, context, tag);
     }
-    held.engine.transport.hand_over_loan(place);
     held.engine.send_loan(peer, context, tag, place, len as u64)
 }
 
@@ -69,7 +69,7 @@ pub fn close_loan(name: u64) -> Result<()> {
     Ok(())
 }
 
-/// To another host goes a copy; the loan goes back when it has gone.
+/// To another host goes a copy, and of what others read; the loan goes back when it has gone.
 fn send_copy(
     process: &mut Process,
     place: u64,

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, output, rg, sharing, tid};
+use crate::{birth, contexts, output, rg, sharing, system, tid, trace};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -54,10 +54,9 @@ fn enter() -> Result<i32, i32> {
     sharing::begin();
     let birth = birth::of_environment();
     // Who was not told of one stays in the context in which it left.
-    if let Some(birth) = birth {
-        library.context = birth.context;
-    }
-    library.contexts.push(library.context);
+    let context = birth
+        .as_ref()
+        .map_or(library.context, |birth| birth.context);
     let birth = birth.unwrap_or_default();
     library.parent = match tid::of_task(parent) {
         Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
@@ -65,6 +64,9 @@ fn enter() -> Result<i32, i32> {
         None => codes::NO_PARENT,
     };
     library.options.inherit(&birth);
+    contexts::change(context);
+    trace::inherit();
+    system::look_around();
     Ok(me)
 }
 
@@ -108,6 +110,9 @@ pub fn leave() {
     }
     message::keep_to_oneself();
     library.watches.clear();
+    library.managing.clear();
+    library.tracing = None;
+    library.manager = 0;
     library.tid = 0;
     library.task = -1;
     // SAFETY: no memory of ours is in use by a request.

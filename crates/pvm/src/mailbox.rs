@@ -127,7 +127,9 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
         };
     }
     match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
-        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, 0, flags & FLAGS),
+        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => {
+            put_beside(name, &value, 0, flags & FLAGS)
+        }
         // One's own single entry may be put anew.
         Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
         other => other,
@@ -141,7 +143,9 @@ fn put_beside(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i3
         .filter(|class| class.name.as_c_str() == name)
         .flat_map(|class| class.indices)
         .collect();
-    let free = (from..).find(|index| !taken.contains(index)).unwrap_or(from);
+    let free = (from..)
+        .find(|index| !taken.contains(index))
+        .unwrap_or(from);
     put_bytes(name, value, free, flags)
 }
 
@@ -235,7 +239,7 @@ unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_in
     error::result("pvm_recvinfo", got.unwrap_or_else(|code| code))
 }
 
-fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
+pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     enrol()?;
     let name = place(name)?;
     // SAFETY: a text.
@@ -374,12 +378,24 @@ pub fn take_role(name: &CStr) -> Result<(), i32> {
     if owners(name)?.iter().any(|&(_, owner)| owner == me) {
         return Ok(());
     }
+    put_role(name, &[], rg::SEVERAL).map(|_| ())
+}
+
+/// The same with something to say.
+pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     let info = Info {
-        src: me,
+        src: library().tid,
         encoding: codes::XDR,
         ..Info::default()
     };
-    put_bytes(name, &entry(info, &[]), rg::ANY, rg::SEVERAL).map(|_| ())
+    put_bytes(name, &entry(info, body), rg::ANY, flags)
+}
+
+/// What the first message under a name says.
+pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
+    let value = get_bytes(name, 0, 0)?;
+    let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+    Ok(body.to_vec())
 }
 
 /// Who has entries under the names of a pattern.

@@ -28,6 +28,9 @@ pub const LOOK: c_int = 3;
 pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
+pub const TASKS: c_int = 4;
+pub const BY_EXIT: c_int = 1;
+pub const BY_SIGNAL: c_int = 2;
 pub const OUTPUT_MARK: u32 = 0x756f_4752;
 pub const OUTPUT_AS_MINE: c_int = 0;
 pub const OUTPUT_JOB: c_int = 1;
@@ -90,6 +93,7 @@ pub struct SpawnOptions {
     pub output_group: Group,
     pub orphans: i32,
     pub on_behalf: i32,
+    pub through: *const c_char,
 }
 
 /// The front of a message with what a task has written.

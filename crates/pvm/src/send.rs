@@ -88,7 +88,7 @@ pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result
 fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
     match to {
         trace::TID => trace::user_event(tag),
-        to if system::is_daemon(to) => system::send_to_daemon(tag),
+        to if system::is_daemon(to) => system::send_to_daemon(to, tag),
         _ => Err(codes::BAD_PARAM),
     }
 }

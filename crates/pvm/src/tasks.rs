@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
+use crate::system::asking;
 use crate::{machine, rg, system, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
@@ -111,23 +112,32 @@ pub struct TaskInfo {
     pid: c_int,
 }
 
-fn info(task: &rg::Task, roles: &[(i32, i32)], names: &mut Vec<CString>) -> TaskInfo {
+impl TaskInfo {
+    /// With the text of what describes it.
+    fn of(task: &asking::Task) -> TaskInfo {
+        TaskInfo {
+            tid: task.tid,
+            parent: task.parent,
+            host: task.host,
+            flag: task.flag,
+            program: task.program.as_ptr().cast_mut(),
+            pid: task.pid,
+        }
+    }
+}
+
+/// What is told of a task.
+fn described(task: &rg::Task, roles: &[(i32, i32)]) -> asking::Task {
     let spawned = task.parent >= 0;
     // SAFETY: a text that ends inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
-    // Of programs that were started by hand PVM does not know the name.
-    names.push(if spawned {
-        name.to_owned()
-    } else {
-        CString::default()
-    });
     let number = tid::of(task.tid, task.host);
     let role = roles.iter().find(|role| role.0 == number);
     let flag = match task.pid <= flag::LAST_PROCESS {
         true => flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
         false => 0,
     };
-    TaskInfo {
+    asking::Task {
         tid: number,
         parent: match task.parent {
             own if own == task.tid => codes::PARENT_NOT_SET,
@@ -135,9 +145,11 @@ fn info(task: &rg::Task, roles: &[(i32, i32)], names: &mut Vec<CString>) -> Task
         },
         host: tid::of_daemon(task.host),
         flag: flag | role.map_or(0, |role| role.1),
-        program: names
-            .last()
-            .map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut()),
+        // Of programs that were started by hand PVM does not know the name.
+        program: match spawned {
+            true => name.to_owned(),
+            false => CString::default(),
+        },
         pid: task.pid,
     }
 }
@@ -148,7 +160,7 @@ unsafe extern "C" fn pvm_tasks(
     count: *mut c_int,
     tasks: *mut *mut TaskInfo,
 ) -> c_int {
-    static NAMES: Kept<Vec<CString>> = Kept::new(Vec::new());
+    static KNOWN: Kept<Vec<asking::Task>> = Kept::new(Vec::new());
     static INFOS: Kept<Vec<TaskInfo>> = Kept::new(Vec::new());
     let chosen = || -> Result<Vec<rg::Task>, i32> {
         let all = all()?;
@@ -165,18 +177,25 @@ unsafe extern "C" fn pvm_tasks(
         };
         Ok(all.into_iter().filter(wanted).collect())
     };
-    let known = || Ok((chosen()?, system::flags()?));
-    // Of a host that is not there no tasks are told.
-    let ((chosen, roles), code) = match known() {
-        Ok(known) => (known, 0),
-        Err(code) => (Default::default(), code),
+    let known = || -> Result<Vec<asking::Task>, i32> {
+        enrol()?;
+        if let Some(tasks) = asking::tasks(which)? {
+            return Ok(tasks);
+        }
+        let roles = system::flags()?;
+        Ok(chosen()?
+            .iter()
+            .map(|task| described(task, &roles))
+            .collect())
     };
-    let (names, infos) = (NAMES.get(), INFOS.get());
-    names.clear();
-    *infos = chosen
-        .iter()
-        .map(|task| info(task, &roles, names))
-        .collect();
+    // Of a host that is not there no tasks are told.
+    let (known, code) = match known() {
+        Ok(known) => (known, 0),
+        Err(code) => (Vec::new(), code),
+    };
+    let (kept, infos) = (KNOWN.get(), INFOS.get());
+    *kept = known;
+    *infos = kept.iter().map(TaskInfo::of).collect();
     // SAFETY: the C contract: places for the answers, or NULL.
     unsafe {
         if !count.is_null() {

@@ -49,6 +49,7 @@ impl Spawn {
             environment: Vec::new(),
             output: control::Output::AsMine,
             orphans: false,
+            through: None,
             on_behalf: None,
         };
         Spawn(order, Written::AsMine)

@@ -246,7 +246,7 @@ impl Loans {
     }
 
     /// Does anybody read this block of ours?
-    fn is_read(&mut self, around: &Around, place: u64) -> bool {
+    pub(crate) fn is_read(&mut self, around: &Around, place: u64) -> bool {
         let Some(readers) = self.readers.get_mut(&place) else {
             return false;
         };

@@ -88,8 +88,8 @@ impl Paths {
     }
 
     /// See [`Shm::hand_over_loan`].
-    pub fn hand_over_loan(&self, place: u64) {
-        self.shm.hand_over_loan(place);
+    pub fn hand_over_loan(&mut self, place: u64) -> bool {
+        self.shm.hand_over_loan(place)
     }
 
     /// More tasks than cores?

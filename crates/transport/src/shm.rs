@@ -369,9 +369,13 @@ impl Shm {
         self.with_loans(|loans, around| loans.close(around, name));
     }
 
-    /// A block goes to another task as a message.
-    pub fn hand_over_loan(&self, place: u64) {
+    /// A block goes to another task as a message. False: it cannot, for somebody reads it.
+    pub fn hand_over_loan(&mut self, place: u64) -> bool {
+        if self.with_loans(|loans, around| loans.is_read(around, place)) {
+            return false;
+        }
         Loans::hand_over(self.job.segment(), place);
+        true
     }
 
     /// The path messages to a peer take, and why; for people.

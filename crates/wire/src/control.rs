@@ -212,6 +212,8 @@ pub struct Spawn {
     pub output: Output,
     /// The asker does not want to be their parent.
     pub orphans: bool,
+    /// The program that is started in place of this one, whose path is the first of its arguments: a debugger.
+    pub through: Option<Vec<u8>>,
     /// For whom the asker starts them, whose children they are; none: for itself.
     pub on_behalf: Option<u32>,
 }
@@ -225,6 +227,7 @@ fields!(Spawn {
     environment,
     output,
     orphans,
+    through,
     on_behalf
 });
 
@@ -364,6 +367,8 @@ pub enum Event {
         host: u32,
         /// Who has started it; none: nobody of the job.
         parent: Option<u32>,
+        /// The program as it was named.
+        program: Vec<u8>,
     },
     /// A host has come.
     HostAdded {
@@ -388,11 +393,17 @@ impl Field for Event {
                 host.put(to);
                 name.put(to);
             }
-            Event::TaskCame { task, host, parent } => {
+            Event::TaskCame {
+                task,
+                host,
+                parent,
+                program,
+            } => {
                 to.push(4);
                 task.put(to);
                 host.put(to);
                 parent.put(to);
+                program.put(to);
             }
             Event::HostAdded { host, name } => {
                 to.push(3);
@@ -417,6 +428,7 @@ impl Field for Event {
                 task: Field::take(from)?,
                 host: Field::take(from)?,
                 parent: Field::take(from)?,
+                program: Field::take(from)?,
             },
             [3] => Event::HostAdded {
                 host: Field::take(from)?,

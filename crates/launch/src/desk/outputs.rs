@@ -87,9 +87,18 @@ impl Desk {
 
     /// Those who want to hear of every task hear of this one.
     fn tell_every_watcher_of(&mut self, task: u32) {
-        let Task { parent, host, .. } = self.tasks[task as usize];
-        let event = Event::TaskCame { task, host, parent };
-        for (watcher, watch) in self.watches.of_every_task().to_vec() {
+        let watchers = self.watches.of_every_task().to_vec();
+        if watchers.is_empty() {
+            return;
+        }
+        let known = &self.tasks[task as usize];
+        let event = Event::TaskCame {
+            task,
+            host: known.host,
+            parent: known.parent,
+            program: known.program.to_vec(),
+        };
+        for (watcher, watch) in watchers {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
         }

@@ -96,6 +96,7 @@ fn order(program: Vec<u8>) -> Spawn {
         environment: Vec::new(),
         output: Output::Job,
         orphans: false,
+        through: None,
         on_behalf: None,
     }
 }

@@ -163,6 +163,10 @@ impl Supervisor<'_> {
             if let Some(programs) = &remote.options.programs {
                 order.search = Some(programs.clone().into_bytes());
             }
+            if let (Some(through), Some(debugger)) = (&mut order.through, &remote.options.debugger)
+            {
+                *through = debugger.clone().into_bytes();
+            }
             let sent = remote.send(&Order::Expect {
                 birth,
                 count,

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use super::stream;
+
 /// Strided memory, laid out as `rg_view` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -110,7 +112,7 @@ impl InPlace {
         let mut to = to;
         for piece in self.pieces() {
             // SAFETY: the caller's.
-            unsafe { std::ptr::copy_nonoverlapping(piece.base.cast::<u8>(), to, piece.block) };
+            unsafe { stream::copy(piece.base.cast::<u8>(), to, piece.block) };
             to = to.wrapping_add(piece.block);
         }
     }

@@ -17,6 +17,7 @@ mod kind;
 mod nested;
 mod pack;
 mod storage;
+mod stream;
 mod table;
 #[cfg(test)]
 mod tests;

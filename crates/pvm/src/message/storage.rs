@@ -140,7 +140,7 @@ impl Storage {
     #[inline(always)]
     pub fn publish(&mut self, body: usize) -> *mut u8 {
         match &mut self.home {
-            Home::Shared(read) if body >= SHARED_FROM => {
+            Home::Shared(read) if body >= SHARED_FROM && body <= self.capacity => {
                 *read = body.max(*read);
                 self.base.as_ptr().wrapping_sub(BEFORE)
             }

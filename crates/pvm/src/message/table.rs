@@ -3,12 +3,12 @@
 //! A number is the index of a slot and, above it, how often the slot has been used: the number of a
 //! buffer that was freed means nobody, not the next buffer. Slots and their memory are used again.
 
+use std::ptr::copy_nonoverlapping;
+
 use super::buffer::{Buffer, Form, Info};
 use super::codes::{self, BAD_PARAM, NO_BUF, NO_MEM, NO_SUCH_BUF, encoding};
 use super::in_place::Piece;
-use super::storage::{HEAD, SHARED_FROM, Shelf, Storage};
-
-use std::ptr::copy_nonoverlapping;
+use super::storage::{HEAD, Shelf, Storage};
 
 const INDEX_BITS: u32 = 20;
 const INDEX_MASK: i32 = (1 << INDEX_BITS) - 1;
@@ -20,6 +20,9 @@ const NOWHERE: usize = usize::MAX;
 /// Messages in place up to this many bytes are sent from one block: a copy costs less than the
 /// pieces do.
 const GATHER: usize = 2048;
+/// From this length on they are copied to memory that others can read. Shorter ones go faster from where they
+/// are to the receiver's memory, while both copy: 64 KiB in 5.2 us instead of 6.7 us.
+const IN_PLACE_SHARED_FROM: usize = 512 << 10;
 
 struct Slot {
     /// The number of the buffer; that of its next one, when the slot is free.
@@ -397,9 +400,12 @@ fn one_block(buffer: &mut Buffer, total: usize) -> Outgoing {
 /// To its receiver a message that was left in place is a raw one.
 fn outgoing_in_place(buffer: &mut Buffer, shelf: &mut Shelf) -> Result<Outgoing, i32> {
     let total = buffer.left.total();
+    if buffer.storage.is_read_from(0) {
+        // A message before, or this one, when it was sent before.
+        buffer.storage = Storage::none();
+    }
     let room = if total <= GATHER { total } else { 0 };
-    if total >= SHARED_FROM && (buffer.storage.capacity() < total || buffer.storage.is_read_from(0))
-    {
+    if total >= IN_PLACE_SHARED_FROM && buffer.storage.capacity() < total {
         buffer.storage = Storage::none();
         shelf.exchange(&mut buffer.storage, total, 0)?;
     } else if buffer.storage.capacity() == 0 {

@@ -48,8 +48,9 @@ prop_compose! {
         program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
         output in output(), orphans: bool, on_behalf in option::of(any::<u32>()),
+        through in option::of(bytes()),
     ) -> Spawn {
-        Spawn { program, arguments, count, place, search, directory, environment, output, orphans, on_behalf }
+        Spawn { program, arguments, count, place, search, directory, environment, output, orphans, through, on_behalf }
     }
 }
 
@@ -111,8 +112,18 @@ fn event() -> impl Strategy<Value = Event> {
                 ending: Ending::Exited(status),
             }
         }),
-        (any::<u32>(), any::<u32>(), option::of(any::<u32>()))
-            .prop_map(|(task, host, parent)| Event::TaskCame { task, host, parent }),
+        (
+            any::<u32>(),
+            any::<u32>(),
+            option::of(any::<u32>()),
+            bytes()
+        )
+            .prop_map(|(task, host, parent, program)| Event::TaskCame {
+                task,
+                host,
+                parent,
+                program
+            }),
         (any::<u32>(), any::<String>()).prop_map(|(host, name)| Event::HostLost { host, name }),
     ]
 }
