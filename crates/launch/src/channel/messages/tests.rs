@@ -87,6 +87,7 @@ fn preparation() -> impl Strategy<Value = Preparation> {
                     window,
                     most: window ^ silence,
                     silence,
+                    door: silence.to_string(),
                 }
             },
         )
