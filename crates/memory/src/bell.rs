@@ -191,6 +191,7 @@ pub fn futex_wake(word: &AtomicU32) {
 }
 
 const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+#[cfg(not(loom))]
 const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
 fn membarrier(command: libc::c_int) -> bool {
