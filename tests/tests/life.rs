@@ -39,12 +39,12 @@ fn invitations_that_make_no_sense() {
     for text in [
         "",
         "x",
-        "3",
+        "4",
         "4:2",
         "4:0:0",
         "4:3:5:2",
         "4:3:0:2:7:7:7",
-        "3:-1:0:1",
+        "4:-1:0:1",
         "4:99:0:2",
     ] {
         Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
