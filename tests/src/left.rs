@@ -49,6 +49,20 @@ pub(crate) fn lines(mark: &str) -> Vec<String> {
         .collect()
 }
 
+/// What the job's processes wait for, as the kernel calls it.
+pub(crate) fn waiting(mark: &str) -> String {
+    let line = |process: Process| {
+        let pid = process.pid.as_raw_nonzero();
+        let told = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
+        let waits = told("wchan").unwrap_or_default();
+        let state = told("stat").unwrap_or_default();
+        let state = state.rsplit(')').next().unwrap_or_default();
+        let state = state.split_whitespace().next().unwrap_or_default();
+        format!("{pid} {state} in {waits}: {}\n", process.line)
+    };
+    marked(mark).into_iter().map(line).collect()
+}
+
 /// Ends every process of the job.
 pub(crate) fn kill(mark: &str) {
     for process in marked(mark) {

@@ -13,6 +13,7 @@ mod left;
 mod network;
 pub mod programs;
 pub mod pvm;
+pub mod pvm_examples;
 pub mod pvm_machine;
 pub mod reactions;
 pub mod soak;

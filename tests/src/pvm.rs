@@ -7,12 +7,21 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use crate::left;
+
 /// The name by which programs look for the library.
 const SONAME: &str = "libpvm3.so.3";
 /// To the linker: a library is needed that is named, though nothing of it is used.
 const NAMED: &str = "-Wl,--no-as-needed";
 /// Where PVM itself is, if nobody says otherwise.
 const PVM_ROOT: &str = "/usr/lib/pvm3";
+/// What PVM calls this kind of host.
+pub(crate) fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "LINUX64",
+        other => panic!("PVM's name of {other} is not known to this test"),
+    }
+}
 
 /// The folder in which programs find Regatta's library under its name.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -27,33 +36,34 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
+/// Where Regatta's headers for programs of PVM are.
+pub(crate) fn headers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include")
+}
+
 /// The program `programs/NAME.c`, compiled with Regatta's header.
 pub fn program(name: &str) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let include = here.join("../crates/pvm/include");
-    crate::programs::compile_with(name, &[include], &[LIBRARY.join(SONAME)])
+    crate::programs::compile_with(name, &[headers()], &[LIBRARY.join(SONAME)])
 }
 
 /// The same, linked with the library for groups as well.
 pub fn group_program(name: &str) -> PathBuf {
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
     let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
     // PVM's own needs the name of the library whose functions ours has elsewhere.
     let all = [&[PathBuf::from(NAMED)][..], &libraries].concat();
-    crate::programs::compile_with(name, &[include], &all)
+    crate::programs::compile_with(name, &[headers()], &all)
 }
 
 /// The Fortran program `programs/NAME.f`, if there is a compiler.
 pub fn fortran_program(name: &str, place: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
     let program = place.join(name);
     let libraries = ["libfpvm3.a", "libgpvm3.so.3", SONAME];
     let output = Command::new("gfortran")
         .args(["-fallow-argument-mismatch", "-std=legacy", "-w", "-o"])
         .arg(&program)
         .arg(source)
-        .arg(format!("-I{}", include.display()))
+        .arg(format!("-I{}", headers().display()))
         .arg(NAMED)
         .args(libraries.map(|library| LIBRARY.join(library)))
         .output()
@@ -93,12 +103,11 @@ pub fn on_regatta(program: &Path) -> Command {
 
 /// Compile a program of others, in the C of its time, with Regatta's header.
 pub(crate) fn compile(source: &Path, program: &Path) {
-    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include");
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=gnu89", "-w", "-O1", "-o"])
         .arg(program)
         .arg(source)
-        .arg(format!("-I{}", include.display()))
+        .arg(format!("-I{}", headers().display()))
         .arg(LIBRARY.join(SONAME))
         .output()
         .expect("a C compiler");
@@ -110,21 +119,27 @@ pub(crate) fn compile(source: &Path, program: &Path) {
     );
 }
 
+/// What the processes of PVM itself have in their environment, beside a machine with this mark.
+pub(crate) fn original_mark(mark: &str) -> String {
+    format!("{mark}-original")
+}
+
 /// PVM's own virtual machine, of one host, with a folder of its own.
 pub struct Original {
     daemon: Child,
     folder: PathBuf,
+    mark: String,
 }
 
 impl Original {
     /// Start it. PVM 3.4 must be installed: `scripts/need test` does that.
     pub fn start(name: &str) -> Original {
-        Original::start_by(name, &mut |_| {})
+        Original::start_by(&format!("{name}-{}", std::process::id()), &mut |_| {})
     }
 
     /// The same for programs of this home.
     pub fn start_in(name: &str, home: &Path) -> Original {
-        Original::start_by(&format!("{name}-original"), &mut |command| {
+        Original::start_by(&original_mark(name), &mut |command| {
             command.env("HOME", home).current_dir(home);
         })
     }
@@ -135,15 +150,16 @@ impl Original {
             daemon.exists() && Path::new("/usr/include/pvm3.h").exists(),
             "this test compares with PVM 3.4 itself, which is not here: scripts/need test, or apt-get install pvm pvm-dev"
         );
-        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
         // Where it finds the program that keeps groups, and those of the tests.
         let hosts = folder.join("hosts");
-        let line = "localhost ep=/usr/bin:$HOME/pvm3/bin/$PVM_ARCH\n";
+        let line = "localhost ep=$HOME/pvm3/bin/$PVM_ARCH:/usr/bin\n";
         std::fs::write(&hosts, line).expect("a list of hosts");
         let mut command = Command::new(daemon);
         around(&mut command);
         let child = settings(&mut command, &folder)
+            .env(left::MARK, name)
             .arg("-nlocalhost")
             .arg(&hosts)
             .stdin(Stdio::null())
@@ -154,6 +170,7 @@ impl Original {
         let mut original = Original {
             daemon: child,
             folder,
+            mark: name.to_owned(),
         };
         original.await_ready();
         original
@@ -197,6 +214,7 @@ impl Drop for Original {
         let pid = rustix::process::Pid::from_child(&self.daemon);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.daemon.wait();
+        left::kill(&self.mark);
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

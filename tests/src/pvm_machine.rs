@@ -39,13 +39,19 @@ impl Machine {
         self.folder.clone()
     }
 
+    /// What its processes have in their environment.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// What those of PVM itself have, in this home.
+    pub(crate) fn original_mark(&self) -> String {
+        pvm::original_mark(&self.mark)
+    }
+
     /// Where PVM searches for programs.
-    fn programs(&self) -> PathBuf {
-        let kind = match std::env::consts::ARCH {
-            "x86_64" => "LINUX64",
-            other => panic!("PVM's name of {other} is not known to this test"),
-        };
-        self.folder.join("pvm3/bin").join(kind)
+    pub fn programs(&self) -> PathBuf {
+        self.folder.join("pvm3/bin").join(pvm::architecture())
     }
 
     /// Put a program where it is found by this name.

@@ -32,6 +32,21 @@ fn tasks_leave_and_join_between_barriers() {
     machine.halt();
 }
 
+/// Two at once in one machine: groups with members in common, of which some are going to be killed.
+#[test]
+fn nobody_hangs_whatever_members_do() {
+    let machine = Machine::new("pvm-storm");
+    let program = machine.install(&pvm::group_program("pvm_storm"), "pvm_storm");
+    std::thread::scope(|scope| {
+        for (name, seed) in [("one", "7"), ("other", "1913")] {
+            let mut storm = machine.by_hand(&program);
+            storm.args([name, seed, "60"]);
+            scope.spawn(move || assert_eq!(said(&mut storm), "60 rounds\n"));
+        }
+    });
+    machine.halt();
+}
+
 #[test]
 fn typed_data_go_from_memory_to_memory() {
     let machine = Machine::new("pvm-fsend");

@@ -77,7 +77,11 @@ fn macros(header: &str) -> BTreeSet<&str> {
 
 /// A program that prints every one of these macros.
 fn printing(header: &str, names: &BTreeSet<&str>) -> String {
-    let mut program = format!("#include <stdio.h>\n#include <sys/time.h>\n#include <{header}>\n");
+    // Debian's `pvmproto.h` takes for granted what another header of PVM's sources defines.
+    let mut program =
+        "#define __ProtoGlarp__(arguments) arguments\n#define MSGHDRLEN 32\n#define IMA_CSPP\n"
+            .to_owned();
+    program += &format!("#include <stdio.h>\n#include <sys/time.h>\n#include <{header}>\n");
     program += "static void text(const char *t) { printf(\"%s\\n\", t); }\n";
     program += "static void number(long long n) { printf(\"%lld\\n\", n); }\n";
     program += "#define show(x) _Generic((x), char *: text, default: number)(x)\n";
@@ -118,6 +122,11 @@ fn every_constant_of_pvm3_h_has_its_value() {
 #[test]
 fn every_constant_of_pvmtev_h_has_its_value() {
     same_macros("pvmtev.h", 260);
+}
+
+#[test]
+fn every_constant_of_pvmproto_h_has_its_value() {
+    same_macros("pvmproto.h", 130);
 }
 
 /// The fields of all structs, as `struct.field`.

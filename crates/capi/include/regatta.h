@@ -378,7 +378,9 @@ typedef struct {
     int32_t output_tag;             /* of the messages with it, and their group */
     rg_group output_group;
     int32_t orphans;                /* 1: I do not want to be their parent in rg_tasks */
-    int32_t reserved;
+    int32_t on_behalf;              /* 1 + the task whose children they are, as if it had started them; 0: mine */
+    const char *through; /* start this program, such as a debugger, with the path of the task's as its first
+                          * argument; NULL: the task's itself */
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
@@ -451,11 +453,36 @@ int rg_remove_hosts(const char *const *names, int count, int *numbers);
  * added later. *added is how many joined. */
 int rg_add_host_file(const char *text, int *added);
 
+/* Start the tasks of this host in the launcher's place; of a job that was entered (rg_enter), on the launcher's host. Of
+ * each task that is to be started there from now on this task is sent a message, by itself, with this tag in this group:
+ * an rg_start. For all others the task has been started then. RG_ERR_EXISTS: another task does it already. */
+int rg_start_others(int tag, rg_group group);
+
+#define RG_START_MARK 0x74734752 /* the first word of an rg_start; no message of yours begins with it */
+
+/* The front of the message. Texts follow, each with its end: the file of the program, its arguments (the first is not its
+ * name), and NAME=value of its environment. With that in the environment, beside your own, the process becomes the task
+ * when it enters the job. */
+typedef struct {
+    uint32_t mark;
+    int32_t tid;
+    uint32_t ticket; /* what stands for its process in rg_tasks, until it has entered */
+    uint32_t arguments;
+    uint32_t environment;
+    uint32_t reserved;
+} rg_start;
+
+/* A task that this one was to start could not be started, or has ended and was never a task: with this status, as wait
+ * tells it. (The end of one that has entered the job is seen anyway.) */
+int rg_has_ended(int tid, int status);
+
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
 #define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
 #define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled: those that are added to the
                          * virtual machine that the job runs in */
+#define RG_TASKS 4 /* tasks come and go, again and again: an event of kind RG_TASKS for each that gets its
+                    * number, with who has started it (or RG_NONE) as `value`, and RG_TASK_EXIT for each end */
 
 /* How a task ended. */
 #define RG_BY_EXIT 1   /* `value` is its exit status */
@@ -474,7 +501,7 @@ typedef struct {
     int32_t value;
     int32_t watch; /* as rg_notify gave it */
     int32_t reserved;
-    char name[64]; /* of the host, for RG_HOST_ events */
+    char name[64]; /* of the host, for RG_HOST_ events; of the program, for RG_TASKS; cut when longer */
 } rg_event;
 
 /* Hear of something once (of hosts that come: each time): a message of this task to itself that holds
@@ -521,7 +548,9 @@ int rg_join(const char *group, int *number);
 int rg_leave(const char *group);
 /* tids[n] is member n, or RG_NONE. *count is how many entries there are. */
 int rg_members(const char *group, int *tids, int capacity, int *count);
-/* Blocks until `count` members have called it. All must say the same count. */
+/* Blocks until `count` members have called it. All must say the same count. RG_ANY: as many as there
+ * are members. When all of them have met, further meetings of all cost no more than a barrier, if they
+ * run on one host with the job's launcher, until somebody joins or leaves. */
 int rg_meet(const char *group, int count);
 /* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
  * for all of them; else *members is 0. */

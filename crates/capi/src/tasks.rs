@@ -21,7 +21,8 @@ pub struct RgSpawnOptions {
     pub output_tag: i32,
     pub output_group: RgGroup,
     pub orphans: i32,
-    pub reserved: i32,
+    pub on_behalf: i32,
+    pub through: *const c_char,
 }
 
 #[repr(C)]
@@ -137,16 +138,17 @@ unsafe extern "C" fn rg_spawn(
         let (options, program, arguments) =
             unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
         let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        let (search, directory, environment) = match options {
+        let (search, directory, environment, through) = match options {
             // SAFETY: as above.
             Some(options) => unsafe {
                 (
                     optional(options.search),
                     optional(options.directory),
                     list(options.environment),
+                    optional(options.through),
                 )
             },
-            None => (None, None, Vec::new()),
+            None => (None, None, Vec::new(), None),
         };
         Ok(Spawn {
             program: program.to_bytes().to_vec(),
@@ -162,6 +164,9 @@ unsafe extern "C" fn rg_spawn(
                 .collect::<Result<_>>()?,
             output: destination(options)?,
             orphans: options.is_some_and(|options| options.orphans != 0),
+            through: through.map(|through| through.to_bytes().to_vec()),
+            on_behalf: options
+                .and_then(|options| u32::try_from(options.on_behalf).ok()?.checked_sub(1)),
         })
     };
     let spawned = match order().and_then(process::spawn) {
@@ -258,14 +263,15 @@ extern "C" fn rg_notify(
             1 => What::TaskEnds,
             2 => What::HostLost,
             3 => What::HostAdded,
+            4 => What::Tasks,
             _ => {
                 return Err(argument(
-                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED",
+                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
                 ));
             }
         };
         let subject = match kind {
-            What::HostAdded => 0,
+            What::HostAdded | What::Tasks => 0,
             _ => u32::try_from(what).map_err(|_| Error::Task(what as i64))?,
         };
         let number = process::watch(kind, subject, tag, group.id())?;
@@ -275,6 +281,16 @@ extern "C" fn rg_notify(
         Ok(())
     };
     answer(begun())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_start_others(tag: c_int, group: RgGroup) -> c_int {
+    answer(process::start_others(tag, group.id()).map(|_| ()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_has_ended(tid: c_int, status: c_int) -> c_int {
+    answer(process::has_ended(tid, status))
 }
 
 #[unsafe(no_mangle)]
@@ -319,12 +335,23 @@ unsafe extern "C" fn rg_members(
     }))
 }
 
+/// How many are to meet; `None`: all.
+fn so_many(count: c_int) -> Result<Option<u32>> {
+    match count {
+        process::ANY => Ok(None),
+        count => match u32::try_from(count) {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(argument("count is negative")),
+        },
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
-    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    answer(group.and_then(|group| process::meet(group, count?).map(|_| ())))
+    let count = so_many(count);
+    answer(group.and_then(|group| process::meet_so_many(&group, count?)))
 }
 
 #[unsafe(no_mangle)]
@@ -337,8 +364,8 @@ unsafe extern "C" fn rg_meet_members(
 ) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let group = unsafe { name(group, "group") };
-    let count = u32::try_from(count).map_err(|_| argument("count is negative"));
-    let met = group.and_then(|group| process::meet(group, count?));
+    let count = so_many(count);
+    let met = group.and_then(|group| process::meet(&group, count?));
     let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
     answer(met.and_then(|all| {
         let all = all.unwrap_or_default();

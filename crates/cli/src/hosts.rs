@@ -4,12 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use regatta_daemon::{self as listed, DEFAULT, Place, commands};
+use regatta_daemon::{self as listed, DEFAULT, Place, Report, commands};
 use regatta_launch::hosts::{self, Host, Map};
+use regatta_launch::resident::Machine;
 use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
 
 /// How long a host may take to answer, unless the user says otherwise.
 pub const CONNECT: Duration = Duration::from_secs(10);
+
+/// A host of a machine that is silent for so long is lost to a job that stays.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Options of commands that concern several hosts.
 #[derive(Args)]
@@ -125,22 +129,11 @@ impl Hosts {
 
     /// The hosts of a virtual machine: of the one that is named, or of the usual one if it is up. Its daemon stands in for ssh.
     pub fn within(&self, machine: Option<&str>) -> Result<Option<Across>, Refusal> {
-        let place = Place::of(machine.unwrap_or(DEFAULT))?;
-        // Where nobody may look there is no machine of ours, and another user's directory of that name is no reason to stop.
-        if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
+        let Some((place, report)) = living(machine)? else {
             return Ok(None);
-        }
-        let report = commands::hosts(&place)?;
-        if let Some(reason) = report.reason {
-            return Err(Refusal::of_regatta(format!(
-                "no job can be started in the virtual machine: {reason}"
-            )));
-        }
-        let living = report
-            .hosts
-            .iter()
-            .filter(|host| ["here", "up"].contains(&host.state.as_str()));
-        let living: Vec<&listed::Host> = living.collect();
+        };
+        let hosts = |host: &&listed::Host| ["here", "up"].contains(&host.state.as_str());
+        let living: Vec<&listed::Host> = report.hosts.iter().filter(hosts).collect();
         // One that takes no tasks is where a job of Slurm was asked for.
         let (taking, others): (Vec<&listed::Host>, Vec<_>) =
             living.iter().partition(|host| host.cores != Some(0));
@@ -151,32 +144,10 @@ impl Hosts {
             slots: host.cores.map(u32::from),
             processors: None,
         });
-        let job = format!("{}:{}", report.here, std::process::id());
-        let own = std::env::current_exe().ok().filter(|path| path.exists());
-        let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
-        let own = own.to_string_lossy();
-        let words = [
-            &*own,
-            "reach",
-            "--vm",
-            place.machine(),
-            "--job",
-            &job,
-            "--lasting",
-            "{host}",
-        ];
-        let words = words.map(str::to_owned).to_vec();
-        let here = living.iter().find(|host| host.state == "here");
-        let tell = [&*own, "hosts", "--watch", "--json", "--vm", place.machine()];
+        let (reach, growth) = by_daemon(&place, &report, runs);
         Ok(Some(Across {
-            growth: Some(Growth {
-                command: tell.map(str::to_owned).to_vec(),
-                known: runs,
-                run: here.map(|host| host.run.clone()).unwrap_or_default(),
-                host: report.here.clone(),
-                job,
-            }),
-            ..self.reached(hosts.collect(), Some(words))
+            growth: Some(growth),
+            ..self.reached(hosts.collect(), Some(reach))
         }))
     }
 
@@ -201,6 +172,101 @@ impl Hosts {
             ..Across::new(hosts)
         }
     }
+}
+
+/// The machine of this name, or the usual one if it is up, and what its daemon says of its hosts.
+fn living(machine: Option<&str>) -> Result<Option<(Place, Report)>, Refusal> {
+    let place = Place::of(machine.unwrap_or(DEFAULT))?;
+    // Where nobody may look there is no machine of ours, and another user's directory of that name is no reason to stop.
+    if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
+        return Ok(None);
+    }
+    let report = commands::hosts(&place)?;
+    match report.reason {
+        Some(reason) => Err(Refusal::of_regatta(format!(
+            "no job can be started in the virtual machine: {reason}"
+        ))),
+        None => Ok(Some((place, report))),
+    }
+}
+
+/// How a host of a machine is reached, and how a job hears of others than those of these runs.
+fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
+    let job = format!("{}:{}", report.here, std::process::id());
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let own = own.to_string_lossy();
+    let machine = place.machine();
+    let reach = [
+        &*own,
+        "reach",
+        "--vm",
+        machine,
+        "--job",
+        &job,
+        "--lasting",
+        "{host}",
+    ];
+    let reach = reach.map(str::to_owned).to_vec();
+    let tell = [&*own, "hosts", "--watch", "--json", "--vm", machine];
+    let mut hosts = report.hosts.iter();
+    let here = hosts.find(|host| host.state == "here");
+    let growth = Growth {
+        command: tell.map(str::to_owned).to_vec(),
+        known,
+        run: here.map(|host| host.run.clone()).unwrap_or_default(),
+        host: report.here.clone(),
+        job,
+    };
+    (reach, growth)
+}
+
+/// Where a job is to stay.
+pub struct Site {
+    pub machine: Machine,
+    /// The machine's name, and that of the job there.
+    pub name: String,
+    pub job: String,
+    /// The hosts that begin such jobs before this one does.
+    pub before: Vec<String>,
+}
+
+/// The machine that a job is to stay in: the one that REGATTA_VM names, or the usual one if it is up.
+pub fn site() -> Result<Option<Site>, Refusal> {
+    let named = std::env::var("REGATTA_VM").ok();
+    let Some((place, report)) = living(named.as_deref().filter(|name| !name.is_empty()))? else {
+        return Ok(None);
+    };
+    let mut hosts = report.hosts.iter();
+    let Some(here) = hosts.find(|host| host.state == "here") else {
+        return Ok(None);
+    };
+    let (reach, growth) = by_daemon(&place, &report, vec![here.run.clone()]);
+    let own = Host {
+        name: name_of(here, &report.hosts),
+        slots: None,
+        processors: None,
+    };
+    // All hosts see the same addresses.
+    let hosts = report.hosts.iter();
+    let before = hosts.filter(|host| host.state == "up" && host.address < here.address);
+    let mut before: Vec<&listed::Host> = before.collect();
+    before.sort_by_key(|host| host.address);
+    let before = before.iter().map(|host| name_of(host, &report.hosts));
+    Ok(Some(Site {
+        name: place.machine().to_owned(),
+        job: growth.job.clone(),
+        before: before.collect(),
+        machine: Machine {
+            address: here.address.ip(),
+            across: Across {
+                rsh: Some(reach),
+                growth: Some(growth),
+                silence: SILENCE,
+                ..Across::new(vec![own])
+            },
+        },
+    }))
 }
 
 /// A command, in words.

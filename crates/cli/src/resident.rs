@@ -1,11 +1,19 @@
 //! `regatta resident`: a job that stays, entered by programs that were started by hand.
+//!
+//! In a virtual machine all its hosts are the job's, and programs may be started on all of them at once. So that they begin one
+//! job and not several, the first host of the machine that is there begins it for all: the others ask that one, through the
+//! daemons.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use regatta_daemon::Place;
-use regatta_launch::Refusal;
-use regatta_launch::resident::{self, Stays};
+use regatta_launch::resident::{self, Beginning, Stays};
+use regatta_launch::{OWN_PROGRAM, Refusal};
+
+use crate::hosts::{self, Site};
 
 /// Begin a job that stays, unless it is there; started by the first program that wants to enter it.
 #[derive(Args)]
@@ -15,32 +23,116 @@ pub struct Arguments {
     /// End when standard input is closed, and write to standard error; fails if the job is there already
     #[arg(long)]
     leash: bool,
+    /// Begin it here for a program of another host, whose environment comes by standard input
+    #[arg(long, conflicts_with = "leash")]
+    asked: bool,
 }
+
+/// What is said to whoever asks from another host, so that it says what environment it has.
+const READY: &str = "regatta-ready";
 
 /// Returns when the job can be entered.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let status = begin(&arguments.name, arguments.leash).unwrap_or_else(|refusal| {
+    let status = begin(arguments).unwrap_or_else(|refusal| {
         eprintln!("regatta: {refusal}");
         refusal.status
     });
     ExitCode::from(status)
 }
 
-fn begin(name: &str, leash: bool) -> Result<u8, Refusal> {
+fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
+    let (name, leash) = (&arguments.name, arguments.leash);
     let place = Place::of_job(name)?;
+    if !leash && let Some(door) = place.connect()? {
+        if arguments.asked {
+            resident::await_ready(door)?;
+        }
+        return Ok(0);
+    }
+    let site = match leash {
+        true => None,
+        false => hosts::site()?,
+    };
+    if !arguments.asked
+        && let Some(site) = &site
+        && ask_others(site, name)
+    {
+        return Ok(0);
+    }
+    let environment = match arguments.asked {
+        true => Some(hear_environment()?),
+        false => None,
+    };
     let claimed = match place.claim() {
         Ok(claimed) => claimed,
-        // Somebody was faster.
-        Err(_) if !leash && place.connect()?.is_some() => return Ok(0),
-        Err(refusal) => return Err(refusal),
+        Err(refusal) => {
+            let door = place.connect()?.filter(|_| !leash);
+            // Somebody was faster.
+            return door
+                .ok_or(refusal)
+                .and_then(resident::await_ready)
+                .map(|()| 0);
+        }
     };
-    let door = claimed.listener.try_clone().map_err(|error| {
-        Refusal::of_regatta(format!("the job {name} cannot have a door: {error}"))
-    })?;
     let log = place.log();
-    let stays = match leash {
-        true => Stays::OnLeash,
-        false => Stays::UntilTold(&log),
-    };
-    resident::run(door, &stays, claimed)
+    resident::run(Beginning {
+        name,
+        door: claimed,
+        stays: match leash {
+            true => Stays::OnLeash,
+            false => Stays::UntilTold(&log),
+        },
+        machine: site.map(|site| site.machine),
+        environment,
+    })
+}
+
+/// Has a host begin the job that comes before this one. False: there is none that can.
+fn ask_others(site: &Site, name: &str) -> bool {
+    // Whoever cannot is not asked again: the next one begins it.
+    site.before
+        .iter()
+        .any(|host| ask(site, host, name).is_some())
+}
+
+fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
+    let own = std::env::current_exe().ok()?;
+    let mut command = Command::new(own);
+    command.args(["reach", "--vm", &site.name, "--job", &site.job, host, "sh"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut reach = command.stderr(Stdio::null()).spawn().ok()?;
+    let (mut to, from) = (reach.stdin.take()?, reach.stdout.take()?);
+    let machine = &site.name;
+    let script = format!(
+        "{{ REGATTA_VM='{machine}'; export REGATTA_VM; exec \"${OWN_PROGRAM}\" resident --asked '{name}'; }}\n"
+    );
+    let _ = to.write_all(script.as_bytes());
+    let mut lines = BufReader::new(from).lines().map_while(Result::ok);
+    if lines.any(|line| line == READY) {
+        // What is no text is not passed on.
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let variables: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
+        let _ = serde_json::to_writer(&mut to, &variables);
+    }
+    drop(to);
+    reach.wait().ok()?.success().then_some(())
+}
+
+/// The other end of [`ask`].
+fn hear_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
+    println!("\n{READY}");
+    let mut said = Vec::new();
+    let heard = std::io::stdin().read_to_end(&mut said);
+    let strange =
+        || Refusal::usage("`regatta resident --asked` is for `regatta resident` on another host");
+    heard.map_err(|_| strange())?;
+    let variables: Vec<(String, String)> = serde_json::from_slice(&said).map_err(|_| strange())?;
+    let sound = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
+    let variables = variables.into_iter();
+    let variables = variables.filter(|(name, value)| sound(name) && !value.contains('\0'));
+    Ok(variables
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect())
 }

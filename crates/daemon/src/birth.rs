@@ -26,7 +26,7 @@ use crate::answer::{self, TRIAL};
 use crate::ask::{Ask, Birth, Charge, Opening, Reply};
 use crate::daemon::Daemon;
 use crate::drive;
-use crate::place::{Claimed, Place};
+use regatta_launch::place::{Claimed, Place};
 use crate::sockets::Sockets;
 use crate::talk::{Talk, Wire};
 

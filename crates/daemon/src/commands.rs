@@ -15,7 +15,7 @@ use crate::ask::{
     self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure,
 };
 use crate::birth;
-use crate::place::Place;
+use regatta_launch::place::{DEFAULT, Place};
 use crate::talk::{Talk, Wire};
 
 /// How a machine is begun.
@@ -224,7 +224,7 @@ fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
         Refusal::of_regatta(format!(
             "there is no virtual machine {} on this host: `regatta up` starts one{}",
             place.machine(),
-            if place.machine() == crate::place::DEFAULT {
+            if place.machine() == DEFAULT {
                 ""
             } else {
                 ", and without --vm and REGATTA_VM another one is meant"

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::answer;
 use crate::daemon::Daemon;
-use crate::place::{self, Claimed};
+use regatta_launch::place::{self, Claimed};
 use crate::seal::Opener;
 use crate::sockets::Sockets;
 use crate::talk::{Wire, wait};

@@ -17,7 +17,6 @@ mod drive;
 mod everybody;
 mod frames;
 mod journal;
-mod place;
 pub mod readers;
 mod relay;
 mod seal;
@@ -30,4 +29,4 @@ mod witness;
 
 pub use ask::{Happening, Host, Leader, Report, Task, Tenure};
 pub use birth::live;
-pub use place::{DEFAULT, Place};
+pub use regatta_launch::place::{DEFAULT, Place};

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -23,6 +23,7 @@ use rustix::time::Timespec;
 use crate::caught::Piece;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report, State};
+use crate::entrance::Entrance;
 use crate::feed::Feed;
 use crate::newborn::Birth;
 use crate::owner::{self, Owner};
@@ -34,11 +35,12 @@ use crate::streams::{Heard, Streams};
 use crate::succession::ORPHAN;
 use crate::succession::heritage::Heritage;
 use crate::succession::lead::Estate;
-use crate::tasks::{self, Recipe, Tasks};
+use crate::tasks::{self, Ended, Recipe, Tasks};
 use crate::wakes::Wakes;
-use crate::{front, gather, limits, program, rsh, succession, sys, tree};
+use crate::{environment, front, gather, limits, program, rsh, succession, sys, tree};
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
+use regatta_wire::control::Why;
 
 /// How long the launcher may be silent before it has said how long it may be.
 const AT_FIRST: Duration = Duration::from_secs(60);
@@ -111,6 +113,8 @@ struct Agent {
     beacon: Option<Beacon>,
     hello: Option<Hello>,
     tasks: Option<Tasks>,
+    /// Where processes of this host come in that want to be tasks.
+    entrance: Option<Entrance>,
     /// How they were prepared, and what is kept in case the launcher's host is lost.
     template: Option<Preparation>,
     heritage: Option<Heritage>,
@@ -146,6 +150,7 @@ impl Agent {
             beacon: None,
             hello: None,
             tasks: None,
+            entrance: None,
             template: None,
             heritage: None,
             streams: Streams::new()?,
@@ -185,6 +190,7 @@ impl Agent {
             self.start_some();
             self.pass_on_questions();
             self.reap();
+            self.heed_guests();
             self.pump();
             self.settle();
             if self.spoken.elapsed() >= BEAT {
@@ -230,6 +236,7 @@ impl Agent {
             signals: self.signals,
             owner: self.owner,
             tasks: self.tasks?,
+            entrance: self.entrance,
             streams: self.streams,
             template: self.template?,
             heritage: self.heritage?,
@@ -261,7 +268,10 @@ impl Agent {
             let caught = tasks.caught.fd();
             let all = caught.into_iter().chain([tasks.controls.fd()]);
             fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            fds.extend(tasks.guest_polls());
         }
+        let entrance = self.entrance.iter().filter(|_| !self.is_orphan());
+        fds.extend(entrance.flat_map(Entrance::polls));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.heritage.iter().flat_map(Heritage::polls));
         let timeout = Timespec::try_from(timeout).ok();
@@ -310,7 +320,8 @@ impl Agent {
         (self.heard, self.spoken) = (Instant::now(), Instant::now());
         // Nobody reads the terminal for task 0 any more.
         self.feed.iter_mut().for_each(|feed| feed.push(&[]));
-        (self.settled, self.told_strays) = (false, false);
+        // It asks for the state first.
+        self.settled = true;
     }
 
     /// Says what the new launcher may not know; it knows of so many tasks.
@@ -349,6 +360,10 @@ impl Agent {
         let asked = unanswered.len() as u32;
         self.say(&Report::State { state, asked });
         unanswered.iter().for_each(|report| self.say(report));
+        let waiting = self.entrance.as_ref().map(Entrance::waiting);
+        let waiting = waiting.unwrap_or_default();
+        waiting.iter().for_each(|report| self.say(report));
+        (self.settled, self.told_strays) = (false, false);
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Refusal> {
@@ -394,7 +409,12 @@ impl Agent {
                 self.begun = true;
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
-            Order::Signal { signal } => signal_all(signal, &self.helpers()),
+            Order::Signal { signal } => {
+                signal_all(signal, &self.helpers());
+                if let (Some(tasks), Some(signal)) = (&self.tasks, Signal::from_named_raw(signal)) {
+                    tasks.signal_guests(signal);
+                }
+            }
             Order::Credit { bytes } => self.room.set(self.room.get() + bytes as usize),
             Order::Input { bytes } => {
                 if let Some(feed) = &mut self.feed {
@@ -471,6 +491,12 @@ impl Agent {
                 };
                 tasks.bear(birth);
             }
+            Order::Admit { caller, task } => self.admit(caller, task, &mut tasks),
+            Order::TurnAway { caller, sentence } => {
+                if let Some(newcomer) = self.entrance.as_mut().and_then(|it| it.take(caller)) {
+                    newcomer.arrival.refuse(sentence);
+                }
+            }
             _ => {}
         }
         Ok(tasks)
@@ -520,14 +546,16 @@ impl Agent {
         self.beacon = None;
         self.template = Some(order.clone());
         let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-        let directory = here(text(&order.directory));
+        let directory = environment::directory_here(text(&order.directory));
         std::env::set_current_dir(&directory).map_err(|error| {
             Refusal::of_regatta(format!(
                 "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
                 directory.to_string_lossy()
             ))
         })?;
-        let environment = environment(&order);
+        let sent = order.environment.iter();
+        let sent = sent.map(|(name, value)| (text(name), text(value)));
+        let environment = environment::adapted(sent, directory);
         let path = environment
             .iter()
             .find(|(name, _)| name == "PATH")
@@ -567,6 +595,9 @@ impl Agent {
             let (feed, input) = Feed::new()?;
             tasks.set_input(input);
             self.feed = Some(feed);
+        }
+        if !order.door.is_empty() {
+            self.entrance = Entrance::open(&order.door);
         }
         self.tasks = Some(tasks);
         self.room.set(order.window as usize);
@@ -611,9 +642,6 @@ impl Agent {
             if let Some(ended) = tasks.ended(pid, status) {
                 // The neighbours need not wait for the launcher to hear of it.
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
-                if let Some(heritage) = &mut self.heritage {
-                    heritage.note_ended(ended);
-                }
                 let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
                 let (link, room) = (&mut self.link, &self.room);
                 tasks.caught.last_words(ended.rank, &mut |piece| {
@@ -621,14 +649,52 @@ impl Agent {
                         send_caught(link, room, piece);
                     }
                 });
-                self.say(&Report::Ended {
-                    rank: ended.rank,
-                    pid: ended.pid,
-                    end: ended.end,
-                    state: ended.state,
-                });
+                self.tell_ended(ended);
             }
         }
+    }
+
+    fn tell_ended(&mut self, ended: Ended) {
+        if let Some(heritage) = &mut self.heritage {
+            heritage.note_ended(ended);
+        }
+        self.say(&Report::Ended {
+            rank: ended.rank,
+            pid: ended.pid,
+            end: ended.end,
+            state: ended.state,
+        });
+    }
+
+    /// Who has knocked, and which of those that came so have gone.
+    fn heed_guests(&mut self) {
+        let Some(tasks) = &mut self.tasks else { return };
+        let gone = tasks.take_gone_guests();
+        for ended in &gone {
+            if ended.state != TaskState::Left {
+                tasks.job().mark_dead(ended.rank, ended.end.cause());
+            }
+        }
+        let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
+        let entrance = self.entrance.as_mut().filter(|_| self.begun && !orphan);
+        let knocked = entrance.map_or_else(Vec::new, |entrance| entrance.heed(tasks));
+        gone.into_iter().for_each(|ended| self.tell_ended(ended));
+        knocked.iter().for_each(|report| self.say(report));
+    }
+
+    /// Who has knocked is this task.
+    fn admit(&mut self, caller: u32, task: u32, tasks: &mut Tasks) {
+        self.births += 1;
+        (self.settled, self.told_strays) = (false, false);
+        let newcomer = self.entrance.as_mut().and_then(|it| it.take(caller));
+        let gone = || (Why::State, "nobody of that number has knocked".to_owned());
+        let admitted = newcomer.ok_or_else(gone);
+        let admitted = admitted.and_then(|newcomer| tasks.admit(task, &newcomer));
+        let (pid, refused) = match admitted {
+            Ok(started) => (started.pid, None),
+            Err(refused) => (0, Some(refused)),
+        };
+        self.say(&Report::Born { task, pid, refused });
     }
 
     fn reaped(&mut self, pid: Pid) {
@@ -749,52 +815,4 @@ fn signal_all(number: i32, spared: &[Pid]) {
         signal
     };
     tree::signal_all(signal, spared);
-}
-
-/// What of the environment says something about a host, or about a login there, stays that of this host.
-const LOCAL: [&str; 11] = [
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "HOSTNAME",
-    "MAIL",
-    "TMPDIR",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "DBUS_SESSION_BUS_ADDRESS",
-];
-
-/// A directory of this host. What is no path from the root may name its variables.
-fn here(directory: std::ffi::OsString) -> std::ffi::OsString {
-    match directory.to_str() {
-        Some(text) if !text.starts_with('/') => {
-            regatta_hostfile::expand(text, |name| std::env::var(name).ok()).into()
-        }
-        _ => directory,
-    }
-}
-
-/// The launcher's environment, in which this host's own matters are this host's.
-fn environment(order: &Preparation) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
-    let is_local = |name: &std::ffi::OsStr| {
-        let bytes = name.as_bytes();
-        LOCAL.iter().any(|local| local.as_bytes() == bytes)
-            || in_step && name.to_str().is_some_and(regatta_slurm::is_of_step)
-            || bytes.starts_with(b"SSH_")
-            || bytes.starts_with(b"XDG_")
-    };
-    let own =
-        std::env::vars_os().filter(|(name, _)| is_local(name) && name != "PWD" && name != "OLDPWD");
-    let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-    let sent = order
-        .environment
-        .iter()
-        .map(|(name, value)| (text(name), text(value)));
-    let directory = ("PWD".into(), here(text(&order.directory)));
-    own.chain(sent.filter(|(name, _)| !is_local(name)))
-        .chain([directory])
-        .collect()
 }

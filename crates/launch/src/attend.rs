@@ -82,13 +82,13 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
     };
     let fleet = Fleet {
         size: 1,
-        tasks: Some(Tasks::adopt(job, control, recipe)?),
+        tasks: Some(Tasks::adopt(job, control, guest, recipe)?),
         here: None,
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
-        guest: Some(guest),
         door: None,
+        ready: None,
         ground: None,
     };
     let owner = Owner { leash: None, group };

@@ -67,6 +67,17 @@ pub(crate) enum Deed {
     Halt,
     /// Take hosts in, or give them back.
     Hosts { by: u32, id: u32, wish: Wish },
+    /// All members of a group have met; they may be lent a gate (see [`Desk::lend`]).
+    Lend { group: String, members: Vec<u32> },
+    /// Have this task start the tasks of its host.
+    Starter { by: u32, id: u32 },
+    /// The task that starts tasks in our place says that one has ended, with this status of `wait`.
+    Ended {
+        by: u32,
+        id: u32,
+        task: u32,
+        status: i32,
+    },
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
 }
@@ -221,6 +232,15 @@ impl Desk {
                 let wish = Wish::File(text);
                 return Some(Deed::Hosts { by, id, wish });
             }
+            Ask::Starter { id } => return Some(Deed::Starter { by, id }),
+            Ask::Ended { id, task, status } => {
+                return Some(Deed::Ended {
+                    by,
+                    id,
+                    task,
+                    status,
+                });
+            }
             Ask::Tasks { id } => {
                 let tasks = self.task_infos();
                 self.say(by, Tell::Tasks { id, tasks });
@@ -279,9 +299,14 @@ impl Desk {
                 self.say(by, Tell::Members { id, tasks });
             }
             Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
-                Ok((met, all)) => met
+                Ok((met, None)) => met
                     .into_iter()
-                    .for_each(|(task, id)| self.met(task, id, all.clone())),
+                    .for_each(|(task, id)| self.answer(task, id, Ok(0))),
+                Ok((met, Some(all))) => {
+                    self.met(&met, &all);
+                    let members = all.into_iter().flatten().collect();
+                    return Some(Deed::Lend { group, members });
+                }
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
             Ask::Taken { task, bytes } => return Some(Deed::Taken { by, task, bytes }),
@@ -289,10 +314,24 @@ impl Desk {
         None
     }
 
-    fn met(&mut self, task: u32, id: u32, all: Option<Vec<Option<u32>>>) {
-        match all {
-            Some(tasks) => self.say(task, Tell::Members { id, tasks }),
-            None => self.answer(task, id, Ok(0)),
+    /// All members have met, under these questions.
+    fn met(&mut self, met: &[(u32, u32)], all: &[Option<u32>]) {
+        for &(task, id) in met {
+            let (tasks, gate) = (all.to_vec(), 0);
+            self.say(task, Tell::Met { id, tasks, gate });
+        }
+    }
+
+    /// Those to whom it is still to be said that they have met are told of a gate. Copies of the desk know nothing of it:
+    /// whoever is told by another launcher does without.
+    pub(crate) fn lend(&mut self, members: &[u32], lent: u64) {
+        for (task, tell) in &mut self.said {
+            if let Tell::Met { gate, tasks, .. } = tell
+                && members.contains(task)
+                && tasks.iter().flatten().eq(members)
+            {
+                *gate = lent;
+            }
         }
     }
 
@@ -399,7 +438,9 @@ impl Desk {
             ending,
         };
         self.watches.forget_all(number);
-        for (watcher, watch) in self.watches.task_ended(number) {
+        let mut watchers = self.watches.task_ended(number);
+        watchers.extend(self.watches.of_every_task());
+        for (watcher, watch) in watchers {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
         }

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use regatta_transport::job::VERSION;
 use regatta_wire::door::{Knock, Welcome};
@@ -16,7 +16,10 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::attend::Guest;
+use crate::place::Claimed;
 
+/// What the names of sockets end with that are doors, behind the name of the job.
+const DOOR: &str = ".job.socket";
 /// Who has said so little by then does not mean us.
 const MOST_SAID: usize = 64 << 10;
 /// Callers that have not said yet what they want.
@@ -24,7 +27,7 @@ const MOST_CALLERS: usize = 256;
 
 /// See the module.
 pub(crate) struct Door {
-    listener: UnixListener,
+    claimed: Claimed,
     callers: Vec<Caller>,
 }
 
@@ -40,28 +43,38 @@ pub(crate) struct Arrival {
     stream: UnixStream,
     pub guest: Guest,
     pub program: Vec<u8>,
+    /// What it shows, if it has a number already.
+    pub ticket: Option<u32>,
 }
 
 impl Door {
-    pub(crate) fn new(listener: UnixListener) -> std::io::Result<Door> {
-        listener.set_nonblocking(true)?;
+    /// Its place is given up with it.
+    pub(crate) fn new(claimed: Claimed) -> std::io::Result<Door> {
+        claimed.listener.set_nonblocking(true)?;
         Ok(Door {
-            listener,
+            claimed,
             callers: Vec::new(),
         })
+    }
+
+    /// The name of the job.
+    pub(crate) fn name(&self) -> Option<String> {
+        let address = self.claimed.listener.local_addr().ok()?;
+        let file = address.as_pathname()?.file_name()?.to_str()?;
+        file.strip_suffix(DOOR).map(str::to_owned)
     }
 
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
-        std::iter::once(self.listener.as_fd())
+        std::iter::once(self.claimed.listener.as_fd())
             .chain(callers)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
     /// Those who have said by now that they want to enter.
     pub(crate) fn heed(&mut self) -> Vec<Arrival> {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok((stream, _)) = self.claimed.listener.accept() {
             if self.callers.len() < MOST_CALLERS && is_ours(&stream) {
                 let frames = Frames::default();
                 self.callers.push(Caller {
@@ -75,7 +88,9 @@ impl Door {
         for mut caller in std::mem::take(&mut self.callers) {
             match caller.heed() {
                 Heard::Nothing => self.callers.push(caller),
-                Heard::Enter { program } => arrivals.extend(caller.arrive(program)),
+                Heard::Enter { program, ticket } => {
+                    arrivals.extend(caller.arrive(program, ticket));
+                }
                 Heard::Nonsense => {}
             }
         }
@@ -92,7 +107,10 @@ fn is_ours(stream: &UnixStream) -> bool {
 
 enum Heard {
     Nothing,
-    Enter { program: Vec<u8> },
+    Enter {
+        program: Vec<u8>,
+        ticket: Option<u32>,
+    },
     Nonsense,
 }
 
@@ -110,9 +128,11 @@ impl Caller {
             Err(_) => return Heard::Nonsense,
         }
         match self.frames.next_message() {
-            Ok(Some(Knock::Enter { version, program })) if version == VERSION => {
-                Heard::Enter { program }
-            }
+            Ok(Some(Knock::Enter {
+                version,
+                program,
+                ticket,
+            })) if version == VERSION => Heard::Enter { program, ticket },
             Ok(Some(Knock::Enter { version, .. })) => {
                 let sentence = format!(
                     "the job's launcher speaks version {VERSION} of the job protocol and this program's library version \
@@ -121,12 +141,14 @@ impl Caller {
                 refuse(&self.stream, sentence);
                 Heard::Nonsense
             }
+            // Whoever waits for the door to be open finds the connection closed.
+            Ok(Some(Knock::Await {})) => Heard::Nonsense,
             Ok(None) if self.said < MOST_SAID => Heard::Nothing,
             _ => Heard::Nonsense,
         }
     }
 
-    fn arrive(self, program: Vec<u8>) -> Option<Arrival> {
+    fn arrive(self, program: Vec<u8>, ticket: Option<u32>) -> Option<Arrival> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
         let pid: Pid = peer.pid;
         let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -138,8 +160,17 @@ impl Caller {
             stream: self.stream,
             guest,
             program,
+            ticket,
         })
     }
+}
+
+/// Waits until the door at the other end is open, or is no more.
+pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    frames::put(&Knock::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
+    stream.write_all(&bytes)?;
+    std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn refuse(mut stream: &UnixStream, sentence: String) {

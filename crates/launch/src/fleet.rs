@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::process::{Pid, Rlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::attend::Guest;
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::door::Door;
 use crate::gather::Gathering;
@@ -41,10 +41,10 @@ pub(crate) struct Fleet {
     /// What the hosts are called and the host of each rank; empty when there is only this one.
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
-    /// Task 0, when it is not a child of ours.
-    pub guest: Option<Guest>,
     /// Where processes become tasks that nobody of the job has started.
     pub door: Option<Door>,
+    /// Closed when the hosts are there with which such a job begins.
+    pub ready: Option<OwnedFd>,
     /// What a host is told that comes later, in a job that can take in hosts, or outlive this one.
     pub ground: Option<Ground>,
 }
@@ -101,8 +101,8 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
-        guest: None,
         door: None,
+        ready: None,
         ground: None,
     })
 }
@@ -252,6 +252,7 @@ fn prepare(
         window: WINDOW,
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
+        door: String::new(),
     };
     for remote in &mut gathering.remotes {
         remote.unstarted = ranks_of(remote.number);
@@ -313,8 +314,8 @@ fn prepare(
         host_of,
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
-        guest: None,
         door: None,
+        ready: None,
         ground: (plan.most_tasks > size || across.growth.is_some()).then_some(Ground {
             template,
             addresses,

@@ -15,10 +15,11 @@ use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Why};
 
 use crate::desk::Refused;
+use crate::door::Arrival;
+use crate::entrance::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;
-use crate::supervise::Newcomer;
 use crate::sys::{self, Image, Mask, StartError};
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 use crate::{limits, program};
@@ -113,9 +114,18 @@ impl Tasks {
             .environment
             .iter()
             .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
+        let through = order.through.as_ref().map(text);
+        let through =
+            through.map(|through| Ok((find(&through, None, search.as_deref())?, through)));
+        let through = through.transpose()?;
+        let own = program.clone().into_os_string();
+        let (started, first) = match &through {
+            Some((debugger, named)) => (debugger, vec![named, &own]),
+            None => (&program, vec![&name]),
+        };
         let mut image = tasks::image_of(
-            &program,
-            std::iter::once(&name).chain(&arguments),
+            started,
+            first.into_iter().chain(&arguments),
             kept.chain(&added),
         );
         if let Some(directory) = &directory {
@@ -191,6 +201,21 @@ impl Tasks {
             *self.births.left.entry(world.first).or_default() += birth.count;
         }
         self.births.bearing.push_back((birth, expected));
+    }
+
+    /// Has somebody else start the tasks that are expected: what their program is, and where each of them is to listen.
+    pub(crate) fn hand_over(&mut self, birth: Birth) -> Option<(PathBuf, VecDeque<TcpListener>)> {
+        let expected = self.births.expected.remove(&birth.number)?;
+        let first = match self.job().membership(birth.first) {
+            Ok(world) => world.first,
+            Err(_) => return None,
+        };
+        *self.births.left.entry(first).or_default() += birth.count;
+        for rank in birth.first..birth.first + birth.count {
+            self.later.insert(rank);
+            self.births.world_of.insert(rank, first);
+        }
+        Some((expected.program, expected.listeners))
     }
 
     /// Are there tasks to be born?
@@ -270,24 +295,53 @@ impl Tasks {
     pub(crate) fn admit(
         &mut self,
         rank: u32,
-        Newcomer { arrival, listener }: &Newcomer,
+        Newcomer {
+            arrival, listener, ..
+        }: &Newcomer,
+    ) -> Result<Started, Refused> {
+        self.later.insert(rank);
+        self.births.world_of.insert(rank, rank);
+        self.births.left.insert(rank, 1);
+        self.receive(rank, arrival, listener.as_ref())
+    }
+
+    /// Makes a process that nobody here has started the task of this number, which has been made ready.
+    pub(crate) fn receive(
+        &mut self,
+        rank: u32,
+        arrival: &Arrival,
+        listener: Option<&TcpListener>,
+    ) -> Result<Started, Refused> {
+        let received = self.hand_over_to(rank, arrival, listener);
+        if received.is_err() {
+            self.later_ended(rank);
+        }
+        received
+    }
+
+    fn hand_over_to(
+        &mut self,
+        rank: u32,
+        arrival: &Arrival,
+        listener: Option<&TcpListener>,
     ) -> Result<Started, Refused> {
         let control = self.controls.open(rank).map_err(|errno| {
             let sentence = format!("no socket can be opened to a new task: {errno}");
             (Why::System, sentence)
         })?;
-        self.later.insert(rank);
-        self.births.world_of.insert(rank, rank);
-        self.births.left.insert(rank, 1);
+        let guest = arrival.guest.try_clone().map_err(|error| {
+            let sentence = format!("the end of a new task cannot be awaited: {error}");
+            (Why::System, sentence)
+        })?;
         let pid = arrival.guest.pid;
         self.job().announce(rank, pid);
         let size = self.job().first();
-        let listener = listener.as_ref().map(AsFd::as_fd);
+        let listener = listener.map(AsFd::as_fd);
         if !arrival.welcome(rank, size, self.segment(), control, listener) {
             self.controls.close(rank);
-            self.later_ended(rank);
             return Err((Why::State, "the new task has gone again".to_owned()));
         }
+        self.guests.insert(rank, guest);
         self.job().count_living(1);
         self.crowding();
         Ok(Started { rank, pid })

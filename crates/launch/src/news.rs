@@ -127,6 +127,11 @@ impl News {
         report(last)
     }
 
+    /// Will nothing more be said?
+    pub(crate) fn is_over(&self) -> bool {
+        self.pipe.is_none()
+    }
+
     /// Nobody listens any more.
     pub(crate) fn close(&mut self) {
         self.pipe = None;

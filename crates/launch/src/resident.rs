@@ -5,24 +5,28 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use regatta_transport::job::{Job, MOST_TASKS};
 use regatta_transport::place::{Key, Places};
 use rustix::fs::OFlags;
+use rustix::pipe::PipeFlags;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::channel::messages::Preparation;
-use crate::door::Door;
+use crate::door::{self, Door};
+use crate::environment::{self, Variable};
 use crate::fleet::{Fleet, Ground};
 use crate::hosts::Host;
 use crate::output::Output;
 use crate::owner::Owner;
+use crate::place::Claimed;
 use crate::plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
@@ -38,14 +42,36 @@ pub enum Stays<'a> {
     OnLeash,
 }
 
-/// Runs such a job. Returns at once: who goes on is a child.
-///
-/// `door` is made ready already. `keep` is dropped by the child at its end, and by nobody else.
-pub fn run<K>(door: UnixListener, stays: &Stays<'_>, keep: K) -> Result<u8, Refusal> {
-    let refused = |what: &str, error: std::io::Error| {
-        Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
-    };
-    let (log, leash) = match stays {
+/// A virtual machine whose hosts are the job's.
+pub struct Machine {
+    /// This host alone, and how others are reached and heard of.
+    pub across: Across,
+    /// Where this one is reached.
+    pub address: IpAddr,
+}
+
+/// How such a job begins.
+pub struct Beginning<'a> {
+    /// By this name it is entered.
+    pub name: &'a str,
+    /// And here, on this host.
+    pub door: Claimed,
+    /// See there.
+    pub stays: Stays<'a>,
+    /// Its hosts; none: this one alone.
+    pub machine: Option<Machine>,
+    /// The environment of whoever wanted it on another host; none: ours.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+}
+
+fn refused(what: &str, error: impl Into<std::io::Error>) -> Refusal {
+    let error = error.into();
+    Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
+}
+
+/// Runs such a job. Returns when the hosts are there with which it begins; who goes on is a child.
+pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
+    let (log, leash) = match beginning.stays {
         Stays::UntilTold(log) => {
             let log = open_log(log).map_err(|error| refused(&log.display().to_string(), error))?;
             (log, None)
@@ -53,29 +79,36 @@ pub fn run<K>(door: UnixListener, stays: &Stays<'_>, keep: K) -> Result<u8, Refu
         Stays::OnLeash => {
             let log = std::io::stderr().as_fd().try_clone_to_owned();
             let leash = leash().map_err(|error| refused("standard input", error))?;
-            (
-                log.map_err(|error| refused("standard error", error))?
-                    .into(),
-                Some(leash),
-            )
+            let log = log.map_err(|error| refused("standard error", error))?;
+            (log.into(), Some(leash))
         }
     };
     let nothing = File::open("/dev/null").map_err(|error| refused("/dev/null", error))?;
-    match sys::fork().map_err(|errno| refused("no process for it", errno.into()))? {
+    let ready = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+    let (gathered, ready) = ready.map_err(|errno| refused("no pipe to it", errno))?;
+    match sys::fork().map_err(|errno| refused("no process for it", errno))? {
         Some(_) => {
             // The child has it.
-            std::mem::forget(keep);
+            std::mem::forget(beginning.door);
+            drop(ready);
+            // Nothing comes but the end.
+            let _ = File::from(gathered).read(&mut [0]);
             Ok(0)
         }
         None => {
-            let status = serve(door, &nothing, &log, leash).unwrap_or_else(|refusal| {
+            let streams = (&nothing, &log);
+            let status = serve(beginning, streams, leash, ready).unwrap_or_else(|refusal| {
                 crate::tell(Form::Inherit, &refusal);
                 refusal.status
             });
-            drop(keep);
             std::process::exit(i32::from(status));
         }
     }
+}
+
+/// Waits until such a job, whose launcher is at the other end, has the hosts with which it begins.
+pub fn await_ready(door: UnixStream) -> Result<(), Refusal> {
+    door::await_open(door).map_err(|error| refused("its door", error))
 }
 
 /// The end of the owner's pipe, by which its death is heard of.
@@ -96,41 +129,32 @@ fn open_log(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
+/// What the job is, to its launcher and to hosts that come later.
 fn serve(
-    door: UnixListener,
-    nothing: &File,
-    log: &File,
+    beginning: Beginning<'_>,
+    streams: (&File, &File),
     leash: Option<OwnedFd>,
+    ready: OwnedFd,
 ) -> Result<u8, Refusal> {
-    let refused = |what: &str, error: std::io::Error| {
-        Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
-    };
-    let _ = rustix::thread::set_name(c"regatta-job");
-    rustix::process::setsid().map_err(|errno| refused("no session of its own", errno.into()))?;
-    // Where tasks begin, whoever started us where.
-    if let Some(home) = std::env::var_os("HOME") {
-        let _ = std::env::set_current_dir(home);
-    }
-    let streams = [
-        rustix::stdio::dup2_stdin(nothing),
-        rustix::stdio::dup2_stdout(log),
-        rustix::stdio::dup2_stderr(log),
-    ];
-    for stream in streams {
-        stream.map_err(|errno| refused("its output", errno.into()))?;
-    }
+    detach(streams)?;
     let signals = Signals::catch()?;
     front::adopt_orphans()?;
-    let ground = ground()?;
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let home = environment::directory_here(HOME.into());
+    let sent = beginning.environment.map(Vec::into_iter);
+    let environment = sent.map(|sent| environment::adapted(sent, home));
+    let environment = environment.unwrap_or_else(|| std::env::vars_os().collect());
+    let machine = beginning.machine;
+    let address = machine.as_ref().map(|machine| machine.address);
+    let across = machine.map_or_else(by_shell, |machine| machine.across);
+    let address = address.unwrap_or_else(likeliest);
+    let ground = ground(beginning.name, address, &across, &environment)?;
+    let names = across.hosts.iter().map(|host| host.name.clone());
+    let names = names.collect();
     let plan = Plan {
         stays: true,
         form: Form::Labelled,
         on_failure: OnFailure::Continue,
-        across: Some(across(&name)),
+        across: Some(across),
         ..Plan::new("", 1)
     };
     let group = rustix::process::getpgrp();
@@ -138,7 +162,7 @@ fn serve(
         name: OsString::new(),
         program: Path::new("").to_owned(),
         arguments: Vec::new(),
-        environment: std::env::vars_os().collect(),
+        environment,
         group,
         files: None,
     };
@@ -156,10 +180,10 @@ fn serve(
         tasks: Some(tasks),
         here: Some(0),
         remotes: Vec::new(),
-        names: vec![name],
+        names,
         host_of: vec![0],
-        guest: None,
-        door: Some(Door::new(door).map_err(|error| refused("its door", error))?),
+        door: Some(Door::new(beginning.door).map_err(|error| refused("its door", error))?),
+        ready: Some(ready),
         ground: Some(ground),
     };
     let owner = Owner { leash, group };
@@ -167,37 +191,68 @@ fn serve(
     supervise::run_fleet(&plan, signals, owner, output, fleet)
 }
 
+/// Makes this process nobody's: a session of its own, where tasks begin, whoever started us where.
+fn detach((nothing, log): (&File, &File)) -> Result<(), Refusal> {
+    let _ = rustix::thread::set_name(c"regatta-job");
+    rustix::process::setsid().map_err(|errno| refused("no session of its own", errno))?;
+    if let Some(home) = std::env::var_os("HOME") {
+        let _ = std::env::set_current_dir(home);
+    }
+    let streams = [
+        rustix::stdio::dup2_stdin(nothing),
+        rustix::stdio::dup2_stdout(log),
+        rustix::stdio::dup2_stderr(log),
+    ];
+    for stream in streams {
+        stream.map_err(|errno| refused("its output", errno))?;
+    }
+    Ok(())
+}
+
+/// Where tasks begin on each host.
+const HOME: &str = "$HOME";
 /// The command by which PVM's users reach other hosts, if it is not ssh.
 const SHELL: &str = "PVM_RSH";
 
-/// How hosts are reached that tasks ask for.
-fn across(name: &str) -> Across {
+/// This host, and how others are reached that tasks ask for.
+fn by_shell() -> Across {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
     let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
     Across {
         rsh: shell.map(|shell| vec![shell, "{host}".to_owned()]),
         growth: Some(Growth::default()),
         ..Across::new(vec![Host {
-            name: name.to_owned(),
+            name,
             slots: None,
             processors: None,
         }])
     }
 }
 
+/// Where others reach this host, if nobody says so.
+fn likeliest() -> IpAddr {
+    let candidates = reach::chosen(&reach::candidates(None), None);
+    let first = candidates.first().copied();
+    first.unwrap_or(IpAddr::from([127, 0, 0, 1]))
+}
+
 /// What hosts that come later are told: a job of this host alone, whose only number is nobody's.
-fn ground() -> Result<Ground, Refusal> {
+fn ground(
+    job: &str,
+    address: IpAddr,
+    across: &Across,
+    environment: &[Variable],
+) -> Result<Ground, Refusal> {
     let mut key = Key::default();
     getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
         Refusal::of_regatta(format!(
             "the system gives no random numbers for the job's key: {errno}"
         ))
     })?;
-    let bytes = |text: OsString| text.as_bytes().to_vec();
-    let candidates = reach::chosen(&reach::candidates(None), None);
-    let address = candidates
-        .first()
-        .copied()
-        .unwrap_or(IpAddr::from([127, 0, 0, 1]));
+    let bytes = |text: &OsString| text.as_bytes().to_vec();
     let template = Preparation {
         here: 0,
         host_of: vec![0],
@@ -206,18 +261,16 @@ fn ground() -> Result<Ground, Refusal> {
         address,
         program: Vec::new(),
         arguments: Vec::new(),
-        environment: std::env::vars_os()
+        environment: environment
+            .iter()
             .map(|(name, value)| (bytes(name), bytes(value)))
             .collect(),
-        directory: Vec::new(),
+        directory: HOME.as_bytes().to_vec(),
         bind: Bind::Free,
         window: WINDOW,
         most: MOST_TASKS,
-        silence: Across::new(Vec::new())
-            .silence
-            .as_millis()
-            .try_into()
-            .unwrap_or(u32::MAX),
+        silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
+        door: job.to_owned(),
     };
     Ok(Ground {
         template,

@@ -5,6 +5,7 @@
 //! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +15,6 @@ use rustix::process::{Pid, WaitStatus};
 use rustix::time::Timespec;
 use serde_json::json;
 
-use crate::attend::Guest;
 use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::course::{Act, Course, End};
@@ -33,21 +33,25 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
+use gates::Gates;
 use growing::Growing;
+use guests::Caller;
 use lineage::Lineage;
 use outputs::Owed;
 use regatta_transport::job::{Cause, TaskState};
-pub(crate) use spawning::Newcomer;
 use spawning::Spawning;
+use starters::{Awaited, Starter};
 
 mod desk;
 mod elsewhere;
+mod gates;
 mod growing;
 mod guests;
 mod lineage;
 mod outputs;
 pub(crate) mod resuming;
 mod spawning;
+mod starters;
 
 /// Refuses a plan that no host could carry out, before there are processes.
 pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
@@ -106,6 +110,8 @@ struct Supervisor<'p> {
     remotes: Vec<Remote>,
     /// What this host is called, if it has tasks and is one of several.
     here: Option<String>,
+    /// Its number.
+    number: u32,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
     /// Who comes next, should this host be lost, if the job can go on then.
@@ -113,10 +119,15 @@ struct Supervisor<'p> {
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
-    /// Tasks that are no children of ours.
-    guests: BTreeMap<u32, Guest>,
-    /// Where they come in, if they may.
+    /// Who starts the tasks of this host, if it is not us.
+    starter: Option<Starter>,
+    awaited: Awaited,
+    /// Where tasks come in that nobody of the job has started, if they may.
     door: Option<Door>,
+    /// Closed when it is open.
+    ready: Option<OwnedFd>,
+    /// Who has knocked elsewhere before that.
+    early: Vec<Caller>,
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
@@ -125,6 +136,7 @@ struct Supervisor<'p> {
     course: Course,
     /// Where the tasks ask.
     desk: Original,
+    gates: Gates,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -169,6 +181,7 @@ impl<'p> Supervisor<'p> {
         });
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
+        let number = fleet.here.unwrap_or(0);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
         let mut desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
@@ -177,20 +190,25 @@ impl<'p> Supervisor<'p> {
         }
         let mut supervisor = Self {
             desk: Original::new(desk, lineage.is_some()),
+            gates: Gates::default(),
             lineage,
             tether: None,
             spawning: Vec::new(),
             births: 0,
             owed: Vec::new(),
             here,
+            number,
             growing,
             input,
             size: fleet.size,
             tasks: fleet.tasks,
             remotes: fleet.remotes,
             wakes: Wakes::new(),
-            guests: fleet.guest.into_iter().map(|guest| (0, guest)).collect(),
+            starter: None,
+            awaited: Awaited::default(),
             door: fleet.door,
+            ready: fleet.ready,
+            early: Vec::new(),
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
             output,
@@ -205,9 +223,13 @@ impl<'p> Supervisor<'p> {
     }
 
     fn run(mut self) -> u8 {
-        if let Some(pid) = self.guests.get(&0).map(|guest| guest.pid) {
+        let adopted = self.tasks.iter().filter(|tasks| tasks.is_adopted());
+        let first = adopted.flat_map(|tasks| tasks.guests.get(&0)).next();
+        if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
         }
+        // Nothing may happen before somebody knocks, who waits for this.
+        self.heed_door();
         loop {
             self.start_some();
             self.speak();
@@ -219,6 +241,7 @@ impl<'p> Supervisor<'p> {
             self.reap();
             self.heed_door();
             self.heed_guests();
+            self.heed_starter();
             self.speak();
             self.pump();
             self.tick();
@@ -309,8 +332,9 @@ impl<'p> Supervisor<'p> {
                 .blocked()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
-        fds.extend(self.guests.values().map(Guest::poll));
-        fds.extend(self.door.iter().flat_map(Door::polls));
+        fds.extend(self.tasks.iter().flat_map(Tasks::guest_polls));
+        let door = self.door.iter().filter(|_| self.is_open());
+        fds.extend(door.flat_map(Door::polls));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
         fds.extend(self.tether.iter().flat_map(Link::polls));
@@ -417,6 +441,7 @@ impl<'p> Supervisor<'p> {
         // The tables before the news: who is told of an end finds it there.
         self.perform(acts);
         self.pass_last_words(rank);
+        self.shut_gates_of(rank);
         self.desk.ended(rank, end);
         self.hushed(rank);
     }
@@ -488,7 +513,8 @@ impl<'p> Supervisor<'p> {
                 Act::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
                 Act::Signal(signal) => {
                     tree::signal_all(signal, &self.helpers());
-                    self.signal_guests(signal);
+                    let tasks = self.tasks.iter();
+                    tasks.for_each(|tasks| tasks.signal_guests(signal));
                     self.tell_all(&Order::Signal {
                         signal: signal.as_raw(),
                     });

@@ -4,7 +4,7 @@
 //! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
 //! tasks start are in `newborn.rs`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CString, OsString};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
+use crate::attend::Guest;
 use crate::bind::Placement;
 use crate::caught::Caught;
 use crate::controls::Controls;
@@ -99,6 +100,8 @@ pub(crate) struct Tasks {
     /// Task 0 was not started by us.
     pub(crate) adopted: bool,
     running: HashMap<Pid, u32>,
+    /// Those that are no children of ours.
+    pub(crate) guests: BTreeMap<u32, Guest>,
 }
 
 /// What differs from one start to another.
@@ -187,11 +190,17 @@ impl Tasks {
             next: 0,
             stopped: false,
             adopted: false,
+            guests: BTreeMap::new(),
         })
     }
 
     /// The only task of `job`, which runs already and asks on this socket.
-    pub(crate) fn adopt(job: Job, control: OwnedFd, recipe: Recipe) -> Result<Self, Refusal> {
+    pub(crate) fn adopt(
+        job: Job,
+        control: OwnedFd,
+        guest: Guest,
+        recipe: Recipe,
+    ) -> Result<Self, Refusal> {
         let mut tasks = Self::new(|| Ok(job), vec![0], &Bind::Free, recipe)?;
         let heard =
             rustix::io::ioctl_fionbio(&control, true).and_then(|()| tasks.controls.add(0, control));
@@ -200,6 +209,7 @@ impl Tasks {
         })?;
         tasks.next = 1;
         tasks.adopted = true;
+        tasks.guests.insert(0, guest);
         Ok(tasks)
     }
 
@@ -278,7 +288,7 @@ impl Tasks {
 
     /// Whether tasks run, or are still to be started.
     pub(crate) fn are_left(&self) -> bool {
-        self.are_to_start() || self.are_to_be_born() || !self.running.is_empty()
+        self.are_to_start() || self.are_to_be_born() || !self.processes().is_empty()
     }
 
     pub(crate) fn stop_starting(&mut self) {
@@ -409,6 +419,10 @@ impl Tasks {
 
     /// Sends a signal to a task that runs. False: it does not.
     pub(crate) fn signal(&self, rank: u32, signal: i32) -> bool {
+        if let Some(guest) = self.guests.get(&rank) {
+            guest.signal(signal);
+            return true;
+        }
         let running = self.running.iter().find(|(_, task)| **task == rank);
         let signal = Signal::from_named_raw(signal);
         match (running, signal) {
@@ -475,7 +489,8 @@ impl Tasks {
     /// The ranks that run, and their processes.
     pub(crate) fn processes(&self) -> Vec<(u32, u32)> {
         let numbered = |(pid, &rank): (&Pid, &u32)| (rank, pid.as_raw_nonzero().get() as u32);
-        self.running.iter().map(numbered).collect()
+        let guests = self.guests.iter().map(|(&rank, guest)| (rank, guest.pid));
+        self.running.iter().map(numbered).chain(guests).collect()
     }
 
     pub(crate) fn running_count(&self) -> u32 {

@@ -6,8 +6,9 @@
 //! that barrier would cost a quarter of a small message, so it is moved to the sleeper: it runs
 //! `membarrier(GLOBAL_EXPEDITED)`, which makes every core that runs a registered process pass a
 //! barrier. Where more tasks than cores make sleeping common (or the kernel has no such call)
-//! the job is *fenced* instead: senders run the fence and sleepers do not interrupt anybody.
+//! senders pay instead: they run the fence and sleepers do not interrupt anybody ([`Payers`]).
 
+use std::ptr::NonNull;
 use std::time::Duration;
 
 use crate::sync::{AtomicU32, Ordering, compiler_fence, fence};
@@ -24,27 +25,99 @@ pub struct Bell {
     rings: AtomicU32,
 }
 
-/// How fences are paid for in this job and process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fencing {
-    /// Do senders of this process run a fence before they look at a bell?
-    pub senders: bool,
-    /// Do sleepers of this process interrupt the other cores?
-    pub sleepers: bool,
-}
+/// Who pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a change is
+/// made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
+///
+/// * *To the senders.* A sender publishes, reads this word, and looks at the bell. If it reads that it need not pay, it has
+///   published before that barrier, so whoever sleeps without paying, which is after the barrier, sees the message.
+/// * *To the sleepers.* A sleeper announces its sleep, runs its fence, and reads this word. If it reads that it need not
+///   pay, its announcement was to be seen before the word changed, so whoever sends without paying sees it.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct Payers(AtomicU32);
 
-impl Fencing {
-    /// `fenced`: the job's senders all run fences (fixed when the job is made).
-    pub fn of_job(fenced: bool) -> Fencing {
-        Fencing {
-            senders: fenced || !membarrier(REGISTER_GLOBAL_EXPEDITED),
-            sleepers: !fenced,
+/// Zero is a valid start.
+const SLEEPERS_PAY: u32 = 0;
+const BOTH_PAY: u32 = 1;
+const SENDERS_PAY: u32 = 2;
+
+impl Payers {
+    /// Before anybody else reads it.
+    pub fn begin(&self, senders: bool) {
+        let word = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
+        self.0.store(word, Ordering::Relaxed);
+    }
+
+    /// Let the senders pay from now on, or the sleepers. One thread at a time.
+    pub fn change(&self, senders: bool) {
+        let word = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
+        if self.0.load(Ordering::Relaxed) == word {
+            return;
+        }
+        self.0.store(BOTH_PAY, Ordering::SeqCst);
+        if membarrier(GLOBAL_EXPEDITED) {
+            self.0.store(word, Ordering::SeqCst);
         }
     }
 
-    /// Can this kernel do without fences in senders?
+    fn senders(&self) -> bool {
+        self.0.load(Ordering::Acquire) != SLEEPERS_PAY
+    }
+
+    fn sleepers(&self) -> bool {
+        self.0.load(Ordering::Acquire) != SENDERS_PAY
+    }
+}
+
+/// How fences are paid for in this job and process.
+#[derive(Clone, Copy, Debug)]
+pub struct Fencing {
+    payers: NonNull<Payers>,
+    /// The barriers of others do not reach this process.
+    unreached: bool,
+}
+
+// SAFETY: leads to an atomic, for as long as the value is used (`of_job`).
+unsafe impl Send for Fencing {}
+// SAFETY: the same.
+unsafe impl Sync for Fencing {}
+
+impl Fencing {
+    /// # Safety
+    /// The word is there for as long as the result is used.
+    pub unsafe fn of_job(payers: &Payers) -> Fencing {
+        Fencing {
+            payers: NonNull::from(payers),
+            unreached: !Fencing::available(),
+        }
+    }
+
+    /// Can this kernel do without fences in senders? From here on this process can.
+    #[cfg(not(loom))]
     pub fn available() -> bool {
         membarrier(REGISTER_GLOBAL_EXPEDITED)
+    }
+
+    /// No model has such barriers.
+    #[cfg(loom)]
+    pub fn available() -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn payers(&self) -> &Payers {
+        // SAFETY: as `of_job` was promised.
+        unsafe { self.payers.as_ref() }
+    }
+
+    /// Between what a task publishes and its look at who sleeps.
+    #[inline(always)]
+    pub fn before_look(&self) {
+        // The sleeper's membarrier orders what the core does, not what the compiler did.
+        compiler_fence(Ordering::SeqCst);
+        if self.unreached || self.payers().senders() {
+            fence(Ordering::SeqCst);
+        }
     }
 }
 
@@ -52,12 +125,7 @@ impl Bell {
     /// Sender: call after the message is published. Costs a load while the task is awake.
     #[inline(always)]
     pub fn ring(&self, fencing: Fencing) {
-        if fencing.senders {
-            fence(Ordering::SeqCst);
-        } else {
-            // The sleeper's membarrier orders what the core does, not what the compiler did.
-            compiler_fence(Ordering::SeqCst);
-        }
+        fencing.before_look();
         if self.asleep.load(Ordering::Relaxed) != 0 {
             self.wake();
         }
@@ -77,7 +145,7 @@ impl Bell {
         let before = self.rings.load(Ordering::SeqCst);
         self.asleep.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if fencing.sleepers {
+        if fencing.payers().sleepers() {
             membarrier(GLOBAL_EXPEDITED);
         }
         // `asleep` stays set if there is work: another thread of this task may be asleep too,
@@ -137,9 +205,12 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     /// The classic failure: a ring between the look and the sleep is lost, and both wait for ever.
-    fn no_ring_is_lost(fenced: bool) {
+    fn no_ring_is_lost(senders: bool, changes: u32) {
         const ROUNDS: u64 = 20_000;
-        let fencing = Fencing::of_job(fenced);
+        let payers: &'static Payers = Box::leak(Box::default());
+        payers.begin(senders);
+        // SAFETY: it is never dropped.
+        let fencing = unsafe { Fencing::of_job(payers) };
         let shared = Arc::new((Bell::default(), Bell::default(), AtomicU64::new(0)));
         let turn = move |mine: u64, bell: &Bell, other: &Bell, count: &AtomicU64| {
             for round in (mine..2 * ROUNDS).step_by(2) {
@@ -152,27 +223,41 @@ mod tests {
         };
         let there = shared.clone();
         let thread = std::thread::spawn(move || turn(1, &there.1, &there.0, &there.2));
+        let changing = std::thread::spawn(move || {
+            for change in 0..changes {
+                payers.change((change % 2 == 0) != senders);
+                std::thread::yield_now();
+            }
+        });
         turn(0, &shared.0, &shared.1, &shared.2);
         thread.join().unwrap();
+        changing.join().unwrap();
         assert_eq!(shared.2.load(Ordering::Relaxed), 2 * ROUNDS);
     }
 
     #[test]
     fn no_ring_is_lost_when_senders_fence() {
-        no_ring_is_lost(true);
+        no_ring_is_lost(true, 0);
     }
 
     #[test]
     fn no_ring_is_lost_when_sleepers_interrupt() {
-        no_ring_is_lost(false);
+        no_ring_is_lost(false, 0);
+    }
+
+    #[test]
+    fn no_ring_is_lost_when_it_changes_who_pays() {
+        no_ring_is_lost(true, 20_000);
     }
 
     #[test]
     fn a_limit_ends_the_sleep() {
         let bell = Bell::default();
         let start = std::time::Instant::now();
+        let payers = Payers::default();
         bell.sleep(
-            Fencing::of_job(true),
+            // SAFETY: it lives longer.
+            unsafe { Fencing::of_job(&payers) },
             Some(Duration::from_millis(20)),
             || false,
         );

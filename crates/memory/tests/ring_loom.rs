@@ -18,7 +18,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
-use regatta_memory::bell::{Bell, Fencing};
+use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 
@@ -124,23 +124,23 @@ fn a_ring_of_four_lines_wraps_around() {
 /// The bell orders nothing but sleep and work: what is sent is one relaxed word.
 #[test]
 fn a_ring_of_the_bell_is_never_lost() {
-    const FENCED: Fencing = Fencing {
-        senders: true,
-        sleepers: false,
-    };
     every_order(5, 100, || {
+        let payers: &'static Payers = Box::leak(Box::default());
+        payers.begin(true);
+        // SAFETY: it is never dropped.
+        let fenced = unsafe { Fencing::of_job(payers) };
         let shared = Arc::new((Bell::default(), AtomicU32::new(0)));
         let there = shared.clone();
         let sender = thread::spawn(move || {
             for n in 1..=2 {
                 there.1.store(n, Ordering::Relaxed);
-                there.0.ring(FENCED);
+                there.0.ring(fenced);
             }
         });
         for n in 1..=2 {
             let come = || shared.1.load(Ordering::Relaxed) >= n;
             while !come() {
-                shared.0.sleep(FENCED, None, come);
+                shared.0.sleep(fenced, None, come);
             }
         }
         sender.join().unwrap();

@@ -82,7 +82,7 @@ impl Awaited for Exchange {
         Ok(finished.map(|(_, error)| error))
     }
 
-    fn is_far(&self) -> bool {
+    fn is_worth_patience(&self) -> bool {
         true
     }
 }

@@ -45,7 +45,7 @@ impl Awaited for Meeting<'_> {
         Ok(())
     }
 
-    fn is_far(&self) -> bool {
+    fn is_worth_patience(&self) -> bool {
         self.0.crosses()
     }
 }

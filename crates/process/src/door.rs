@@ -30,6 +30,17 @@ fn failed(name: &str, why: impl std::fmt::Display) -> Error {
 
 /// Become a task of the job of this name. If there is none and `start` says so, it is begun.
 pub(crate) fn knock(name: &str, start: bool) -> Result<Joined> {
+    knock_with(name, None, start)
+}
+
+/// What the environment of a process says that has a number already and is to enter by the door: the job and a ticket.
+pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
+    let (name, ticket) = text.split_once('?')?;
+    Some((name, ticket.parse().ok()?))
+}
+
+/// The same with a ticket.
+pub(crate) fn knock_with(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
     let stream = match connect(name)? {
         Some(stream) => stream,
         None if start => {
@@ -38,7 +49,7 @@ pub(crate) fn knock(name: &str, start: bool) -> Result<Joined> {
         }
         None => return Err(failed(name, "there is no such job")),
     };
-    enter(name, stream)
+    enter(name, ticket, stream)
 }
 
 /// Is there a job of this name?
@@ -119,11 +130,12 @@ fn check_private(name: &str, directory: &Path, found: &Metadata) -> Result<()> {
     ))
 }
 
-fn enter(name: &str, mut stream: UnixStream) -> Result<Joined> {
+fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Joined> {
     let own = std::env::current_exe().unwrap_or_default();
     let ask = Knock::Enter {
         version: VERSION,
         program: own.into_os_string().into_encoded_bytes(),
+        ticket,
     };
     let mut bytes = Vec::new();
     frames::put(&ask, &mut bytes).map_err(|_| failed(name, "the program's name is too long"))?;

@@ -4,18 +4,23 @@ use regatta_wire::control::{Ending, Event};
 
 /// The first word of an event, which tells it from other messages.
 pub const MARK: u32 = u32::from_le_bytes(*b"RGev");
-/// Bytes for the name of a host, with its end.
+/// Bytes for the name of a host or a program, with its end.
 pub const NAME: usize = 64;
 /// Bytes of an event.
 pub const BYTES: usize = 32 + NAME;
 
 /// The bytes of an event of the watch with this number.
 pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
-    let none = String::new();
     let (kind, task, host, name) = match event {
-        Event::TaskEnded { task, host, .. } => (1, *task as i32, *host, &none),
-        Event::HostLost { host, name } => (2, -1, *host, name),
-        Event::HostAdded { host, name } => (3, -1, *host, name),
+        Event::TaskEnded { task, host, .. } => (1, *task as i32, *host, &[][..]),
+        Event::HostLost { host, name } => (2, -1, *host, name.as_bytes()),
+        Event::HostAdded { host, name } => (3, -1, *host, name.as_bytes()),
+        Event::TaskCame {
+            task,
+            host,
+            program,
+            ..
+        } => (4, *task as i32, *host, &program[..]),
     };
     let (ending, value) = match event {
         Event::TaskEnded { ending, .. } => match *ending {
@@ -24,6 +29,9 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
             Ending::Lost => (3, 0),
             Ending::Unknown => (4, 0),
         },
+        Event::TaskCame { parent, .. } => {
+            (0, parent.map_or(crate::state::NONE, |parent| parent as i32))
+        }
         _ => (0, 0),
     };
     let words = [
@@ -41,7 +49,7 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
         place.copy_from_slice(&word.to_ne_bytes());
     }
     let length = name.len().min(NAME - 1);
-    bytes[32..32 + length].copy_from_slice(&name.as_bytes()[..length]);
+    bytes[32..32 + length].copy_from_slice(&name[..length]);
     bytes
 }
 
@@ -57,6 +65,7 @@ pub fn read(bytes: &[u8]) -> Option<(u32, Event)> {
     }
     let host = word(3)? as u32;
     let name = bytes[32..].split(|&byte| byte == 0).next()?;
+    let program = name.to_vec();
     let name = String::from_utf8_lossy(name).into_owned();
     let event = match word(1)? {
         1 => Event::TaskEnded {
@@ -71,6 +80,12 @@ pub fn read(bytes: &[u8]) -> Option<(u32, Event)> {
         },
         2 => Event::HostLost { host, name },
         3 => Event::HostAdded { host, name },
+        4 => Event::TaskCame {
+            task: word(2)? as u32,
+            host,
+            parent: u32::try_from(word(5)?).ok(),
+            program,
+        },
         _ => return None,
     };
     Some((word(6)? as u32, event))
@@ -87,6 +102,12 @@ mod tests {
                 task: 7,
                 host: 2,
                 ending: Ending::Signalled(9),
+            },
+            Event::TaskCame {
+                task: 9,
+                host: 2,
+                parent: None,
+                program: b"./worker".to_vec(),
             },
             Event::HostLost {
                 host: 3,

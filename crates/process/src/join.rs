@@ -136,6 +136,9 @@ pub(crate) struct Joined {
 }
 
 fn invited(text: &str) -> Result<Joined> {
+    if let Some((name, ticket)) = crate::door::ticket(text) {
+        return crate::door::knock_with(name, Some(ticket), false);
+    }
     let invitation = Invitation::parse(text).map_err(join_error)?;
     let control = invitation.control.map(inherited).transpose()?;
     let listener = invitation.listener.map(inherited).transpose()?;

@@ -15,10 +15,11 @@ use regatta_wire::control::{Ask, Event, Tell};
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
-use crate::event;
+use crate::gate::Leases;
 use crate::output::{Begun, Piece};
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, wait_for};
+use crate::{event, start};
 
 /// Read at once.
 const PIECE: usize = 4096;
@@ -44,6 +45,7 @@ pub(crate) struct Control {
     answers: FxHashMap<u32, Tell>,
     pub(crate) watches: FxHashMap<u32, Watch>,
     pub(crate) begun: Begun,
+    pub(crate) leases: Leases,
     /// The news that have been looked at.
     seen: u32,
     /// The launcher has ended it.
@@ -60,14 +62,26 @@ impl Control {
             answers: FxHashMap::default(),
             watches: FxHashMap::default(),
             begun: Begun::default(),
+            leases: Leases::default(),
             seen: 0,
             ended: false,
         }
     }
 
-    fn next_id(&mut self) -> u32 {
+    /// The number of a question that is asked next, or once.
+    pub(crate) fn next_id(&mut self) -> u32 {
         self.last_id = self.last_id.wrapping_add(1);
         self.last_id
+    }
+
+    /// Nothing comes from a launcher that has ended.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.ended {
+            true => Err(Error::Launcher(
+                "the launcher of this job has ended, and cannot be asked for anything".into(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Write what the launcher takes now.
@@ -168,6 +182,17 @@ impl Process {
                     parent,
                     manner,
                 } => self.born(task, parent, manner),
+                Tell::Start {
+                    watch,
+                    task,
+                    ticket,
+                    program,
+                    arguments,
+                    environment,
+                } => {
+                    let what = start::bytes(task, ticket, &program, &arguments, &environment);
+                    self.note(watch, &what);
+                }
                 Tell::Output {
                     task,
                     stream,
@@ -184,13 +209,29 @@ impl Process {
                 _ => {}
             }
         }
+        self.look_around();
+        moved
+    }
+
+    /// While a task waits: a launcher that has died does not ring; and one that was busy may take more of a long question
+    /// now.
+    pub(crate) fn listen(&mut self) {
+        self.hear();
+    }
+
+    /// More tasks than cores? That changes as tasks come and go.
+    pub(crate) fn look_around(&mut self) {
         self.engine.transport.look_around();
         self.crowded = self.job.is_crowded();
-        moved
     }
 
     /// Something that this task watches has happened.
     fn happened(&mut self, number: u32, event: &Event) {
+        self.note(number, &event::bytes(number, event));
+    }
+
+    /// What a watch was for becomes a message of this task to itself.
+    fn note(&mut self, number: u32, bytes: &[u8]) {
         let Some(control) = &mut self.control else {
             return;
         };
@@ -200,14 +241,13 @@ impl Process {
         if !watch.stays {
             control.watches.remove(&number);
         }
-        let bytes = event::bytes(number, event);
         self.engine
-            .tell_self(watch.context, watch.tag, &bytes, Toll::FREE);
+            .tell_self(watch.context, watch.tag, bytes, Toll::FREE);
     }
 }
 
 /// Ask the launcher something, without waiting for the answer: the number of the question.
-fn say(question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
+fn say(id: Option<u32>, question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
     let mut held = enter()?;
     if held.control.is_none() && held.alone {
         let socket = crate::alone::call_launcher(held.job.fd())?;
@@ -220,7 +260,7 @@ fn say(question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
                 .into(),
         ));
     };
-    let id = control.next_id();
+    let id = id.unwrap_or_else(|| control.next_id());
     if let Some(watch) = watch {
         control.watches.insert(id, watch);
     }
@@ -238,13 +278,19 @@ fn say(question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
 
 /// Ask the launcher something; blocks until it has answered.
 pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
-    let id = say(question, None)?;
+    let id = say(None, question, None)?;
+    wait_for(Answer(id)).and_then(unless_refused)
+}
+
+/// The same under a number of [`Control::next_id`]; it may have been answered already.
+pub(crate) fn ask_under(id: u32, question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
+    let id = say(Some(id), question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
 /// Ask the launcher to tell of something; blocks until it has said that it will. The number of the question.
 pub(crate) fn ask_to_watch(question: impl FnOnce(u32) -> Ask, watch: Watch) -> Result<u32> {
-    let id = say(question, Some(watch))?;
+    let id = say(None, question, Some(watch))?;
     let answer = wait_for(Answer(id)).and_then(unless_refused);
     if answer.is_err()
         && let Some(control) = &mut enter()?.control
@@ -275,17 +321,11 @@ impl Awaited for Answer {
         if let Some(answer) = control.answers.remove(&self.0) {
             return Ok(Some(answer));
         }
-        if control.ended {
-            return Err(Error::Launcher(
-                "the launcher of this job has ended, and cannot be asked for anything".into(),
-            ));
-        }
-        Ok(None)
+        control.check().map(|()| None)
     }
 
     fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
-        // A launcher that has died does not ring; and one that was busy may take more of a long question now.
-        process.hear();
+        process.listen();
         Ok(())
     }
 }

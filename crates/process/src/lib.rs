@@ -24,6 +24,7 @@
 //! | `launcher`, `tasks`, `hosts` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
+//! | `gate` | meeting the members of a named group |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
@@ -35,6 +36,7 @@ mod door;
 pub mod event;
 mod explain;
 mod fork;
+mod gate;
 mod groups;
 mod hosts;
 mod join;
@@ -46,6 +48,7 @@ mod message;
 mod notice;
 pub mod output;
 mod slurm;
+pub mod start;
 mod state;
 mod tasks;
 mod until;
@@ -55,6 +58,7 @@ mod within;
 pub use collective::*;
 pub use door::{begin as begin_job, is_there as job_is_there};
 pub use explain::{path, sentence};
+pub use gate::{leave_named, meet, meet_so_many};
 pub use groups::*;
 pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};

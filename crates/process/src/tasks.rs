@@ -18,11 +18,11 @@ pub struct Spawned {
 }
 
 /// The launcher answers a question with something that is no answer to it.
-fn astray() -> Error {
+pub(crate) fn astray() -> Error {
     Error::Launcher("the launcher answers something that was not asked".into())
 }
 
-fn value(answer: Tell) -> Result<u64> {
+pub(crate) fn value(answer: Tell) -> Result<u64> {
     match answer {
         Tell::Done { value, .. } => Ok(value),
         _ => Err(astray()),
@@ -114,9 +114,29 @@ pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> 
     let watch = Watch {
         context,
         tag,
-        stays: what == What::HostAdded,
+        stays: matches!(what, What::HostAdded | What::Tasks),
     };
     ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
+}
+
+/// From now on this task starts the tasks of its host: of each it is sent a message, by itself, with this tag in this
+/// group.
+pub fn start_others(tag: i32, group: GroupId) -> Result<u32> {
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let watch = Watch {
+        context: enter()?.context(group)?,
+        tag,
+        stays: true,
+    };
+    ask_to_watch(|id| Ask::Starter { id }, watch)
+}
+
+/// A task that this one was to start could not be started, or has ended, with this status of `wait`.
+pub fn has_ended(task: i32, status: i32) -> Result<()> {
+    let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
+    value(ask(|id| Ask::Ended { id, task, status })?).map(|_| ())
 }
 
 /// Forget a watch. False: what it was for has happened.
@@ -173,24 +193,10 @@ pub fn join_named(group: String) -> Result<u32> {
     value(answer).map(|number| number as u32)
 }
 
-/// Be a member of a named group no more.
-pub fn leave_named(group: String) -> Result<()> {
-    value(ask(|id| Ask::Leave { id, group })?).map(|_| ())
-}
-
 /// The members of a named group by their numbers in it.
 pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     match ask(|id| Ask::Members { id, group })? {
         Tell::Members { tasks, .. } => Ok(tasks),
         _ => Err(astray()),
-    }
-}
-
-/// Blocks until so many members of a named group have called this. The members by their numbers in it,
-/// if they were all.
-pub fn meet(group: String, count: u32) -> Result<Option<Vec<Option<u32>>>> {
-    match ask(|id| Ask::Meet { id, group, count })? {
-        Tell::Members { tasks, .. } => Ok(Some(tasks)),
-        answer => value(answer).map(|_| None),
     }
 }

@@ -43,9 +43,9 @@ pub(crate) trait Awaited {
     fn patience(&self) -> Duration {
         LOOK
     }
-    /// Does it depend on another host? Then it takes some ten times as long as what does not, and all tasks of this one
-    /// are likely to wait for the same.
-    fn is_far(&self) -> bool {
+    /// Does a crowded task better yield for longer before it sleeps? So it is where all tasks of this host are likely to wait
+    /// for the same: what comes from another host takes some ten times as long as what does not.
+    fn is_worth_patience(&self) -> bool {
         false
     }
 }
@@ -58,6 +58,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let mut turns = 0u32;
     loop {
         let mut held = enter()?;
+        if turns == 0 {
+            held.look_around();
+        }
         let crowded = held.crowded;
         let polled = poll_some(&mut awaited, &mut held, if crowded { 1 } else { POLLS })?;
         let called = held.engine.has_called();
@@ -82,7 +85,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         let idle = idle_since.elapsed();
         if crowded {
-            if turns <= YIELDS || (idle < SPIN && awaited.is_far()) {
+            if turns <= YIELDS || (idle < SPIN && awaited.is_worth_patience()) {
                 std::thread::yield_now();
                 continue;
             }

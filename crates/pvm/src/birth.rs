@@ -10,6 +10,8 @@ pub struct Birth {
     pub context: i32,
     /// `pvm_parent` is not to tell who it was.
     pub hides_parent: bool,
+    /// As they were given to `pvm_spawn`.
+    pub flags: i32,
     /// Where output goes: a task, a tag and a context.
     pub output: (i32, i32, i32),
     /// The same for the events of a tracer.
@@ -22,8 +24,8 @@ impl Birth {
         let (out, trace) = (self.output, self.trace);
         let hides = i32::from(self.hides_parent);
         format!(
-            "{},{hides},{},{},{},{},{},{}",
-            self.context, out.0, out.1, out.2, trace.0, trace.1, trace.2
+            "{},{hides},{},{},{},{},{},{},{}",
+            self.context, self.flags, out.0, out.1, out.2, trace.0, trace.1, trace.2
         )
     }
 
@@ -33,22 +35,22 @@ impl Birth {
         for part in text.split(',') {
             numbers.push(part.parse::<i32>().ok()?);
         }
-        let [context, hides, o0, o1, o2, t0, t1, t2] = numbers[..] else {
+        let [context, hides, flags, o0, o1, o2, t0, t1, t2] = numbers[..] else {
             return None;
         };
         Some(Birth {
             context,
             hides_parent: hides != 0,
+            flags,
             output: (o0, o1, o2),
             trace: (t0, t1, t2),
         })
     }
 }
 
-/// What our own environment says.
-pub fn of_environment() -> Birth {
-    let text = std::env::var(VARIABLE).unwrap_or_default();
-    Birth::read(&text).unwrap_or_default()
+/// What our own environment says; nothing, if no task has spawned us.
+pub fn of_environment() -> Option<Birth> {
+    Birth::read(&std::env::var(VARIABLE).ok()?)
 }
 
 #[cfg(test)]
@@ -60,6 +62,7 @@ mod tests {
         let birth = Birth {
             context: 7,
             hides_parent: true,
+            flags: 65,
             output: (0x40002, 5, 7),
             trace: (-1, -2, 0),
         };
@@ -67,9 +70,9 @@ mod tests {
         for nonsense in [
             "",
             "1",
-            "1,2,3,4,5,6,7",
-            "1,2,3,4,5,6,7,x",
-            "1,2,3,4,5,6,7,8,9",
+            "1,2,3,4,5,6,7,8",
+            "1,2,3,4,5,6,7,8,x",
+            "1,2,3,4,5,6,7,8,9,10",
         ] {
             assert_eq!(Birth::read(nonsense), None, "{nonsense}");
         }

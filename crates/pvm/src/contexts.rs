@@ -4,6 +4,7 @@
 //! have a channel of their own beside it, where the tag is what is left of it.
 
 use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::life::enrol;
 use crate::message::{codes, error};
@@ -61,6 +62,17 @@ fn free(context: i32) -> Result<(), i32> {
     }
 }
 
+/// The current context, for programs that look into PVM's library.
+#[unsafe(no_mangle)]
+static pvmmyctx: AtomicI32 = AtomicI32::new(0);
+
+/// Make a context the current one; the one before.
+pub fn change(context: i32) -> i32 {
+    note(context);
+    pvmmyctx.store(context, Ordering::Relaxed);
+    std::mem::replace(&mut library().context, context)
+}
+
 /// From now on messages of this context may be for us.
 pub fn note(context: i32) {
     let known = &mut library().contexts;
@@ -90,8 +102,7 @@ extern "C" fn pvm_freecontext(context: c_int) -> c_int {
 extern "C" fn pvm_setcontext(context: c_int) -> c_int {
     let set = || -> Result<i32, i32> {
         enrol()?;
-        note(context);
-        Ok(std::mem::replace(&mut library().context, context))
+        Ok(change(context))
     };
     error::result("pvm_setcontext", set().unwrap_or_else(|code| code))
 }

@@ -1,12 +1,16 @@
 //! Functions of the program that are called for messages as they are taken in.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt::Write;
 
 use crate::life::enrol;
 use crate::message::{self, codes, error};
 use crate::rg::ANY;
 use crate::state::library;
 use crate::{output, receive};
+
+/// The first number of a program's handler: on PVM those before it are the library's own.
+const FIRST: i32 = 9;
 
 /// A function that is called for messages of this kind; `ANY` is any.
 pub struct Handler {
@@ -22,6 +26,12 @@ impl Handler {
         (self.source == ANY || self.source == info.src)
             && (self.tag == ANY || self.tag == info.tag)
             && (self.context == ANY || self.context == info.ctx)
+    }
+
+    /// Is there a message that both this one and one for these three would take?
+    fn meets(&self, (source, tag, context): (i32, i32, i32)) -> bool {
+        let meet = |one: i32, other: i32| one == ANY || other == ANY || one == other;
+        meet(self.source, source) && meet(self.tag, tag) && meet(self.context, context)
     }
 }
 
@@ -75,17 +85,20 @@ extern "C" fn pvm_addmhf(
         enrol()?;
         let function = function.ok_or(codes::BAD_PARAM)?;
         let library = library();
-        let same = |handler: &Handler| {
-            (handler.source, handler.tag, handler.context) == (source, tag, context)
-        };
-        if library.handlers.iter().any(same) {
+        // What takes everything would take what the library says to itself, on PVM.
+        let is_own = tag == ANY && context == ANY;
+        let wanted = (source, tag, context);
+        if is_own || library.handlers.iter().any(|other| other.meets(wanted)) {
             return Err(codes::EXISTS);
         }
         if context != ANY {
             crate::contexts::note(context);
         }
-        let number = library.next_handler;
-        library.next_handler += 1;
+        let number = match library.free_handlers.pop() {
+            Some(number) => number,
+            // All numbers in use are those from the first one on.
+            None => FIRST + library.handlers.len() as i32,
+        };
         library.handlers.push(Handler {
             number,
             source,
@@ -100,13 +113,61 @@ extern "C" fn pvm_addmhf(
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_delmhf(number: c_int) -> c_int {
-    let handlers = &mut library().handlers;
-    let before = handlers.len();
-    handlers.retain(|handler| handler.number != number);
+    let library = library();
+    let before = library.handlers.len();
+    library.handlers.retain(|handler| handler.number != number);
     let code = match number {
         ..0 => codes::BAD_PARAM,
-        _ if handlers.len() == before => codes::NOT_FOUND,
-        _ => 0,
+        _ if library.handlers.len() == before => codes::NOT_FOUND,
+        _ => {
+            library.free_handlers.push(number);
+            0
+        }
     };
     error::result("pvm_delmhf", code)
+}
+
+/// Forget all of them: the task leaves.
+pub fn clear() {
+    let library = library();
+    library.handlers.clear();
+    library.free_handlers.clear();
+}
+
+/// Write which handlers there are to standard output, each on a line of PVM's form.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvmdisplaymhfinfo(
+    who: *const c_char,
+    what: *const c_char,
+    tid: c_int,
+) -> c_int {
+    let text = |of: *const c_char| match of.is_null() {
+        true => String::new(),
+        // SAFETY: the C contract: a text, or NULL.
+        false => unsafe { CStr::from_ptr(of) }.to_string_lossy().into_owned(),
+    };
+    let (before, what) = (format!("{} t{tid:x}: ", text(who)), text(what));
+    let handlers = &library().handlers;
+    let mut all = format!("\n{before}message handlers: {}\n", handlers.len());
+    let _ = writeln!(all, "{before}{what}");
+    for (place, handler) in (FIRST..).zip(handlers) {
+        let Handler {
+            number,
+            source,
+            tag,
+            context,
+            ..
+        } = handler;
+        let _ = writeln!(
+            all,
+            "{before}dhandles[{number:2}].mhid = {number:2}  .handle = {place:2}     \
+             handles[{place:2}].mhid = {number:2}  \
+             .header.src = t{source:<8x}  .header.ctx = {context:8}  .header.tag= {tag:8}"
+        );
+    }
+    all.push_str("\n\n");
+    let all = CString::new(all).unwrap_or_default();
+    // SAFETY: texts. C's own standard output, so that it comes in its place among what the program prints.
+    unsafe { libc::printf(c"%s".as_ptr(), all.as_ptr()) };
+    0
 }

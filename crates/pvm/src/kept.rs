@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 
 /// Something that stays where it is.
+#[repr(transparent)]
 pub struct Kept<T>(UnsafeCell<T>);
 
 // SAFETY: PVM's rule: one thread at a time is in the library.

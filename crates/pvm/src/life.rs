@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, output, rg, sharing, tid};
+use crate::{birth, contexts, output, rg, sharing, system, tid, trace};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -53,14 +53,20 @@ fn enter() -> Result<i32, i32> {
     error::set_my_tid(me);
     sharing::begin();
     let birth = birth::of_environment();
-    library.context = birth.context;
-    library.contexts.push(birth.context);
+    // Who was not told of one stays in the context in which it left.
+    let context = birth
+        .as_ref()
+        .map_or(library.context, |birth| birth.context);
+    let birth = birth.unwrap_or_default();
     library.parent = match tid::of_task(parent) {
         Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
         Some(parent) => parent,
         None => codes::NO_PARENT,
     };
     library.options.inherit(&birth);
+    contexts::change(context);
+    trace::inherit();
+    system::look_around();
     Ok(me)
 }
 
@@ -97,12 +103,16 @@ pub fn leave() {
     }
     crate::group::leave_all();
     output::finish();
+    crate::handlers::clear();
     let library = crate::state::library();
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
     }
     message::keep_to_oneself();
     library.watches.clear();
+    library.managing.clear();
+    library.tracing = None;
+    library.manager = 0;
     library.tid = 0;
     library.task = -1;
     // SAFETY: no memory of ours is in use by a request.

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
+use crate::system::asking::{self, Described};
 use crate::{rg, search, tid};
 
 /// The hosts that are there.
@@ -55,35 +56,53 @@ pub struct HostInfo {
     signature: c_int,
 }
 
+impl HostInfo {
+    /// With the texts of what describes it.
+    pub fn of(host: &Described) -> HostInfo {
+        HostInfo {
+            tid: host.tid,
+            name: host.name.as_ptr().cast_mut(),
+            architecture: host.architecture.as_ptr().cast_mut(),
+            speed: host.speed,
+            signature: host.signature,
+        }
+    }
+}
+
+/// What is told of a host.
+pub fn described(host: &rg::Host) -> Described {
+    Described {
+        tid: tid::of_daemon(host.host),
+        name: text(&host.name),
+        architecture: architecture(host),
+        speed: host.speed,
+        signature: codes::RAW,
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_config(
     count: *mut c_int,
     architectures: *mut c_int,
     infos: *mut *mut HostInfo,
 ) -> c_int {
-    static TEXTS: Kept<Vec<(CString, CString)>> = Kept::new(Vec::new());
+    static TEXTS: Kept<Vec<Described>> = Kept::new(Vec::new());
     static INFOS: Kept<Vec<HostInfo>> = Kept::new(Vec::new());
-    let hosts = match hosts() {
+    let known = || -> Result<Vec<Described>, i32> {
+        enrol()?;
+        match asking::hosts()? {
+            Some(hosts) => Ok(hosts),
+            None => Ok(hosts()?.iter().map(described).collect()),
+        }
+    };
+    let hosts = match known() {
         Ok(hosts) => hosts,
         Err(code) => return error::result("pvm_config", code),
     };
     let (texts, told) = (TEXTS.get(), INFOS.get());
-    *texts = hosts
-        .iter()
-        .map(|host| (text(&host.name), architecture(host)))
-        .collect();
-    *told = hosts
-        .iter()
-        .zip(texts.iter())
-        .map(|(host, (name, architecture))| HostInfo {
-            tid: tid::of_daemon(host.host),
-            name: name.as_ptr().cast_mut(),
-            architecture: architecture.as_ptr().cast_mut(),
-            speed: host.speed,
-            signature: codes::RAW,
-        })
-        .collect();
-    let mut kinds: Vec<&CString> = texts.iter().map(|(_, architecture)| architecture).collect();
+    *texts = hosts;
+    *told = texts.iter().map(HostInfo::of).collect();
+    let mut kinds: Vec<&CString> = texts.iter().map(|host| &host.architecture).collect();
     kinds.sort_unstable();
     kinds.dedup();
     // SAFETY: the C contract: places for the answers, or NULL.
@@ -228,24 +247,22 @@ unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a
     Ok(all)
 }
 
-/// Has Regatta do something with hosts, and tells the code of each: the number of its daemon where it is `added`.
-///
-/// # Safety
-/// `names` points to `count` texts, and `infos` to as many places or is NULL.
-unsafe fn change(
-    what: unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int,
-    names: *const *const c_char,
-    count: c_int,
-    infos: *mut c_int,
-    added: bool,
-) -> Result<c_int, i32> {
-    enrol()?;
-    // SAFETY: as the caller promises.
-    let asked = unsafe { texts(names, count) }?;
+/// What Regatta does with hosts: lines, how many, and places for answers.
+type Deed = unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int;
+
+/// Has Regatta do something with hosts; the code of each, which is the number of its daemon where it is `added`.
+fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
     // What is not reached at all has no answer of its own.
-    let mut answers = vec![rg::ERR_LAUNCHER; asked.len()];
+    let mut answers = vec![rg::ERR_LAUNCHER; names.len()];
+    let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
     // SAFETY: as many texts, and room for as many answers.
-    let outcome = unsafe { what(names, count, answers.as_mut_ptr()) };
+    let outcome = unsafe {
+        what(
+            pointers.as_ptr(),
+            names.len() as c_int,
+            answers.as_mut_ptr(),
+        )
+    };
     if outcome == rg::ERR_LAUNCHER {
         return Err(codes::SYS_ERR);
     }
@@ -258,15 +275,24 @@ unsafe fn change(
         rg::ERR_SYSTEM => codes::CANT_START,
         _ => codes::SYS_ERR,
     };
-    let codes: Vec<c_int> = answers.into_iter().map(code).collect();
+    Ok(answers.into_iter().map(code).collect())
+}
+
+/// Adds hosts: for each its number or why it was not added.
+pub fn add(names: &[&CStr]) -> Result<Vec<c_int>, i32> {
+    change(rg::rg_add_hosts, names, true)
+}
+
+/// Tells a program the code of each host; how many are well.
+///
+/// # Safety
+/// `infos` has room for as many numbers, or is NULL.
+unsafe fn tell(codes: &[c_int], infos: *mut c_int) -> c_int {
     if !infos.is_null() {
         // SAFETY: as the caller promises.
         unsafe { std::ptr::copy_nonoverlapping(codes.as_ptr(), infos, codes.len()) };
     }
-    Ok(codes
-        .into_iter()
-        .filter(|code| *code >= 0 || tid::is_daemon(*code))
-        .count() as c_int)
+    codes.iter().filter(|&&code| code >= 0).count() as c_int
 }
 
 /// How many hosts have been added; one code for each.
@@ -276,9 +302,18 @@ unsafe extern "C" fn pvm_addhosts(
     count: c_int,
     infos: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
-    let added = unsafe { change(rg::rg_add_hosts, names, count, infos, true) };
-    error::result("pvm_addhosts", added.unwrap_or_else(|code| code))
+    let added = || -> Result<c_int, i32> {
+        enrol()?;
+        // SAFETY: the C contract.
+        let names = unsafe { texts(names, count) }?;
+        let codes = match asking::add_hosts(&names)? {
+            Some(codes) => codes,
+            None => add(&names)?,
+        };
+        // SAFETY: the C contract.
+        Ok(unsafe { tell(&codes, infos) })
+    };
+    error::result("pvm_addhosts", added().unwrap_or_else(|code| code))
 }
 
 /// How many hosts have been deleted; one code for each.
@@ -288,9 +323,18 @@ unsafe extern "C" fn pvm_delhosts(
     count: c_int,
     infos: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
-    let deleted = unsafe { change(rg::rg_remove_hosts, names, count, infos, false) };
-    error::result("pvm_delhosts", deleted.unwrap_or_else(|code| code))
+    let deleted = || -> Result<c_int, i32> {
+        enrol()?;
+        // SAFETY: the C contract.
+        let names = unsafe { texts(names, count) }?;
+        let codes = match asking::delete_hosts(&names)? {
+            Some(codes) => codes,
+            None => change(rg::rg_remove_hosts, &names, false)?,
+        };
+        // SAFETY: the C contract.
+        Ok(unsafe { tell(&codes, infos) })
+    };
+    error::result("pvm_delhosts", deleted().unwrap_or_else(|code| code))
 }
 
 /// The hosts of a host file, added. What is wrong with it, and which hosts cannot be added, is said on standard error.

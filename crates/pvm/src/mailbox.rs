@@ -6,9 +6,10 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::kept::Kept;
 use crate::life::enrol;
+use crate::listing::{Class, class};
 use crate::message::{self, Body, HEAD, Info, Outgoing, codes, error};
+use crate::rg;
 use crate::state::library;
-use crate::{rg, tid};
 
 /// The flags that Regatta knows; the bits above say which index is meant.
 const FLAGS: c_int = 63;
@@ -17,27 +18,33 @@ const MOST_FLAGS: c_int = (1 << INDEX_SHIFT) - 1;
 /// Encoding, sender, tag, context and wait number, before the bytes.
 const BEFORE: usize = 20;
 /// Names of PVM's begin so, apart from those of other users of the job.
-const BEGINNING: &[u8] = b"pvm:";
+pub const BEGINNING: &[u8] = b"pvm:";
 /// What is longer does not get to the launcher.
 const LONGEST: usize = 16 << 20;
 /// The entries of tasks that a reset spares.
 pub const NO_RESET: &CStr = c"###_PVM_NO_RESET_###";
 
-fn place(name: &CStr) -> Result<CString, i32> {
+pub fn place(name: &CStr) -> Result<CString, i32> {
     CString::new([BEGINNING, name.to_bytes()].concat()).map_err(|_| codes::BAD_PARAM)
 }
 
+/// A name, which is not empty.
+///
 /// # Safety
 /// A text, or NULL.
-unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
-    match name.is_null() {
+pub unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
+    if name.is_null() {
+        return Err(codes::BAD_PARAM);
+    }
+    // SAFETY: as the caller promises.
+    let name = unsafe { CStr::from_ptr(name) };
+    match name.is_empty() {
         true => Err(codes::BAD_PARAM),
-        // SAFETY: as the caller promises.
-        false => Ok(unsafe { CStr::from_ptr(name) }),
+        false => Ok(name),
     }
 }
 
-fn refused(code: c_int) -> i32 {
+pub fn refused(code: c_int) -> i32 {
     match code {
         rg::ERR_NAME => codes::NOT_FOUND,
         rg::ERR_EXISTS => codes::EXISTS,
@@ -70,7 +77,7 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
 }
 
 /// The bytes of a message as it goes out.
-fn bytes_of(out: &Outgoing) -> Vec<u8> {
+pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
         // SAFETY: the block holds so much behind its head until the buffer changes.
@@ -113,27 +120,53 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
         ..Info::default()
     };
     let direct = (flags & !MOST_FLAGS) >> INDEX_SHIFT;
+    let flags = flags & FLAGS;
     let value = entry(info, &bytes_of(&out));
-    if direct > 0 {
-        return put_bytes(name, &value, direct, flags & FLAGS);
+    if direct == 0 && flags & rg::SEVERAL != 0 {
+        return put_further(name, &value, flags);
     }
-    match put_bytes(name, &value, rg::ANY, flags & FLAGS) {
-        Err(codes::EXISTS) if flags & rg::SEVERAL != 0 => put_beside(name, &value, flags & FLAGS),
-        // One's own single entry may be put anew.
-        Err(codes::EXISTS) => put_bytes(name, &value, 0, flags & FLAGS).map_err(|_| codes::EXISTS),
-        other => other,
+    may_change(name, direct, 0)?;
+    match flags & rg::SEVERAL {
+        0 => put_bytes(name, &value, direct, flags),
+        _ => put_beside(name, &value, direct, flags),
     }
 }
 
-/// At the lowest index that is free, whatever is there beside it.
-fn put_beside(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
-    let taken: Vec<c_int> = classes(name)?
-        .into_iter()
-        .filter(|class| class.name.as_c_str() == name)
-        .flat_map(|class| class.indices)
-        .collect();
-    let free = (0..).find(|index| !taken.contains(index)).unwrap_or(0);
-    put_bytes(name, value, free, flags)
+/// One more entry, whatever is there. Among others that are one of several too the launcher finds its place.
+fn put_further(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
+    // An overwritable one would take the place of one that is alone.
+    let is_alone = |class: &Class| class.flags.iter().any(|flags| flags & rg::SEVERAL == 0);
+    let apart = flags & rg::OVERWRITABLE != 0 && class(name)?.is_some_and(|class| is_alone(&class));
+    if !apart {
+        match put_bytes(name, value, rg::ANY, flags) {
+            Err(codes::EXISTS) => {}
+            other => return other,
+        }
+    }
+    put_beside(name, value, 0, flags)
+}
+
+/// At the lowest index from this one on that is free, whatever is there beside it.
+fn put_beside(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i32, i32> {
+    let taken = class(name)?.map_or_else(Vec::new, |class| class.indices);
+    let free = (from..).find(|index| !taken.contains(index));
+    put_bytes(name, value, free.unwrap_or(from), flags)
+}
+
+/// PVM's rule, which Regatta does not have: what a task has left behind stays as it is, unless it is overwritable.
+fn may_change(name: &CStr, index: c_int, flags: c_int) -> Result<(), i32> {
+    let Some(class) = class(name)? else {
+        return Ok(());
+    };
+    let first = flags & rg::FIRST != 0;
+    let meant = |&(_, at): &(usize, &c_int)| *at == index || first && *at > index;
+    let found = class.indices.iter().enumerate().find(meant);
+    match found {
+        Some((at, _)) if class.owners[at] == 0 && class.flags[at] & rg::OVERWRITABLE == 0 => {
+            Err(codes::DENIED)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A message as the value of an entry.
@@ -202,6 +235,9 @@ fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
     if index < 0 {
         return Err(codes::BAD_PARAM);
     }
+    if flags & rg::TAKE != 0 {
+        may_change(name, index, flags)?;
+    }
     let value = get_bytes(name, index, flags & FLAGS)?;
     let (info, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
     message::from_body(body, info)
@@ -211,18 +247,32 @@ fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
 unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_int) -> c_int {
     // SAFETY: the C contract.
     let put = unsafe { text(name) }.and_then(|name| put(name, buffer, flags));
-    error::result("pvm_putinfo", put.unwrap_or_else(|code| code))
+    error::answer(
+        "pvm_putinfo",
+        put.unwrap_or_else(|code| code),
+        &[codes::DENIED],
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
     // SAFETY: the C contract.
-    let got = unsafe { text(name) }.and_then(|name| get(name, index, flags));
-    error::result("pvm_recvinfo", got.unwrap_or_else(|code| code))
+    let got = unsafe { text(name) }.and_then(|name| {
+        let got = get(name, index, flags);
+        // It is received, in place of the message before, which goes even if there is none.
+        message::set_received(*got.as_ref().unwrap_or(&0));
+        got
+    });
+    error::answer(
+        "pvm_recvinfo",
+        got.unwrap_or_else(|code| code),
+        &[codes::NOT_FOUND],
+    )
 }
 
-fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
+pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     enrol()?;
+    may_change(name, index, 0)?;
     let name = place(name)?;
     // SAFETY: a text.
     match unsafe { rg::rg_delete(name.as_ptr(), index) } {
@@ -235,129 +285,40 @@ fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
 unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: c_int) -> c_int {
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    error::result("pvm_delinfo", deleted.err().unwrap_or(0))
+    let deleted = deleted.map_or_else(|code| code, |()| index);
+    error::answer("pvm_delinfo", deleted, &[codes::NOT_FOUND, codes::DENIED])
 }
 
-/// What `pvm_getmboxinfo` tells of the entries under one name.
-#[repr(C)]
-pub struct MailboxInfo {
-    name: *mut c_char,
-    entries: c_int,
-    indices: *mut c_int,
-    owners: *mut c_int,
-    flags: *mut c_int,
-}
-
-/// The same, with the memory it leads to.
-struct Class {
-    name: CString,
-    indices: Vec<c_int>,
-    owners: Vec<c_int>,
-    flags: Vec<c_int>,
-}
-
-/// All entries whose names match, by name.
-fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
-    enrol()?;
-    let pattern = match pattern.to_bytes() {
-        b"" => place(c"*")?,
-        _ => place(pattern)?,
-    };
-    let empty = rg::Entry {
-        index: 0,
-        owner: 0,
-        flags: 0,
-        length: 0,
-        name: [0; 112],
-    };
-    let mut entries = vec![empty; 64];
-    let mut count = 0;
-    loop {
-        let room = entries.len() as c_int;
-        // SAFETY: so many entries, and a place for their number.
-        let code =
-            unsafe { rg::rg_names(pattern.as_ptr(), entries.as_mut_ptr(), room, &mut count) };
-        if code != rg::OK {
-            return Err(refused(code));
-        }
-        if count <= room {
-            break;
-        }
-        entries.resize(count as usize, empty);
+/// Be known under this name, as long as we are there.
+pub fn take_role(name: &CStr) -> Result<(), i32> {
+    let me = library().tid;
+    if class(name)?.is_some_and(|class| class.owners.contains(&me)) {
+        return Ok(());
     }
-    entries.truncate(count.max(0) as usize);
-    let mut classes: Vec<Class> = Vec::new();
-    for entry in entries {
-        // SAFETY: a text that ends inside the array.
-        let name = unsafe { CStr::from_ptr(entry.name.as_ptr()) };
-        let name = CString::from(name.to_bytes().strip_prefix(BEGINNING).map_or(name, |_| {
-            // SAFETY: what is left of a text ends as it did.
-            unsafe { CStr::from_ptr(entry.name.as_ptr().add(BEGINNING.len())) }
-        }));
-        let at = classes.iter().position(|class| class.name == name);
-        let at = at.unwrap_or_else(|| {
-            classes.push(Class {
-                name,
-                indices: Vec::new(),
-                owners: Vec::new(),
-                flags: Vec::new(),
-            });
-            classes.len() - 1
-        });
-        let class = &mut classes[at];
-        class.indices.push(entry.index);
-        class.owners.push(tid::of_task(entry.owner).unwrap_or(0));
-        class.flags.push(entry.flags);
-    }
-    Ok(classes)
+    put_role(name, &[], rg::SEVERAL).map(|_| ())
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pvm_getmboxinfo(
-    pattern: *const c_char,
-    count: *mut c_int,
-    infos: *mut *mut MailboxInfo,
-) -> c_int {
-    static CLASSES: Kept<Vec<Class>> = Kept::new(Vec::new());
-    static INFOS: Kept<Vec<MailboxInfo>> = Kept::new(Vec::new());
-    let pattern = match pattern.is_null() {
-        true => Ok(c"*"),
-        // SAFETY: the C contract: a text.
-        false => unsafe { text(pattern) },
+/// The same with something to say.
+pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
+    let info = Info {
+        src: library().tid,
+        encoding: codes::XDR,
+        ..Info::default()
     };
-    let found = match pattern.and_then(classes) {
-        Ok(found) => found,
-        Err(code) => return error::result("pvm_getmboxinfo", code),
-    };
-    let kept = CLASSES.get();
-    *kept = found;
-    let told = INFOS.get();
-    *told = kept
-        .iter_mut()
-        .map(|class| MailboxInfo {
-            name: class.name.as_ptr().cast_mut(),
-            entries: class.indices.len() as c_int,
-            indices: class.indices.as_mut_ptr(),
-            owners: class.owners.as_mut_ptr(),
-            flags: class.flags.as_mut_ptr(),
-        })
-        .collect();
-    // SAFETY: the C contract: places for the answers, or NULL.
-    unsafe {
-        if !count.is_null() {
-            *count = told.len() as c_int;
-        }
-        if !infos.is_null() {
-            *infos = told.as_mut_ptr();
-        }
-    }
-    0
+    put_bytes(name, &entry(info, body), rg::ANY, flags)
+}
+
+/// What the first message under a name says.
+pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
+    let value = get_bytes(name, 0, 0)?;
+    let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+    Ok(body.to_vec())
 }
 
 /// Whether a reset spares us: an entry that says so.
 pub fn keep_from_reset(keep: bool) -> Result<(), i32> {
     let me = library().tid;
-    let ours = classes(NO_RESET)?.into_iter().find_map(|class| {
+    let ours = class(NO_RESET)?.and_then(|class| {
         let at = class.owners.iter().position(|&owner| owner == me)?;
         Some(class.indices[at])
     });
@@ -378,8 +339,8 @@ pub fn keep_from_reset(keep: bool) -> Result<(), i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -> c_int {
     static TIDS: Kept<Vec<c_int>> = Kept::new(Vec::new());
-    let owners = match classes(NO_RESET) {
-        Ok(classes) => classes.into_iter().flat_map(|class| class.owners).collect(),
+    let owners = match class(NO_RESET) {
+        Ok(class) => class.map_or_else(Vec::new, |class| class.owners),
         Err(code) => return error::result("pvm_getnoresets", code),
     };
     let kept = TIDS.get();
@@ -411,7 +372,7 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         };
         let value = entry(info, &Body::new().int(data).into_vec());
         match index {
-            ..0 => put_bytes(name, &value, rg::ANY, FROM_OLD),
+            ..0 => put_further(name, &value, FROM_OLD),
             _ if get_bytes(name, index, 0).is_ok() => Err(codes::EXISTS),
             _ => put_bytes(name, &value, index, FROM_OLD),
         }
@@ -423,7 +384,7 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         codes::EXISTS => codes::DENIED,
         code => code,
     });
-    error::result("pvm_insert", code)
+    error::answer("pvm_insert", code, &[codes::DENIED])
 }
 
 #[unsafe(no_mangle)]
@@ -436,9 +397,13 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
             (index, 0)
         };
         let (index, value) = get_entry(name, index, flags)?;
-        let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
-        let word = body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
-        Ok((index, i32::from_be_bytes(*word)))
+        let (info, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
+        let word = *body.first_chunk::<4>().ok_or(codes::BAD_MSG)?;
+        let number = match info.encoding {
+            codes::XDR => i32::from_be_bytes(word),
+            _ => i32::from_ne_bytes(word),
+        };
+        Ok((index, number))
     };
     // SAFETY: the C contract.
     match unsafe { text(name) }.and_then(look_up) {
@@ -449,7 +414,7 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
             }
             index
         }
-        Err(code) => error::result("pvm_lookup", code),
+        Err(code) => error::answer("pvm_lookup", code, &[codes::NOT_FOUND]),
     }
 }
 
@@ -457,7 +422,8 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
 unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
     // SAFETY: the C contract.
     let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    error::result("pvm_delete", deleted.err().unwrap_or(index))
+    let code = deleted.err().unwrap_or(index);
+    error::answer("pvm_delete", code, &[codes::NOT_FOUND])
 }
 
 #[cfg(test)]

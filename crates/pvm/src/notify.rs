@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use crate::life::enrol;
 use crate::message::{self, Body, Info, codes, error};
 use crate::state::library;
+use crate::system::{asking, manager, tracer};
 use crate::{contexts, rg, tid};
 
 /// What can be told of.
@@ -46,6 +47,12 @@ pub fn event(bytes: &[u8]) -> Option<rg::Event> {
 
 /// The message that a program gets for an event: its buffer; none if it does not want to hear of it any more.
 pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    if manager::concerns(event) {
+        return manager::happened(event);
+    }
+    if tracer::concerns(event) {
+        return tracer::happened(event, tag, context);
+    }
     let watches = &mut library().watches;
     let Some(at) = watches.iter().position(|watch| watch.number == event.watch) else {
         return Ok(None);
@@ -71,10 +78,20 @@ pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     told_by(tid::DAEMON, body, tag, context)
 }
 
+/// The same as an answer to a message of this number.
+pub fn told_with(wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+    make(tid::DAEMON, wid, body, tag, context)
+}
+
 fn told_by(src: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
+    make(src, 0, body, tag, context)
+}
+
+fn make(src: i32, wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     let library = library();
     let info = Info {
         src,
+        wid,
         dst: library.tid,
         tag,
         ctx: context,
@@ -162,7 +179,8 @@ unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
 
 fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
     let subject = |&tid: &c_int| match kind {
-        what::HOST_DELETE => tid::host(tid).filter(|_| tid::is_daemon(tid)),
+        // A task's number stands for its host, and what is no host's for one that has gone.
+        what::HOST_DELETE => Some(tid::host_of(tid)),
         _ => tid::task(tid),
     };
     let subjects: Option<Vec<i32>> = tids.iter().map(subject).collect();
@@ -200,8 +218,12 @@ unsafe extern "C" fn pvm_notify(
             what::TASK_EXIT | what::HOST_DELETE | what::ROUTE_DELETE => {
                 // SAFETY: the C contract.
                 let tids = unsafe { numbers(tids, count) }?;
+                if kind != what::ROUTE_DELETE && asking::notify(what, tag, count, &tids)? {
+                    return Ok(());
+                }
                 ends(kind, cancels, tag, &tids)
             }
+            what::HOST_ADD if asking::notify(what, tag, count, &[])? => Ok(()),
             what::HOST_ADD => {
                 cancel(kind, 0, tag)?;
                 match cancels || count == 0 {
@@ -209,7 +231,8 @@ unsafe extern "C" fn pvm_notify(
                     false => watch(kind, 0, 0, tag, count),
                 }
             }
-            what::ROUTE_ADD => Err(codes::NOT_IMPL),
+            // As on PVM where none is asked for: there will be none.
+            what::ROUTE_ADD => Ok(()),
             _ => Err(codes::BAD_PARAM),
         }
     };

@@ -4,9 +4,10 @@ use std::ffi::c_int;
 
 use crate::birth::Birth;
 use crate::life::enrol;
+use crate::mailbox;
 use crate::message::{codes, error};
 use crate::state::library;
-use crate::{mailbox, tid};
+use crate::system::tracer::Wanted;
 
 /// How many there are; they count from 1.
 const COUNT: usize = 25;
@@ -25,6 +26,8 @@ mod option {
     pub const SELF_OUTPUT_CODE: usize = 13;
     pub const SELF_TRACE_TID: usize = 14;
     pub const SELF_TRACE_CODE: usize = 15;
+    pub const TRACE_BUFFER: usize = 8;
+    pub const SELF_TRACE_BUFFER: usize = 16;
     pub const TRACE_OPTIONS: usize = 9;
     pub const SELF_TRACE_OPTIONS: usize = 17;
     pub const SHOW_TIDS: usize = 18;
@@ -132,6 +135,31 @@ impl Options {
         )
     }
 
+    /// Events of ours and of our children go where a tracer wants them, unless something else has been said.
+    pub fn trace_to(&mut self, wanted: &Wanted) {
+        let places = [
+            [
+                option::SELF_TRACE_TID,
+                option::SELF_TRACE_CODE,
+                option::SELF_TRACE_CONTEXT,
+            ],
+            [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT],
+        ];
+        for [task_at, tag_at, context_at] in places {
+            if self.0[task_at] == 0 {
+                self.0[task_at] = wanted.tracer;
+                self.0[tag_at] = wanted.tag;
+                self.0[context_at] = wanted.context;
+            }
+        }
+        for at in [option::TRACE_OPTIONS, option::SELF_TRACE_OPTIONS] {
+            self.0[at] = wanted.options;
+        }
+        for at in [option::TRACE_BUFFER, option::SELF_TRACE_BUFFER] {
+            self.0[at] = wanted.buffer;
+        }
+    }
+
     /// Are lines of output shown with the task they come from?
     pub fn shows_tids(&self) -> bool {
         self.0[option::SHOW_TIDS] != 0
@@ -143,12 +171,9 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
     let sound = match number {
         option::ROUTE => (1..=3).contains(&value),
         option::AUTO_ERR => (0..=3).contains(&value),
-        option::OUTPUT_TID
-        | option::TRACE_TID
-        | option::SELF_OUTPUT_TID
-        | option::SELF_TRACE_TID => value == 0 || tid::task(value).is_some(),
+        option::OUTPUT_TID | option::TRACE_TID => value == 0 || value == library().tid,
         option::FRAGMENT => (64..=1 << 20).contains(&value),
-        option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (0..=3).contains(&value),
+        option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (1..=3).contains(&value),
         _ => true,
     };
     match sound {
@@ -157,19 +182,26 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
     }
 }
 
+/// How shared memory is polled is Regatta's affair; PVM has these on other machines only.
+const ELSEWHERE: [usize; 2] = [option::POLL_TYPE, option::POLL_TIME];
+
 fn number(what: c_int) -> Result<usize, i32> {
-    let number = usize::try_from(what).map_err(|_| codes::BAD_PARAM)?;
-    // How shared memory is polled is Regatta's affair; PVM has these on other machines only.
-    let known =
-        (1..=COUNT).contains(&number) && ![option::POLL_TYPE, option::POLL_TIME].contains(&number);
-    match known {
-        true => Ok(number),
-        false => Err(codes::BAD_PARAM),
+    match usize::try_from(what) {
+        Ok(number) if (1..=COUNT).contains(&number) => Ok(number),
+        _ => Err(codes::BAD_PARAM),
     }
 }
 
 fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
     let number = number(what)?;
+    match number {
+        option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => {
+            return Ok(library().options.0[number]);
+        }
+        option::SELF_OUTPUT_CONTEXT | option::SELF_TRACE_CONTEXT => return Err(codes::NOT_IMPL),
+        _ if ELSEWHERE.contains(&number) => return Err(codes::NOT_IMPL),
+        _ => {}
+    }
     check(number, value)?;
     if number == option::AUTO_ERR {
         return Ok(error::set_auto_err(value));
@@ -210,6 +242,7 @@ extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
 extern "C" fn pvm_getopt(what: c_int) -> c_int {
     match number(what) {
         Ok(option::AUTO_ERR) => error::auto_err(),
+        Ok(number) if ELSEWHERE.contains(&number) => error::result("pvm_getopt", codes::BAD_PARAM),
         Ok(number) => library().options.0[number],
         Err(code) => error::result("pvm_getopt", code),
     }

@@ -54,17 +54,21 @@ fn are_writing() -> bool {
     library().writers.iter().any(|writer| writer.caught)
 }
 
-/// Where goes what children write: what Regatta is to be told, the tag and the context.
-pub fn of_children() -> (i32, i32, i32) {
-    let library = library();
-    let (to, tag, context) = library.options.output();
+/// The same for children of another task, of which that is known.
+pub fn of_children_of(task: i32, (to, tag, context): (i32, i32, i32)) -> (i32, i32, i32) {
     let whose = match to {
         0 => rg::OUTPUT_JOB,
-        to if to == library.tid => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
-        // It has come down to us from who started us, and goes the same way.
+        to if to == task => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
+        // It has come down to it from who started it, and goes the same way.
         _ => rg::OUTPUT_AS_MINE,
     };
     (whose, tag, context)
+}
+
+/// Where goes what children write: what Regatta is to be told, the tag and the context.
+pub fn of_children() -> (i32, i32, i32) {
+    let library = library();
+    of_children_of(library.tid, library.options.output())
 }
 
 /// A piece of output, if these bytes are one.

@@ -268,14 +268,13 @@ fn let_go(from: c_int, tag: c_int) {
     }
 }
 
-/// Receive and make it the current receive buffer.
+/// Receive and make it the current receive buffer. The one before is freed, also when nothing came.
 #[inline(always)]
 fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     if message::received_is_foreign() && matches!(wait, Wait::Forever) {
         let_go(from, tag);
     }
     match receive(from, tag, wait) {
-        Ok(0) => 0,
         Ok(buffer) => {
             message::set_received(buffer);
             buffer
@@ -293,7 +292,10 @@ extern "C" fn pvm_recv(from: c_int, tag: c_int) -> c_int {
 extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
     match receive(from, tag, Wait::Not) {
         // Nothing will come from a task that is gone, or never was one: nothing has come.
-        Ok(0) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
+        Err(codes::NO_TASK | codes::BAD_PARAM) => {
+            message::set_received(0);
+            0
+        }
         Ok(buffer) => {
             message::set_received(buffer);
             buffer

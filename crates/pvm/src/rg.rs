@@ -28,17 +28,22 @@ pub const LOOK: c_int = 3;
 pub const TASK_EXIT: c_int = 1;
 pub const HOST_LOST: c_int = 2;
 pub const HOST_ADDED: c_int = 3;
+pub const TASKS: c_int = 4;
+pub const BY_EXIT: c_int = 1;
+pub const BY_SIGNAL: c_int = 2;
 pub const OUTPUT_MARK: u32 = 0x756f_4752;
 pub const OUTPUT_AS_MINE: c_int = 0;
 pub const OUTPUT_JOB: c_int = 1;
 pub const OUTPUT_BLOCKS: c_int = 3;
 pub const OUTPUT_BIRTHS: c_int = 16;
+pub const START_MARK: u32 = 0x7473_4752;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
 pub const SEVERAL: c_int = 2;
 pub const OVERWRITABLE: c_int = 4;
 pub const FIRST: c_int = 8;
+pub const TAKE: c_int = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -88,7 +93,8 @@ pub struct SpawnOptions {
     pub output_tag: i32,
     pub output_group: Group,
     pub orphans: i32,
-    pub reserved: i32,
+    pub on_behalf: i32,
+    pub through: *const c_char,
 }
 
 /// The front of a message with what a task has written.
@@ -206,6 +212,8 @@ unsafe extern "C" {
         group: Group,
         watch: *mut c_int,
     ) -> c_int;
+    pub fn rg_start_others(tag: c_int, group: Group) -> c_int;
+    pub fn rg_has_ended(tid: c_int, status: c_int) -> c_int;
     pub fn rg_notify_cancel(watch: c_int, pending: *mut c_int) -> c_int;
     pub fn rg_put(
         name: *const c_char,

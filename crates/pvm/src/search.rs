@@ -24,6 +24,14 @@ pub fn of_machine(architecture: &str) -> &str {
     }
 }
 
+/// Where PVM is, or would be.
+pub fn root() -> String {
+    let named = std::env::var("PVM_ROOT")
+        .ok()
+        .filter(|root| !root.is_empty());
+    named.unwrap_or_else(|| "/usr/lib/pvm3".to_owned())
+}
+
 /// The directories in which a program is searched for, in their order, with `:` between them: what PVM searches by
 /// default, or what PVM_PATH names.
 pub fn directories() -> String {

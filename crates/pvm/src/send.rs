@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
 use crate::state::library;
-use crate::{rg, sharing, tid, trace};
+use crate::{rg, sharing, system, tid, trace};
 
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
@@ -21,6 +21,9 @@ pub fn outcome(code: c_int) -> Result<(), i32> {
         _ => Err(codes::SYS_ERR),
     }
 }
+
+/// To whom a buffer went that was sent to several: what PVM's numbers of such addresses have in common.
+pub const SEVERAL: c_int = 1 << 30;
 
 /// Where a message goes.
 #[derive(Clone, Copy)]
@@ -74,8 +77,20 @@ fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
 
 /// Send a buffer (0: the current send buffer) in this context.
 pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result<(), i32> {
-    let to = way(to, tag, context)?;
-    send_out(&message::outgoing(buffer)?, to)
+    let way = way(to, tag, context)?;
+    send_out(&message::outgoing(buffer)?, way)?;
+    message::sent(buffer, to, tag, context);
+    Ok(())
+}
+
+/// To somebody who is no task.
+#[cold]
+fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
+    match to {
+        trace::TID => trace::user_event(tag),
+        to if system::is_daemon(to) => system::send_to_daemon(to, tag),
+        _ => Err(codes::BAD_PARAM),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -83,8 +98,8 @@ extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
     let sent = || -> Result<(), i32> {
         enrol()?;
         crate::handlers::run()?;
-        if to == trace::TID {
-            return trace::user_event(tag);
+        if tid::task(to).is_none() {
+            return send_elsewhere(to, tag);
         }
         send_buffer(0, to, tag, library().context)
     };
@@ -114,9 +129,13 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
         }
         to.sort_unstable();
         to.dedup();
+        to.retain(|&to| to != me);
         let out = message::outgoing(0)?;
-        for to in to.into_iter().filter(|&to| to != me) {
+        for &to in &to {
             send_out(&out, way(to, tag, library().context)?)?;
+        }
+        if !to.is_empty() {
+            message::sent(0, SEVERAL, tag, library().context);
         }
         Ok(())
     };

@@ -6,6 +6,7 @@ use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
+use crate::system::asking;
 use crate::{contexts, output, rg, search, tid};
 
 mod flag {
@@ -53,11 +54,12 @@ impl Where {
 }
 
 /// The variables that go with the tasks: those that PVM_EXPORT names, itself, and what they are born with.
-fn environment(flags: i32) -> Vec<CString> {
+pub fn environment(flags: i32) -> Vec<CString> {
     let library = library();
     let birth = Birth {
         context: library.context,
         hides_parent: flags & flag::NO_PARENT != 0,
+        flags,
         output: library.options.output(),
         trace: library.options.children_trace(),
     };
@@ -70,6 +72,7 @@ fn environment(flags: i32) -> Vec<CString> {
         }
         all.push(format!("PVM_EXPORT={export}"));
     }
+    all.extend(crate::trace::variable());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
     texts.collect()
 }
@@ -102,13 +105,44 @@ fn machine(name: &CStr) -> Option<CString> {
 }
 
 /// What `rg_spawn` takes, with the texts it leads to.
-struct Order {
+#[derive(Default)]
+pub struct Order {
     host: Option<CString>,
     architecture: Option<CString>,
     elsewhere: bool,
     directory: Option<CString>,
-    environment: Vec<CString>,
+    pub environment: Vec<CString>,
     search: CString,
+    /// What Regatta is to be told of output, the tag and the context.
+    pub output: (i32, i32, i32),
+    orphans: bool,
+    on_behalf: i32,
+    /// What is started with the program as its first argument.
+    debugger: Option<CString>,
+}
+
+impl Order {
+    /// To be started on this host, for the task that `on_behalf` says as Regatta takes it.
+    pub fn on(host: CString, flags: i32, on_behalf: i32) -> Order {
+        Order {
+            host: Some(host),
+            search: CString::new(search::directories()).unwrap_or_default(),
+            orphans: flags & flag::NO_PARENT != 0,
+            on_behalf,
+            debugger: debugger(flags),
+            ..Order::default()
+        }
+    }
+}
+
+/// The program that a task is to be started by, if it is to be debugged.
+fn debugger(flags: i32) -> Option<CString> {
+    if flags & flag::DEBUG == 0 {
+        return None;
+    }
+    let named = std::env::var("PVM_DEBUGGER").ok();
+    let named = named.filter(|name| !name.is_empty());
+    CString::new(named.unwrap_or_else(|| format!("{}/lib/debugger", search::root()))).ok()
 }
 
 fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
@@ -133,6 +167,10 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
         directory: place.directory,
         environment: environment(flags),
         search: CString::new(search::directories()).unwrap_or_default(),
+        output: output::of_children(),
+        orphans: wants(flag::NO_PARENT),
+        on_behalf: 0,
+        debugger: debugger(flags),
     })
 }
 
@@ -148,18 +186,27 @@ pub fn spawn(
     if count < 1 || flags & !flag::ALL != 0 {
         return Err(codes::BAD_PARAM);
     }
-    if flags & flag::DEBUG != 0 {
-        // A debugger needs a terminal of its own, which the launcher has not.
-        return Err(codes::NOT_IMPL);
+    // SAFETY: the arguments are those of `pvm_spawn`.
+    if let Some(tids) = unsafe { asking::spawn(program, arguments, flags, place, count) }? {
+        return Ok(tids);
     }
-    let order = match order(flags, place) {
-        Ok(order) => order,
-        Err(code) => return Ok(vec![code; count as usize]),
-    };
+    match order(flags, place) {
+        Ok(order) => Ok(start(&order, program, arguments, count)),
+        Err(code) => Ok(vec![code; count as usize]),
+    }
+}
+
+/// The same as it has been decided.
+pub fn start(
+    order: &Order,
+    program: &CStr,
+    arguments: *const *const c_char,
+    count: c_int,
+) -> Vec<i32> {
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
-    let (output, tag, context) = output::of_children();
+    let (output, tag, context) = order.output;
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
@@ -169,8 +216,9 @@ pub fn spawn(
         output,
         output_tag: tag & i32::MAX,
         output_group: contexts::channel(context, tag),
-        orphans: (flags & flag::NO_PARENT != 0).into(),
-        reserved: 0,
+        orphans: order.orphans.into(),
+        on_behalf: order.on_behalf,
+        through: pointer(&order.debugger),
         search: order.search.as_ptr(),
     };
     let mut tids = vec![0; count as usize];
@@ -197,7 +245,7 @@ pub fn spawn(
             reason(task)
         }
     });
-    Ok(numbers.collect())
+    numbers.collect()
 }
 
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ use crate::handlers::Handler;
 use crate::notify::Watch;
 use crate::options::Options;
 use crate::output::Writer;
+use crate::system::tracer::Tracing;
 
 /// The function by which a program chooses among messages: buffer, task and tag.
 pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
@@ -30,10 +31,18 @@ pub struct Library {
     pub queue: VecDeque<i32>,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
-    pub next_handler: i32,
+    /// Numbers of handlers that were deleted; the last one is the next to be used.
+    pub free_handlers: Vec<i32>,
     /// A handler runs: no other is called.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
+    /// The resource manager that we ask, or 0, and the number of the last request.
+    pub manager: i32,
+    pub asked: i32,
+    /// What we watch as the resource manager.
+    pub managing: Vec<c_int>,
+    /// What we do as the tracer.
+    pub tracing: Option<Tracing>,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,
     /// The file that `pvm_catchout` has named.
@@ -56,9 +65,13 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     queue: VecDeque::new(),
     matcher: None,
     handlers: Vec::new(),
-    next_handler: 0,
+    free_handlers: Vec::new(),
     in_handler: false,
     watches: Vec::new(),
+    manager: 0,
+    asked: 0,
+    managing: Vec::new(),
+    tracing: None,
     writers: Vec::new(),
     caught: std::ptr::null_mut(),
 }));

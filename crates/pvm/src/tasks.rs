@@ -5,10 +5,13 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
-use crate::{machine, rg, tid};
+use crate::system::asking;
+use crate::{machine, rg, system, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
 mod flag {
+    /// Processes have smaller numbers: what is above stands for one that has not come yet.
+    pub const LAST_PROCESS: i32 = 1 << 22;
     pub const SPAWNED: i32 = 2;
     pub const CONNECTED: i32 = 4;
 }
@@ -25,7 +28,10 @@ fn outcome(code: c_int) -> Result<(), i32> {
 fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     enrol()?;
     let task = tid::task(to).ok_or(codes::BAD_PARAM)?;
-    // To a task that is gone nothing is sent, and nobody minds.
+    // To a task that is gone nothing is sent, and nobody minds; nor to one of another host.
+    if tid::of_task(task) != Some(to) {
+        return Ok(());
+    }
     // SAFETY: plain numbers.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
         // Nor is a signal sent that there is not.
@@ -106,27 +112,44 @@ pub struct TaskInfo {
     pid: c_int,
 }
 
-fn info(task: &rg::Task, names: &mut Vec<CString>) -> TaskInfo {
+impl TaskInfo {
+    /// With the text of what describes it.
+    fn of(task: &asking::Task) -> TaskInfo {
+        TaskInfo {
+            tid: task.tid,
+            parent: task.parent,
+            host: task.host,
+            flag: task.flag,
+            program: task.program.as_ptr().cast_mut(),
+            pid: task.pid,
+        }
+    }
+}
+
+/// What is told of a task.
+fn described(task: &rg::Task, roles: &[(i32, i32)]) -> asking::Task {
     let spawned = task.parent >= 0;
     // SAFETY: a text that ends inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
-    // Of programs that were started by hand PVM does not know the name.
-    names.push(if spawned {
-        name.to_owned()
-    } else {
-        CString::default()
-    });
-    TaskInfo {
-        tid: tid::of(task.tid, task.host),
+    let number = tid::of(task.tid, task.host);
+    let role = roles.iter().find(|role| role.0 == number);
+    let flag = match task.pid <= flag::LAST_PROCESS {
+        true => flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
+        false => 0,
+    };
+    asking::Task {
+        tid: number,
         parent: match task.parent {
             own if own == task.tid => codes::PARENT_NOT_SET,
             parent => tid::of_task(parent).filter(|_| spawned).unwrap_or(0),
         },
         host: tid::of_daemon(task.host),
-        flag: flag::CONNECTED | if spawned { flag::SPAWNED } else { 0 },
-        program: names
-            .last()
-            .map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut()),
+        flag: flag | role.map_or(0, |role| role.1),
+        // Of programs that were started by hand PVM does not know the name.
+        program: match spawned {
+            true => name.to_owned(),
+            false => CString::default(),
+        },
         pid: task.pid,
     }
 }
@@ -137,31 +160,42 @@ unsafe extern "C" fn pvm_tasks(
     count: *mut c_int,
     tasks: *mut *mut TaskInfo,
 ) -> c_int {
-    static NAMES: Kept<Vec<CString>> = Kept::new(Vec::new());
+    static KNOWN: Kept<Vec<asking::Task>> = Kept::new(Vec::new());
     static INFOS: Kept<Vec<TaskInfo>> = Kept::new(Vec::new());
     let chosen = || -> Result<Vec<rg::Task>, i32> {
         let all = all()?;
         if which == 0 {
             return Ok(all);
         }
-        if tid::is_daemon(which) {
-            let host = tid::host(which).ok_or(codes::NO_HOST)?;
-            if !machine::hosts()?.iter().any(|known| known.host == host) {
-                return Err(codes::NO_HOST);
-            }
-            return Ok(all.into_iter().filter(|task| task.host == host).collect());
+        let host = tid::host_of(which);
+        if !machine::hosts()?.iter().any(|known| known.host == host) {
+            return Err(codes::NO_HOST);
         }
-        let task = tid::task(which).ok_or(codes::BAD_PARAM)?;
-        let one: Vec<_> = all.into_iter().filter(|known| known.tid == task).collect();
-        Ok(one)
+        let wanted = |task: &rg::Task| match tid::is_daemon(which) {
+            true => task.host == host,
+            false => tid::of(task.tid, task.host) == which,
+        };
+        Ok(all.into_iter().filter(wanted).collect())
     };
-    let chosen = match chosen() {
-        Ok(chosen) => chosen,
-        Err(code) => return error::result("pvm_tasks", code),
+    let known = || -> Result<Vec<asking::Task>, i32> {
+        enrol()?;
+        if let Some(tasks) = asking::tasks(which)? {
+            return Ok(tasks);
+        }
+        let roles = system::flags()?;
+        Ok(chosen()?
+            .iter()
+            .map(|task| described(task, &roles))
+            .collect())
     };
-    let (names, infos) = (NAMES.get(), INFOS.get());
-    names.clear();
-    *infos = chosen.iter().map(|task| info(task, names)).collect();
+    // Of a host that is not there no tasks are told.
+    let (known, code) = match known() {
+        Ok(known) => (known, 0),
+        Err(code) => (Vec::new(), code),
+    };
+    let (kept, infos) = (KNOWN.get(), INFOS.get());
+    *kept = known;
+    *infos = kept.iter().map(TaskInfo::of).collect();
     // SAFETY: the C contract: places for the answers, or NULL.
     unsafe {
         if !count.is_null() {
@@ -171,5 +205,5 @@ unsafe extern "C" fn pvm_tasks(
             *tasks = infos.as_mut_ptr();
         }
     }
-    0
+    error::result("pvm_tasks", code)
 }

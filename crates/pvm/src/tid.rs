@@ -35,17 +35,23 @@ pub fn host_part(tid: i32) -> i32 {
     tid & HOST
 }
 
-/// Regatta's task, if this is the number of one.
+/// Regatta's task, if this is the number of one. Of no host at all it is a task that never was.
 #[inline(always)]
 pub fn task(tid: i32) -> Option<i32> {
     let local = tid & LOCAL;
-    (tid & (DAEMON | GROUP) == 0 && local != 0 && tid & HOST != 0).then_some(local - 1)
+    let task = if tid & HOST != 0 { local - 1 } else { LOCAL };
+    (tid & (DAEMON | GROUP) == 0 && local != 0).then_some(task)
 }
 
 /// The number of the host in a number of a task or a daemon.
 pub fn host(tid: i32) -> Option<i32> {
     let host = (tid & HOST) >> HOST_SHIFT;
     (tid & GROUP == 0 && host != 0).then_some(host - 1)
+}
+
+/// The number of the host of anything; where there is none it is one that no host has.
+pub fn host_of(tid: i32) -> i32 {
+    (((tid & HOST) >> HOST_SHIFT) - 1) & (HOST >> HOST_SHIFT)
 }
 
 /// Is it a host's? Programs write it with the bit of daemons, and without.
@@ -92,8 +98,11 @@ mod tests {
 
     #[test]
     fn other_numbers_are_no_tasks() {
-        for tid in [0, -1, of_daemon(0), GROUP | 0x40001, 1, 0x40000] {
+        for tid in [0, -1, of_daemon(0), GROUP | 0x40001, 0x40000] {
             assert_eq!(task(tid), None, "{tid:x}");
         }
+        assert_eq!(task(1), Some(LOCAL), "a task of no host never was");
+        assert_eq!(host_of(1), 0xfff);
+        assert_eq!(host_of(of(7, 3)), 3);
     }
 }

@@ -25,14 +25,79 @@ pub fn user_event(tag: i32) -> Result<(), i32> {
     send_buffer(0, to, tag, context)
 }
 
-/// Letters of a mask: each says of three events whether they are wanted.
-const LETTERS: usize = 36;
+/// Letters of a mask: each says of four events whether they are wanted.
+const LETTERS: usize = 35;
+/// The variable that tells children what of them is wanted.
+const VARIABLE: &str = "PVMTMASK";
 /// No event is wanted.
 const NOTHING: u8 = b'@';
 
-/// Which events of ours and of our children a tracer wants. Kept for programs that ask; no event is made but a
-/// program's own.
-static MASKS: Kept<[[u8; LETTERS]; 2]> = Kept::new([[NOTHING; LETTERS]; 2]);
+/// What is traced of a task, as programs see it that look into PVM's library: `pvmctrc` is that of children.
+#[repr(C)]
+struct Traced {
+    /// Where events and output go, which is kept among the options.
+    places: [c_int; 6],
+    buffer: c_int,
+    options: c_int,
+    /// Which events a tracer wants, with its end.
+    mask: [u8; LETTERS + 1],
+}
+
+impl Traced {
+    const fn nothing() -> Traced {
+        let mut mask = [NOTHING; LETTERS + 1];
+        mask[LETTERS] = 0;
+        Traced {
+            places: [0; 6],
+            buffer: 0,
+            options: 0,
+            mask,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+static pvmtrc: Kept<Traced> = Kept::new(Traced::nothing());
+#[unsafe(no_mangle)]
+static pvmctrc: Kept<Traced> = Kept::new(Traced::nothing());
+
+/// That of ourselves (0) or of children (1).
+fn traced(which: usize) -> &'static mut Traced {
+    match which {
+        0 => pvmtrc.get(),
+        _ => pvmctrc.get(),
+    }
+}
+
+/// Have this mask: as many letters as there are, and nothing behind them.
+fn write(which: usize, letters: &[u8]) {
+    let mask = &mut traced(which).mask;
+    mask[..LETTERS].fill(NOTHING);
+    for (place, letter) in mask.iter_mut().take(LETTERS).zip(letters) {
+        *place = *letter;
+    }
+}
+
+/// A tracer wants this of us and of our children, unless somebody who has started us has said what is wanted.
+pub fn begin(letters: &[u8]) {
+    if std::env::var_os(VARIABLE).is_none() {
+        (0..2).for_each(|which| write(which, letters));
+    }
+}
+
+/// Take up what has been said of us by who started us.
+pub fn inherit() {
+    if let Some(letters) = std::env::var_os(VARIABLE) {
+        (0..2).for_each(|which| write(which, letters.as_encoded_bytes()));
+    }
+}
+
+/// What children are told, if something of them is wanted.
+pub fn variable() -> Option<String> {
+    let letters = &traced(1).mask[..LETTERS];
+    let wanted = letters.iter().any(|&letter| letter != NOTHING);
+    wanted.then(|| format!("{VARIABLE}={}", String::from_utf8_lossy(letters)))
+}
 
 /// Ours (0) or that of children (1).
 fn mask(who: c_int, text: *const c_char) -> Result<usize, i32> {
@@ -46,12 +111,9 @@ fn mask(who: c_int, text: *const c_char) -> Result<usize, i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
     let got = mask(who, text).map(|which| {
-        let mask = MASKS.get()[which];
+        let mask = &traced(which).mask;
         // SAFETY: the C contract: room for a mask and its end.
-        unsafe {
-            std::ptr::copy_nonoverlapping(mask.as_ptr().cast(), text, LETTERS);
-            *text.add(LETTERS) = 0;
-        }
+        unsafe { std::ptr::copy_nonoverlapping(mask.as_ptr().cast(), text, mask.len()) };
     });
     error::result("pvm_gettmask", got.err().unwrap_or(0))
 }
@@ -60,9 +122,7 @@ unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
 unsafe extern "C" fn pvm_settmask(who: c_int, text: *const c_char) -> c_int {
     let set = mask(who, text).and_then(|which| {
         // SAFETY: the C contract: a text.
-        let letters = unsafe { CStr::from_ptr(text) }.to_bytes();
-        let letters: [u8; LETTERS] = letters.try_into().map_err(|_| codes::BAD_PARAM)?;
-        MASKS.get()[which] = letters;
+        write(which, unsafe { CStr::from_ptr(text) }.to_bytes());
         Ok(())
     });
     error::result("pvm_settmask", set.err().unwrap_or(0))

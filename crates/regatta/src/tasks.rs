@@ -49,6 +49,8 @@ impl Spawn {
             environment: Vec::new(),
             output: control::Output::AsMine,
             orphans: false,
+            through: None,
+            on_behalf: None,
         };
         Spawn(order, Written::AsMine)
     }
@@ -348,6 +350,6 @@ impl Task {
     pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        ours(process::meet(group.into(), count))
+        ours(process::meet(group, Some(count)))
     }
 }

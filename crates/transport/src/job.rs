@@ -11,10 +11,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use regatta_memory::Corrupt;
-use regatta_memory::bell::{Bell, Fencing};
+use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
+use regatta_memory::{Corrupt, LINE};
 
+use crate::gate::Gate;
 use crate::halls::{Halls, SIZES};
 pub use crate::invitation::Invitation;
 pub use crate::life::{Cause, TaskState};
@@ -93,7 +94,7 @@ pub(crate) struct Header {
     /// Tasks that run on this host.
     pub(crate) living: AtomicU32,
     cores: AtomicU32,
-    fenced: AtomicU32,
+    payers: Payers,
     lines: AtomicU32,
     bay: AtomicU32,
     pipe: AtomicU32,
@@ -324,10 +325,7 @@ impl Job {
         set(&header.given, tasks);
         set(&header.living, here);
         set(&header.cores, cores);
-        set(
-            &header.fenced,
-            (here > cores || !Fencing::available()) as u32,
-        );
+        header.payers.begin(here > cores || !Fencing::available());
         set(&header.tasks_here, here);
         set(&header.lines, geometry.lines);
         set(&header.bay, geometry.bay);
@@ -447,13 +445,19 @@ impl Job {
         let header = self.header();
         let crowded = self.tasks_here() > cores;
         header.cores.store(cores.max(1), Ordering::Relaxed);
-        let fenced = crowded || !Fencing::available();
-        header.fenced.store(fenced as u32, Ordering::Relaxed);
+        header.payers.begin(crowded || !Fencing::available());
     }
 
-    /// Must senders run a fence before they look at a bell?
-    pub fn fenced(&self) -> bool {
-        self.header().fenced.load(Ordering::Relaxed) != 0
+    /// How tasks of this job pay for the fences of bells; for as long as the job is there.
+    pub(crate) fn fencing(&self) -> Fencing {
+        // SAFETY: the callers hold the job at least as long.
+        unsafe { Fencing::of_job(&self.header().payers) }
+    }
+
+    /// Who pays for fences changes as the host becomes crowded, or is no longer.
+    pub(crate) fn settle_fences(&self) {
+        let senders = self.is_crowded() || !Fencing::available();
+        self.header().payers.change(senders);
     }
 
     /// Sizes of rings and pipes.
@@ -593,6 +597,16 @@ impl Job {
             segment: &self.segment,
             heads: &self.header().halls.0,
         }
+    }
+
+    /// Memory for a gate of so many members; its name.
+    pub fn new_gate(&self, members: u32) -> io::Result<u64> {
+        self.segment.allocate(Gate::footprint(members), LINE)
+    }
+
+    /// The gate of this name.
+    pub fn gate(&self, name: u64, members: u32) -> Result<Gate<'_>, Corrupt> {
+        Gate::at(&self.segment, name, members)
     }
 
     pub(crate) fn set_probe(&self, rank: u32, address: u64) {

@@ -105,7 +105,7 @@ impl Shm {
         job.set_probe(me, &raw const *probe as u64);
         Shm {
             me,
-            fencing: Fencing::of_job(job.fenced()),
+            fencing: job.fencing(),
             outs: Vec::new(),
             ins: Vec::new(),
             open: Vec::new(),
@@ -745,11 +745,7 @@ impl Transport for Shm {
         peer_of: &impl Fn(u32) -> Peer,
     ) {
         hall.post(index, round, from);
-        if self.fencing.senders {
-            std::sync::atomic::fence(Ordering::SeqCst);
-        } else {
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        }
+        self.fencing.before_look();
         for other in 0..members {
             if other != index && hall.awaits(other).load(Ordering::Relaxed) == index + 1 {
                 self.job.slot(peer_of(other)).bell.wake();

@@ -130,6 +130,7 @@ impl Job {
     pub fn count_living(&self, more: i32) {
         let living = &self.header().living;
         living.fetch_add(more as u32, Ordering::Relaxed);
+        self.settle_fences();
     }
 
     /// How many tasks run on this host.

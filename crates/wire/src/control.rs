@@ -91,7 +91,7 @@ messages! {
         12 Leave { id: u32, group: String }
         /// Who is a member? Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked: by `Members`, if they are all.
+        /// Answered when so many members have asked: by `Met`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
         /// So many bytes of what this task wrote have been received. Not answered.
         15 Taken { task: u32, bytes: u32 }
@@ -104,6 +104,11 @@ messages! {
         /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
         /// `Hosted`.
         22 HostFile { id: u32, text: String }
+        /// From now on the asker starts the tasks of its host, of each of which it is told by a `Start`.
+        23 Starter { id: u32 }
+        /// The asker, which starts the tasks of its host, could not start this one, or it has ended: with this status, as
+        /// `wait` tells it.
+        24 Ended { id: u32, task: u32, status: i32 }
     }
 }
 
@@ -126,12 +131,16 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
+        /// All members of a group have met: who they are, and the gate that they are lent (0: none).
+        13 Met { id: u32, tasks: Vec<Option<u32>>, gate: u64 }
         /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
         20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
         9 Event { watch: u32, event: Event }
         /// A task whose output comes to this one has a number, and who has started it, if that is known.
         11 Born { task: u32, parent: Option<u32>, manner: Manner }
+        /// The task that asked `watch` is to start this program, which becomes the task if it enters the job with the ticket.
+        12 Start { watch: u32, task: u32, ticket: u32, program: Vec<u8>, arguments: Vec<Vec<u8>>, environment: Vec<(Vec<u8>, Vec<u8>)> }
         /// A task wrote this to its standard output (0) or error (1).
         10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
     }
@@ -158,7 +167,9 @@ impl Ask {
             | Ask::Halt { id }
             | Ask::AddHosts { id, .. }
             | Ask::RemoveHosts { id, .. }
-            | Ask::HostFile { id, .. } => Some(*id),
+            | Ask::HostFile { id, .. }
+            | Ask::Starter { id }
+            | Ask::Ended { id, .. } => Some(*id),
             Ask::Taken { .. } => None,
         }
     }
@@ -201,6 +212,10 @@ pub struct Spawn {
     pub output: Output,
     /// The asker does not want to be their parent.
     pub orphans: bool,
+    /// The program that is started in place of this one, whose path is the first of its arguments: a debugger.
+    pub through: Option<Vec<u8>>,
+    /// For whom the asker starts them, whose children they are; none: for itself.
+    pub on_behalf: Option<u32>,
 }
 fields!(Spawn {
     program,
@@ -211,7 +226,9 @@ fields!(Spawn {
     directory,
     environment,
     output,
-    orphans
+    orphans,
+    through,
+    on_behalf
 });
 
 /// On which hosts tasks are started.
@@ -266,6 +283,8 @@ pub enum What {
     HostLost,
     /// Hosts that come, again and again.
     HostAdded,
+    /// Tasks that come and go, again and again.
+    Tasks,
 }
 
 impl Field for What {
@@ -278,6 +297,7 @@ impl Field for What {
             [1] => What::TaskEnds,
             [2] => What::HostLost,
             [3] => What::HostAdded,
+            [4] => What::Tasks,
             _ => return Err(Malformed),
         })
     }
@@ -339,6 +359,17 @@ pub enum Event {
         /// Its name.
         name: String,
     },
+    /// A task has got its number.
+    TaskCame {
+        /// The task.
+        task: u32,
+        /// The number of its host.
+        host: u32,
+        /// Who has started it; none: nobody of the job.
+        parent: Option<u32>,
+        /// The program as it was named.
+        program: Vec<u8>,
+    },
     /// A host has come.
     HostAdded {
         /// Its number.
@@ -362,6 +393,18 @@ impl Field for Event {
                 host.put(to);
                 name.put(to);
             }
+            Event::TaskCame {
+                task,
+                host,
+                parent,
+                program,
+            } => {
+                to.push(4);
+                task.put(to);
+                host.put(to);
+                parent.put(to);
+                program.put(to);
+            }
             Event::HostAdded { host, name } => {
                 to.push(3);
                 host.put(to);
@@ -380,6 +423,12 @@ impl Field for Event {
             [2] => Event::HostLost {
                 host: Field::take(from)?,
                 name: Field::take(from)?,
+            },
+            [4] => Event::TaskCame {
+                task: Field::take(from)?,
+                host: Field::take(from)?,
+                parent: Field::take(from)?,
+                program: Field::take(from)?,
             },
             [3] => Event::HostAdded {
                 host: Field::take(from)?,
@@ -496,8 +545,11 @@ impl Tell {
             | Tell::Entry { id, .. }
             | Tell::Names { id, .. }
             | Tell::Members { id, .. }
+            | Tell::Met { id, .. }
             | Tell::Hosted { id, .. } => Some(*id),
-            Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } => None,
+            Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } | Tell::Start { .. } => {
+                None
+            }
         }
     }
 }

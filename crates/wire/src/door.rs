@@ -8,8 +8,11 @@ use crate::messages;
 messages! {
     /// From a process to the launcher.
     pub Knock {
-        /// It asks to become a task, and speaks this version of the job's segment.
-        1 Enter { version: u32, program: Vec<u8> }
+        /// It asks to become a task, and speaks this version of the job's segment. With a ticket: the task that has a
+        /// number already.
+        1 Enter { version: u32, program: Vec<u8>, ticket: Option<u32> }
+        /// It wants to know when the door is open. The answer is that the connection ends.
+        2 Await {}
     }
 }
 
@@ -33,6 +36,7 @@ mod tests {
         let knock = Knock::Enter {
             version: 3,
             program: b"./master".to_vec(),
+            ticket: Some(7),
         };
         let welcome = Welcome::Task { rank: 7, size: 1 };
         let refused = Welcome::Refused {
@@ -41,6 +45,7 @@ mod tests {
         let mut bytes = Vec::new();
         knock.encode(&mut bytes);
         assert_eq!(Knock::decode(&bytes).unwrap(), knock);
+        assert!(Knock::decode(&[]).is_err());
         assert!(Knock::decode(&bytes[..bytes.len() - 1]).is_err());
         for said in [welcome, refused] {
             let mut bytes = Vec::new();

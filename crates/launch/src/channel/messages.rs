@@ -22,6 +22,10 @@
 //!                                     < Caught         what it wrote, if that is for another task
 //! Taken       that has received it    >
 //!
+//!                                     < Knocked        who runs here already and wants to be a task
+//! Admit       it is this task         >                answered as Bear is
+//! TurnAway    it is none              >
+//!
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
 //! Copy        what the desk knows     >
@@ -91,6 +95,10 @@ messages! {
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
         21 Lead { tasks: u32 }
+        /// Who has knocked is this task.
+        22 Admit { caller: u32, task: u32 }
+        /// Who has knocked cannot be one.
+        23 TurnAway { caller: u32, sentence: String }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -135,6 +143,8 @@ messages! {
         17 Hushed { task: u32 }
         /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
         18 State { state: State, asked: u32 }
+        /// A process asks at the door to become a task, and will listen there.
+        21 Knocked { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }
@@ -218,6 +228,8 @@ pub(crate) struct Preparation {
     pub most: u32,
     /// A launcher that is silent for so many milliseconds is gone.
     pub silence: u32,
+    /// By this name programs enter the job that were started by hand; empty: they cannot.
+    pub door: String,
 }
 fields!(Preparation {
     here,
@@ -232,7 +244,8 @@ fields!(Preparation {
     bind,
     window,
     most,
-    silence
+    silence,
+    door
 });
 
 /// What an agent knows that another launcher may not.

@@ -136,6 +136,11 @@ impl Original {
         self.desk.writes_no_more(task);
     }
 
+    /// See [`Desk::lend`].
+    pub(crate) fn lend(&mut self, members: &[u32], gate: u64) {
+        self.desk.lend(members, gate);
+    }
+
     pub(crate) fn take_said(&mut self) -> Vec<(u32, Tell)> {
         self.desk.take_said()
     }

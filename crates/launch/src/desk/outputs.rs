@@ -1,7 +1,7 @@
 //! Which task gets what the tasks write that it has started.
 
 use regatta_wire::Malformed;
-use regatta_wire::control::{Output, Route, Tell, Then};
+use regatta_wire::control::{Event, Output, Route, Tell, Then};
 use regatta_wire::fields::{Bytes, Field};
 
 use super::{Desk, Task};
@@ -68,6 +68,7 @@ impl Desk {
     /// Tells those who want to know of them of the tasks from this number on.
     pub(crate) fn tell_births(&mut self, from: u32) {
         for task in from..self.count() {
+            self.tell_every_watcher_of(task);
             let Task {
                 parent, written, ..
             } = &self.tasks[task as usize];
@@ -81,6 +82,25 @@ impl Desk {
                 };
                 self.say(to, tell);
             }
+        }
+    }
+
+    /// Those who want to hear of every task hear of this one.
+    fn tell_every_watcher_of(&mut self, task: u32) {
+        let watchers = self.watches.of_every_task().to_vec();
+        if watchers.is_empty() {
+            return;
+        }
+        let known = &self.tasks[task as usize];
+        let event = Event::TaskCame {
+            task,
+            host: known.host,
+            parent: known.parent,
+            program: known.program.to_vec(),
+        };
+        for (watcher, watch) in watchers {
+            let event = event.clone();
+            self.say(watcher, Tell::Event { watch, event });
         }
     }
 

@@ -296,7 +296,8 @@ fn members_meet_when_enough_have_come() {
     desk.take_said();
     let all = |id| {
         let tasks = vec![Some(0), Some(1), Some(2)];
-        (id, Tell::Members { id, tasks })
+        let gate = 0;
+        (id, Tell::Met { id, tasks, gate })
     };
     for _ in 0..2 {
         assert_eq!(meet(&mut desk, 0, 3), []);

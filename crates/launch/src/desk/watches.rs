@@ -20,6 +20,7 @@ pub(super) struct Watches {
     of_tasks: HashMap<u32, Vec<Watcher>>,
     of_hosts: HashMap<u32, Vec<Watcher>>,
     for_hosts: Vec<Watcher>,
+    for_tasks: Vec<Watcher>,
     counts: HashMap<u32, usize>,
 }
 
@@ -28,6 +29,7 @@ impl Field for Watches {
         put_map(&self.of_tasks, to);
         put_map(&self.of_hosts, to);
         self.for_hosts.put(to);
+        self.for_tasks.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
@@ -35,6 +37,7 @@ impl Field for Watches {
             of_tasks: take_map(from)?,
             of_hosts: take_map(from)?,
             for_hosts: Field::take(from)?,
+            for_tasks: Field::take(from)?,
             counts: HashMap::new(),
         };
         let all: Vec<u32> = watches.all().flatten().map(|(task, _)| *task).collect();
@@ -51,6 +54,7 @@ impl Watches {
             What::TaskEnds => self.of_tasks.entry(subject).or_default(),
             What::HostLost => self.of_hosts.entry(subject).or_default(),
             What::HostAdded => &mut self.for_hosts,
+            What::Tasks => &mut self.for_tasks,
         };
         list.push(watcher);
         *self.counts.entry(watcher.0).or_default() += 1;
@@ -59,7 +63,8 @@ impl Watches {
     fn all(&mut self) -> impl Iterator<Item = &mut Vec<Watcher>> {
         let tasks = self.of_tasks.values_mut();
         let hosts = self.of_hosts.values_mut();
-        tasks.chain(hosts).chain([&mut self.for_hosts])
+        let always = [&mut self.for_hosts, &mut self.for_tasks];
+        tasks.chain(hosts).chain(always)
     }
 
     /// Forget one watch of a task; whether there was one.
@@ -104,6 +109,11 @@ impl Watches {
         &self.for_hosts
     }
 
+    /// Those who want to hear of every task.
+    pub(super) fn of_every_task(&self) -> &[Watcher] {
+        &self.for_tasks
+    }
+
     fn happened(&mut self, watchers: Vec<Watcher>) -> Vec<Watcher> {
         for (task, _) in &watchers {
             if let Some(count) = self.counts.get_mut(task) {
@@ -128,7 +138,7 @@ impl Desk {
         let over = match what {
             What::TaskEnds => self.end_of(subject),
             What::HostLost => self.loss_of(subject),
-            What::HostAdded => None,
+            What::HostAdded | What::Tasks => None,
         };
         self.answer(by, id, Ok(0));
         match over {

@@ -18,10 +18,12 @@ use super::{Heir, LEADER, Line, OWN, Will};
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
 use crate::desk::Desk;
+use crate::entrance::Entrance;
 use crate::fleet::Ground;
 use crate::hosts::{Host, Map};
 use crate::output::Output;
 use crate::owner::Owner;
+use crate::place::Place;
 use crate::plan::{Across, Growth, OnFailure, Plan};
 use crate::reach::Choice;
 use crate::refusal::Refusal;
@@ -36,6 +38,7 @@ pub(crate) struct Estate {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
+    pub entrance: Option<Entrance>,
     pub streams: Streams,
     pub template: Preparation,
     pub heritage: Heritage,
@@ -53,7 +56,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         return Err(known);
     };
     let will = estate.heritage.will.clone();
-    let place = write_to_file(&will.job);
+    let place = write_to_file(&will.job, &estate.template.door);
     let usual = across(&will, &estate.template, &desk);
     let own = told.own.clone().unwrap_or_default();
     let (here, others): (Vec<Heir>, Vec<Heir>) =
@@ -89,8 +92,9 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// From now on what this process says goes to a file, since there is no terminal. Where, for a sentence.
-fn write_to_file(job: &str) -> String {
+/// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this
+/// name. Where, for a sentence.
+fn write_to_file(job: &str, door: &str) -> String {
     let name: String = job
         .chars()
         .map(|letter| match letter {
@@ -104,10 +108,12 @@ fn write_to_file(job: &str) -> String {
         std::env::var_os("HOME").map(PathBuf::from),
         Some(PathBuf::from("/tmp")),
     ];
-    let mut paths = folders
+    let named = folders
         .into_iter()
         .flatten()
         .map(|folder| folder.join(&name));
+    let log = Place::of_job(door).ok().filter(|_| !door.is_empty());
+    let mut paths = log.map(|place| place.log()).into_iter().chain(named);
     let found = paths.find_map(|path| Some((append_to(&path)?, path)));
     let (file, sentence) = match found {
         Some((file, path)) => {
@@ -205,6 +211,7 @@ fn plan(
         },
         grace: Duration::from_millis(u64::from(will.grace)),
         most_tasks: template.most,
+        stays: !template.door.is_empty(),
         ..Plan::new(text(&template.program), estate.tasks.job().first())
     }
 }
@@ -222,6 +229,7 @@ fn take_stock(
         signals,
         owner,
         mut tasks,
+        entrance,
         streams,
         template,
         heritage,
@@ -281,6 +289,7 @@ fn take_stock(
         signals,
         owner,
         tasks,
+        entrance,
         streams,
         desk,
         worlds,

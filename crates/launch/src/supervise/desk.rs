@@ -25,11 +25,25 @@ impl Supervisor<'_> {
 
     /// A task asks something.
     pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
+        if self.is_new(task, bytes) {
+            self.ask_desk(task, bytes);
+        }
+    }
+
+    pub(super) fn ask_desk(&mut self, task: u32, bytes: &[u8]) {
         match self.desk.asked(task, bytes) {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
             Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
+            Some(Deed::Lend { group, members }) => self.lend(group, members),
+            Some(Deed::Starter { by, id }) => self.set_starter(by, id),
+            Some(Deed::Ended {
+                by,
+                id,
+                task,
+                status,
+            }) => self.said_to_have_ended(by, id, task, status),
             Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();
@@ -43,8 +57,6 @@ impl Supervisor<'_> {
         let host = self.desk.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });
-        } else if let Some(guest) = self.guests.get(&task) {
-            guest.signal(signal);
         } else if let Some(tasks) = &self.tasks {
             tasks.signal(task, signal);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Supervisor;
+use super::guests::Caller;
 use crate::caught::Piece;
 use crate::channel::messages::{Order, Report};
 use crate::course::End;
@@ -184,6 +185,19 @@ impl Supervisor<'_> {
                     }
                 };
                 self.born((task, started));
+            }
+            Report::Knocked {
+                caller,
+                program,
+                address,
+            } => {
+                let host = remote.number;
+                self.knocked(Caller {
+                    host,
+                    number: caller,
+                    program,
+                    address,
+                });
             }
             Report::Taken { bytes } => self
                 .input

@@ -42,6 +42,10 @@ pub(super) struct Growing<'p> {
     news: Option<News>,
     wishes: Wishes,
     listed: Vec<Listed>,
+    /// The hosts that there are from the first have not all arrived.
+    gathering: bool,
+    /// It is known which these are.
+    told: bool,
     /// The runs of hosts that are of the job, were, or could not be.
     known: HashSet<String>,
     arriving: Vec<Arriving>,
@@ -68,17 +72,20 @@ impl<'p> Growing<'p> {
         let Some(growth) = &across.growth else {
             return Ok(None);
         };
+        let news = match growth.command.is_empty() {
+            true => None,
+            false => Some(News::open(&growth.command, signals)?),
+        };
         Ok(Some(Self {
             across,
+            gathering: vacant && news.is_some(),
             // A job that may have no more tasks has no use for more hosts.
             takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
-            news: match growth.command.is_empty() {
-                true => None,
-                false => Some(News::open(&growth.command, signals)?),
-            },
+            news,
             wishes: Wishes::default(),
             listed: Vec::new(),
+            told: false,
             known: growth.known.iter().cloned().collect(),
             arriving: Vec::new(),
             parted: Vec::new(),
@@ -90,6 +97,16 @@ impl<'p> Growing<'p> {
             },
             next: across.hosts.len() as u32,
         }))
+    }
+
+    /// Is the job one that begins with whatever hosts its machine has, and has not all of them yet?
+    pub(super) fn is_gathering(&self) -> bool {
+        self.gathering
+    }
+
+    /// Nobody waits for more hosts.
+    pub(super) fn is_gathered(&mut self) {
+        self.gathering = false;
     }
 
     /// Every host has entered these tasks into its table.
@@ -186,7 +203,9 @@ impl Supervisor<'_> {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
+        let mut told = growing.news.as_ref().is_none_or(News::is_over);
         if let Some(report) = growing.news.as_mut().and_then(News::next) {
+            told = true;
             self.heed_standing(&report);
             if report.hindrance.is_none() {
                 growing.listed = report.hosts;
@@ -203,6 +222,8 @@ impl Supervisor<'_> {
                 self.take_along(&mut growing, arriving, away);
             }
         }
+        growing.told |= told;
+        growing.gathering &= !growing.told || !growing.arriving.is_empty();
         self.growing = Some(growing);
     }
 

@@ -1,88 +1,102 @@
-//! Tasks that are no children of ours: they came by the door of a job that stays, or the launcher was called by one.
+//! Tasks that no host of the job has started: they came by a door of a job that stays, or the launcher was called by one.
+
+use std::net::SocketAddr;
 
 use regatta_transport::job::TaskState;
 use regatta_wire::control::{Output, Place, Spawn};
-use rustix::process::Signal;
 
 use super::Supervisor;
-use super::spawning::Newcomer;
-use crate::course::End;
-use crate::door::{Arrival, Door};
-use crate::tasks::{Ended, Tasks};
+use super::growing::Growing;
+use super::spawning::Asker;
+use crate::door::Door;
+use crate::entrance::Newcomer;
+use crate::tasks::Tasks;
+
+/// Somebody who has knocked on another host, whose agent calls it by this number.
+pub(super) struct Caller {
+    pub host: u32,
+    pub number: u32,
+    pub program: Vec<u8>,
+    pub address: Option<SocketAddr>,
+}
 
 impl Supervisor<'_> {
+    /// May somebody be let in? Who comes first finds the hosts that were there before.
+    pub(super) fn is_open(&self) -> bool {
+        !self.growing.as_ref().is_some_and(Growing::is_gathering)
+    }
+
     /// Lets those in who have knocked.
     pub(super) fn heed_door(&mut self) {
+        if !self.is_open() {
+            return;
+        }
+        self.ready = None;
+        for caller in std::mem::take(&mut self.early) {
+            self.knocked(caller);
+        }
         let arrivals = self.door.as_mut().map_or_else(Vec::new, Door::heed);
         for arrival in arrivals {
-            self.let_in(arrival);
-        }
-    }
-
-    fn let_in(&mut self, arrival: Arrival) {
-        let Some(tasks) = &mut self.tasks else { return };
-        let listener = match tasks.listener() {
-            Ok(listener) => listener,
-            Err((_, sentence)) => return arrival.refuse(sentence),
-        };
-        let order = Spawn {
-            program: arrival.program.clone(),
-            arguments: Vec::new(),
-            count: 1,
-            place: Place::Here,
-            search: None,
-            directory: None,
-            environment: Vec::new(),
-            output: Output::Job,
-            orphans: false,
-        };
-        self.begin_guest(Newcomer { arrival, listener }, order);
-    }
-
-    /// Takes note of guests that have ended, or have left.
-    pub(super) fn heed_guests(&mut self) {
-        let Some(tasks) = &self.tasks else { return };
-        let mut gone = Vec::new();
-        for (&rank, guest) in &self.guests {
-            let state = tasks.job().state(rank);
-            let left = state == TaskState::Left;
-            // Whoever has called us stays ours until its process ends.
-            let parted = left && self.door.is_some() && !tasks.controls.has(rank);
-            let end = guest.end(left).or(parted.then_some(End::Exited(0)));
-            gone.extend(end.map(|end| (rank, end, state)));
-        }
-        for (rank, end, state) in gone {
-            self.guest_ended(rank, end, state);
-        }
-    }
-
-    /// Those who came by the door are asked to end where others are made to: they were not started for this job.
-    pub(super) fn signal_guests(&self, signal: Signal) {
-        if self.door.is_some() {
-            let signal = match signal {
-                Signal::KILL => Signal::TERM,
-                other => other,
+            let Some(arrival) = self.claimed(arrival) else {
+                continue;
             };
-            for guest in self.guests.values() {
-                guest.signal(signal.as_raw());
+            let Some(tasks) = &mut self.tasks else { return };
+            if let Some(newcomer) = Newcomer::of(arrival, tasks) {
+                self.let_in(newcomer);
             }
         }
     }
 
-    fn guest_ended(&mut self, rank: u32, end: End, state: TaskState) {
-        let pid = self.guests.remove(&rank).map_or(0, |guest| guest.pid);
-        self.tasks.iter_mut().for_each(|tasks| tasks.departed(rank));
-        self.task_ended(Ended {
-            rank,
-            pid,
-            end,
-            state,
-        });
-        let was_ours = self.tasks.as_ref().is_some_and(Tasks::is_adopted);
-        if was_ours && rank == 0 && state != TaskState::Left {
-            let mut acts = Vec::new();
-            self.course.abandoned(self.started.elapsed(), &mut acts);
-            self.perform(acts);
+    /// Somebody of this host wants to be a task.
+    pub(super) fn let_in(&mut self, newcomer: Newcomer) {
+        let (program, address) = (newcomer.arrival.program.clone(), newcomer.address);
+        let host = self.number;
+        self.begin_guest(Asker::Itself(newcomer), host, order(program), address);
+    }
+
+    /// Somebody has knocked at the door of another host.
+    pub(super) fn knocked(&mut self, caller: Caller) {
+        if !self.is_open() {
+            return self.early.push(caller);
         }
+        let Caller {
+            host,
+            number,
+            program,
+            address,
+        } = caller;
+        let asker = Asker::Caller { host, number };
+        self.begin_guest(asker, host, order(program), address);
+    }
+
+    /// Takes note of guests that have ended, or have left.
+    pub(super) fn heed_guests(&mut self) {
+        let Some(tasks) = &mut self.tasks else { return };
+        for ended in tasks.take_gone_guests() {
+            self.task_ended(ended);
+            let was_ours = self.tasks.as_ref().is_some_and(Tasks::is_adopted);
+            if was_ours && ended.rank == 0 && ended.state != TaskState::Left {
+                let mut acts = Vec::new();
+                self.course.abandoned(self.started.elapsed(), &mut acts);
+                self.perform(acts);
+            }
+        }
+    }
+}
+
+/// One task, which runs already.
+fn order(program: Vec<u8>) -> Spawn {
+    Spawn {
+        program,
+        arguments: Vec::new(),
+        count: 1,
+        place: Place::Here,
+        search: None,
+        directory: None,
+        environment: Vec::new(),
+        output: Output::Job,
+        orphans: false,
+        through: None,
+        on_behalf: None,
     }
 }

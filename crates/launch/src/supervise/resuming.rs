@@ -12,13 +12,16 @@ use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
 
 use super::Supervisor;
+use super::gates::Gates;
 use super::growing::Growing;
 use super::lineage::Lineage;
+use super::starters::Awaited;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
 use crate::course::Course;
 use crate::desk::Desk;
 use crate::desk::original::Original;
+use crate::entrance::{Entrance, Newcomer};
 use crate::fleet::Ground;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -42,6 +45,7 @@ pub(crate) struct Stock {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
+    pub entrance: Option<Entrance>,
     pub streams: Streams,
     /// The copy.
     pub desk: Desk,
@@ -63,6 +67,8 @@ struct Unfinished {
     worlds: Vec<World>,
     gone: Vec<(u32, Option<Cause>)>,
     lost: BTreeMap<u32, String>,
+    /// Who has knocked here.
+    waiting: Vec<Newcomer>,
 }
 
 /// Goes on with a job to its end. The status that its command would exit with.
@@ -173,6 +179,7 @@ impl<'p> Supervisor<'p> {
             &stock.signals,
         )?;
         if let Some(growing) = &mut growing {
+            growing.is_gathered();
             stock
                 .worlds
                 .iter()
@@ -184,11 +191,17 @@ impl<'p> Supervisor<'p> {
                 .and_then(|across| across.growth.as_ref()),
             runs,
         );
+        let mut entrance = stock.entrance;
+        let waiting = entrance.as_mut().map(Entrance::take_all);
+        let waiting = waiting.unwrap_or_default();
+        let door = entrance.map(|entrance| entrance.door);
         let supervisor = Self {
             desk: Original::new(stock.desk, true),
+            gates: Gates::default(),
             spawning: Vec::new(),
             births: 0,
             here: Some(here.name.clone()),
+            number: here.number,
             growing,
             lineage,
             tether: Some(stock.tether),
@@ -197,8 +210,11 @@ impl<'p> Supervisor<'p> {
             tasks: Some(stock.tasks),
             remotes,
             wakes: Wakes::new(),
-            guests: BTreeMap::new(),
-            door: None,
+            starter: None,
+            awaited: Awaited::default(),
+            door,
+            ready: None,
+            early: Vec::new(),
             owed: Vec::new(),
             course,
             streams: Some(stock.streams),
@@ -215,6 +231,7 @@ impl<'p> Supervisor<'p> {
             worlds: stock.worlds,
             gone: stock.gone,
             lost,
+            waiting,
         };
         Ok((supervisor, unfinished))
     }
@@ -227,6 +244,7 @@ impl<'p> Supervisor<'p> {
             worlds,
             gone,
             lost,
+            waiting,
         } = unfinished;
         for (number, state) in &states {
             for world in worlds.iter().filter(|world| world.first >= state.tasks) {
@@ -278,6 +296,9 @@ impl<'p> Supervisor<'p> {
         }
         self.draw_line();
         self.speak();
+        waiting
+            .into_iter()
+            .for_each(|newcomer| self.let_in(newcomer));
     }
 
     /// Numbers that were given and whose tasks no host has, nor had, nor will start.

@@ -4,7 +4,7 @@
 //! the one before. The asker is answered at the end, when whoever was started can be spoken to.
 
 use std::collections::HashSet;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
@@ -14,7 +14,7 @@ use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::course::End;
 use crate::desk::Refused;
-use crate::door::Arrival;
+use crate::entrance::Newcomer;
 use crate::newborn::{Birth, Born};
 use crate::tasks::Started;
 
@@ -30,17 +30,13 @@ pub(super) struct Spawning {
 }
 
 /// Who wants them.
-enum Asker {
+pub(super) enum Asker {
     /// This task, which has asked with this number.
     Task { by: u32, id: u32 },
     /// Nobody: it runs already, and wants to be a task.
     Itself(Newcomer),
-}
-
-/// A process that is to become a task, and where it is to listen.
-pub(crate) struct Newcomer {
-    pub arrival: Arrival,
-    pub listener: Option<TcpListener>,
+    /// The same on another host, whose agent calls it so.
+    Caller { host: u32, number: u32 },
 }
 
 /// The part of one host.
@@ -74,8 +70,15 @@ impl Supervisor<'_> {
             return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
         }
         self.check_room(order.count)?;
-        let shares = self.desk.place(by, &order.place, order.count)?;
-        let route = self.desk.route(by, order.output);
+        let parent = order.on_behalf.unwrap_or(by);
+        if !self.desk.lives(parent) {
+            return Err((
+                Why::Task,
+                format!("there is no task {parent} to start tasks for"),
+            ));
+        }
+        let shares = self.desk.place(parent, &order.place, order.count)?;
+        let route = self.desk.route(parent, order.output);
         let mut spawning = self.birth(Asker::Task { by, id }, order, route);
         for (host, count) in shares {
             let ready = self.expect(host, count, &spawning);
@@ -92,20 +95,18 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// A process of this host wants to be a task.
-    pub(super) fn begin_guest(&mut self, newcomer: Newcomer, order: Spawn) {
-        if let Err((_, sentence)) = self.check_room(1) {
-            return newcomer.arrival.refuse(sentence);
+    /// A process that runs already wants to be a task, and will listen there.
+    pub(super) fn begin_guest(
+        &mut self,
+        asker: Asker,
+        host: u32,
+        order: Spawn,
+        address: Option<SocketAddr>,
+    ) {
+        if let Err(refused) = self.check_room(1) {
+            return self.refuse(asker, refused);
         }
-        let listener = newcomer.listener.as_ref();
-        let address = listener.map(TcpListener::local_addr).transpose();
-        let address = match address {
-            Ok(address) => address,
-            Err(error) => return newcomer.arrival.refuse(error.to_string()),
-        };
-        // The vacant number is on this host.
-        let host = self.desk.host_of(0).unwrap_or_default();
-        let mut spawning = self.birth(Asker::Itself(newcomer), order, None);
+        let mut spawning = self.birth(asker, order, None);
         spawning.shares.push(Share {
             host,
             count: 1,
@@ -161,6 +162,10 @@ impl Supervisor<'_> {
             // What was said of the host counts more than where its spawner is.
             if let Some(programs) = &remote.options.programs {
                 order.search = Some(programs.clone().into_bytes());
+            }
+            if let (Some(through), Some(debugger)) = (&mut order.through, &remote.options.debugger)
+            {
+                *through = debugger.clone().into_bytes();
             }
             let sent = remote.send(&Order::Expect {
                 birth,
@@ -272,7 +277,7 @@ impl Supervisor<'_> {
                 self.course.birth_ends();
             }
             let refused = (Why::State, "the job is being ended".to_owned());
-            self.refuse(spawning, refused);
+            self.refuse(spawning.asker, refused);
         }
     }
 
@@ -341,7 +346,7 @@ impl Supervisor<'_> {
                 && let Err(error) = tasks.enter(&world)
             {
                 tasks.expect_no_more(spawning.number);
-                self.refuse(spawning, (Why::Memory, error.to_string()));
+                self.refuse(spawning.asker, (Why::Memory, error.to_string()));
                 return None;
             }
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
@@ -381,12 +386,29 @@ impl Supervisor<'_> {
                 first,
                 count,
             };
-            if self.remote(host).is_some() {
-                self.bear_at(host, birth, &mut outcomes);
-            } else if let Asker::Itself(newcomer) = &spawning.asker {
-                outcomes.extend(self.welcome(first, newcomer));
-            } else if let Some(tasks) = &mut self.tasks {
-                tasks.bear(birth);
+            let elsewhere = self.remote(host).is_some();
+            match (&spawning.asker, &mut self.tasks) {
+                (Asker::Caller { number, .. }, _) => {
+                    let (task, caller) = (first, *number);
+                    let order = Order::Admit { caller, task };
+                    self.bear_at(host, birth, order, &mut outcomes);
+                }
+                _ if elsewhere => {
+                    let order = Order::Bear {
+                        birth: number,
+                        first,
+                        count,
+                    };
+                    self.bear_at(host, birth, order, &mut outcomes);
+                }
+                (Asker::Itself(newcomer), Some(tasks)) => {
+                    outcomes.push((first, tasks.admit(first, newcomer)));
+                }
+                _ if self.starter.is_some() => {
+                    outcomes.extend(self.have_started(birth, &spawning.order));
+                }
+                (_, Some(tasks)) => tasks.bear(birth),
+                (_, None) => {}
             }
         }
         for (rank, started) in outcomes {
@@ -398,22 +420,17 @@ impl Supervisor<'_> {
         spawning
     }
 
-    /// Hands over to a newcomer what a task has.
-    fn welcome(&mut self, rank: u32, newcomer: &Newcomer) -> Option<Born> {
-        let admitted = self.tasks.as_mut()?.admit(rank, newcomer);
-        if admitted.is_ok()
-            && let Ok(guest) = newcomer.arrival.guest.try_clone()
-        {
-            self.guests.insert(rank, guest);
-        }
-        Some((rank, admitted))
-    }
-
     /// Nothing comes of it.
-    fn refuse(&mut self, spawning: Spawning, refused: Refused) {
-        match spawning.asker {
+    fn refuse(&mut self, asker: Asker, refused: Refused) {
+        match asker {
             Asker::Task { by, id } => self.desk.answer(by, id, Err(refused)),
             Asker::Itself(newcomer) => newcomer.arrival.refuse(refused.1),
+            Asker::Caller { host, number } => {
+                let (caller, sentence) = (number, refused.1);
+                if let Some(remote) = self.remote(host) {
+                    let _ = remote.send(&Order::TurnAway { caller, sentence });
+                }
+            }
         }
     }
 
@@ -429,7 +446,8 @@ impl Supervisor<'_> {
         }
     }
 
-    fn bear_at(&mut self, host: u32, birth: Birth, outcomes: &mut Vec<Born>) {
+    /// Has another host do it, by this order.
+    fn bear_at(&mut self, host: u32, birth: Birth, order: Order, outcomes: &mut Vec<Born>) {
         let Some(remote) = self.remote(host) else {
             return;
         };
@@ -448,16 +466,7 @@ impl Supervisor<'_> {
         remote.unstarted.extend(ranks);
         remote.births += 1;
         remote.settled = false;
-        let Birth {
-            number,
-            first,
-            count,
-        } = birth;
-        let _ = remote.send(&Order::Bear {
-            birth: number,
-            first,
-            count,
-        });
+        let _ = remote.send(&order);
     }
 
     fn answer_spawn(&mut self, by: u32, id: u32, mut outcomes: Vec<Result<u32, Refused>>) {
@@ -482,8 +491,8 @@ impl Supervisor<'_> {
 impl Spawning {
     fn parent(&self) -> Option<u32> {
         match self.asker {
-            Asker::Task { by, .. } => Some(by),
-            Asker::Itself(_) => None,
+            Asker::Task { by, .. } => Some(self.order.on_behalf.unwrap_or(by)),
+            _ => None,
         }
     }
 

@@ -218,6 +218,7 @@ fn broadcast(group: &mut Group, tag: c_int) -> Result<i32, i32> {
             send::send_buffer(0, to, tag, library().context)?;
         }
     }
+    message::sent(0, send::SEVERAL, tag, library().context);
     Ok(0)
 }
 

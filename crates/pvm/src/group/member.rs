@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 
 use super::news::{Word, tell};
 use super::team::{self, Team};
-use super::{Group, answer, groups, known, named};
+use super::{Group, answer, as_it_was, groups, known, named, news};
 use crate::message::codes;
 use crate::state::library;
 use crate::{rg, tid};
@@ -93,7 +93,8 @@ fn join(group: &mut Group) -> Result<i32, i32> {
     group.frozen = false;
     group.team = None;
     // Whoever joins from here on tells us.
-    group.view = Some(tell_all(group)?);
+    let members = tell_all(group)?;
+    group.keep(members);
     Ok(instance)
 }
 
@@ -115,10 +116,20 @@ pub fn leave(hash: u64) -> Result<(), i32> {
     Ok(())
 }
 
-/// Meet so many members at the launcher. If they are all, they are told who they are.
-fn meet_at_launcher(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
+/// What became of a meeting.
+fn met(code: c_int) -> Result<(), i32> {
+    match code {
+        rg::OK => Ok(()),
+        rg::ERR_ARGUMENT => Err(codes::MISMATCH),
+        rg::ERR_NAME => Err(codes::NOT_IN_GROUP),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// Meet so many members. If they are all, they are told who they are.
+fn meet_members(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
     let name = group.name.as_ptr();
-    let mut members = vec![rg::NONE; count.max(64) as usize * 2];
+    let mut members = vec![rg::NONE; 2 * count.max(32) as usize];
     let mut there = 0;
     // SAFETY: the name is a text, and there is room for so many.
     let code = unsafe {
@@ -130,12 +141,7 @@ fn meet_at_launcher(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> 
             &mut there,
         )
     };
-    match code {
-        rg::OK => {}
-        rg::ERR_ARGUMENT => return Err(codes::MISMATCH),
-        rg::ERR_NAME => return Err(codes::NOT_IN_GROUP),
-        _ => return Err(codes::SYS_ERR),
-    }
+    met(code)?;
     // Where numbers are free the list may be longer than there is room for; then they are no team.
     let there = there.max(0) as usize;
     members.truncate(if there <= members.len() { there } else { 0 });
@@ -157,22 +163,37 @@ fn count_of(group: &mut Group, count: c_int) -> Result<i32, i32> {
 fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
     let group = known(hash)?;
     group.ours()?;
-    let team = group.team.as_ref().map_or(0, Team::size) as c_int;
-    if team > 0 && (count == -1 || count == team) && team::meet(hash)? {
-        return Ok(0);
+    let size = match count {
+        -1 => rg::ANY,
+        1.. => count,
+        _ => return Err(codes::MISMATCH),
+    };
+    if group.team.is_some() {
+        news::hear_all(groups()?)?;
+        let team = known(hash)?.team.as_ref().map_or(0, Team::size) as c_int;
+        if (count == -1 || count == team) && team::meet(hash)? {
+            return Ok(0);
+        }
+        team::leave(hash)?;
     }
-    let count = count_of(known(hash)?, count)?;
-    team::leave(hash)?;
-    let members = meet_at_launcher(known(hash)?, count)?;
-    become_team(hash, &members)?;
+    let members = meet_members(known(hash)?, size)?;
+    note_members(hash, members)?;
     Ok(0)
 }
 
-/// Those who have met, if they are all members.
-fn become_team(hash: u64, members: &[Option<i32>]) -> Result<(), i32> {
-    if !members.is_empty() {
-        let number = groups()?.next_number();
-        known(hash)?.become_team(members, number);
+/// Those who have met, if they are all members. On several hosts they are a team from here on.
+fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
+    if members.is_empty() {
+        return Ok(());
+    }
+    let number = groups()?.next_number();
+    let group = known(hash)?;
+    if group.near && group.view.as_ref() == Some(&members) {
+        return Ok(());
+    }
+    group.keep(members.clone());
+    if !group.near {
+        group.become_team(&members, number);
     }
     Ok(())
 }
@@ -186,7 +207,7 @@ fn freeze_group(hash: u64, size: c_int) -> Result<i32, i32> {
     let size = count_of(group, size)?;
     team::leave(hash)?;
     let group = known(hash)?;
-    let members = meet_at_launcher(group, size)?;
+    let members = meet_members(group, size)?;
     let Some(first) = members.iter().flatten().next() else {
         return Err(codes::MISMATCH);
     };
@@ -194,8 +215,7 @@ fn freeze_group(hash: u64, size: c_int) -> Result<i32, i32> {
         freeze(group);
     }
     group.frozen = true;
-    group.view = Some(members.clone());
-    become_team(hash, &members)?;
+    note_members(hash, members)?;
     Ok(size)
 }
 
@@ -258,7 +278,8 @@ unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_barrier(name: *const c_char, count: c_int) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
-    let met = unsafe { hash_of(name) }.and_then(|hash| barrier(hash, count));
+    let group = unsafe { as_it_was(name) }.map(|group| group.hash);
+    let met = group.and_then(|hash| barrier(hash, count));
     answer("pvm_barrier", met)
 }
 

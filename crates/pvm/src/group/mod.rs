@@ -1,8 +1,9 @@
 //! Groups: tasks under a name, each with an instance number, the lowest that is free when it joins.
 //!
 //! Who is a member is known to the launcher (`rg_join`), and asked there. What members do often they
-//! do among themselves: they keep a list of the members ([`view`]) and, once all of them have met, meet
-//! again by messages ([`team`]). Both hold until somebody joins or leaves, who tells all members.
+//! do among themselves: they keep a list of the members ([`view`]), which holds until somebody joins or leaves, who
+//! tells all members. Once all of them have met, `rg_meet` costs no more than a barrier if they are on one host; members
+//! on several hosts meet again by messages ([`team`]).
 
 mod collective;
 mod member;
@@ -28,6 +29,8 @@ pub(crate) struct Group {
     instance: Option<i32>,
     /// Tasks by instance number; `None` where a number is free.
     view: Option<Vec<Option<i32>>>,
+    /// As far as that is known, all members are on the host whose launcher lends them gates.
+    near: bool,
     team: Option<Team>,
     /// Nobody joins any more, and what we know holds.
     frozen: bool,
@@ -85,6 +88,17 @@ fn known(hash: u64) -> Result<&'static mut Group, i32> {
 /// # Safety
 /// The name is a text or NULL.
 unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
+    // SAFETY: the caller's.
+    let hash = unsafe { as_it_was(name) }?.hash;
+    news::hear_all(groups()?)?;
+    known(hash)
+}
+
+/// The group a user names, as far as it is known without a look at the news.
+///
+/// # Safety
+/// The name is a text or NULL.
+unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     if name.is_null() {
         return Err(codes::NULL_GROUP);
     }
@@ -94,7 +108,6 @@ unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
         return Err(codes::NULL_GROUP);
     }
     let groups = groups()?;
-    news::hear_all(groups)?;
     let hash = hash(name);
     if !groups.all.iter().any(|group| group.hash == hash) {
         groups.all.push(Group {
@@ -102,6 +115,7 @@ unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
             hash,
             instance: None,
             view: None,
+            near: false,
             team: None,
             frozen: false,
         });

@@ -1,4 +1,5 @@
-//! A barrier that costs two messages a member.
+//! A barrier that costs two messages a member, for members on several hosts. (On one host the launcher lends them a gate, and
+//! `rg_meet_members` is all there is to it.)
 //!
 //! When all members of a group have met at a barrier, every one of them knows that, and who they are:
 //! they are a team. The one with the lowest instance number leads it. At the next barriers the others
@@ -69,7 +70,8 @@ impl Group {
 
     /// News of this group.
     pub fn heard(&mut self, from: i32, word: Word, number: u32) {
-        if word == Word::Changed {
+        // Who was in a group when it froze is in it for the others, even when it has left.
+        if word == Word::Changed && !self.frozen {
             self.view = None;
         }
         let Some(team) = &mut self.team else {

@@ -6,6 +6,9 @@ use super::Group;
 use crate::message::codes;
 use crate::rg;
 
+/// The host of the machine's launcher.
+const FIRST_HOST: c_int = 0;
+
 /// A list of members as Regatta tells it, by calling it until it fits.
 pub fn list(
     ask: impl Fn(*mut c_int, c_int, *mut c_int) -> c_int,
@@ -53,9 +56,18 @@ impl Group {
     /// The same from what is known, where that is enough: members hear when it changes.
     pub fn view(&mut self) -> Result<&[Option<i32>], i32> {
         if self.view.is_none() || self.instance.is_none() {
-            self.view = Some(self.members()?);
+            let members = self.members()?;
+            self.keep(members);
         }
         Ok(self.view.as_deref().unwrap_or_default())
+    }
+
+    /// These are the members.
+    pub fn keep(&mut self, members: Vec<Option<i32>>) {
+        // SAFETY: a plain question.
+        let near = |&task: &i32| unsafe { rg::rg_host_of(task) } == FIRST_HOST;
+        self.near = members.iter().flatten().all(near);
+        self.view = Some(members);
     }
 
     /// Our instance number; we must be a member.

@@ -92,6 +92,15 @@ pub fn result(function: &str, code: i32) -> c_int {
     code
 }
 
+/// The same for a failure that PVM remembers and never tells: programs ask in order to hear of it.
+pub fn answer(function: &str, code: i32, untold: &[i32]) -> c_int {
+    if untold.contains(&code) {
+        pvm_errno.store(code, Ordering::Relaxed);
+        return code;
+    }
+    result(function, code)
+}
+
 #[cold]
 #[inline(never)]
 fn failed(function: &str, code: i32) -> c_int {
@@ -126,6 +135,28 @@ fn say(what: &str, code: i32) {
     let _ = std::io::stderr().write_all(format!("libpvm [{who}]: {what}: {text}\n").as_bytes());
 }
 
+/// Fail with this code on behalf of a function of the program; one that is no failure is told as well.
+///
+/// # Safety
+/// `function` is a text, or NULL.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn lpvmerr(function: *const c_char, code: c_int) -> c_int {
+    // SAFETY: as above.
+    failed(&unsafe { words(function) }, code)
+}
+
+/// A text of the program.
+///
+/// # Safety
+/// `of` is a text, or NULL.
+unsafe fn words<'a>(of: *const c_char) -> std::borrow::Cow<'a, str> {
+    match of.is_null() {
+        true => "(null)".into(),
+        // SAFETY: as above.
+        false => unsafe { CStr::from_ptr(of) }.to_string_lossy(),
+    }
+}
+
 /// The value of `PvmAutoErr`.
 pub fn auto_err() -> i32 {
     AUTO_ERR.load(Ordering::Relaxed)
@@ -149,11 +180,8 @@ pub fn set_my_tid(tid: i32) {
 /// Write what the last failure was.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_perror(what: *const c_char) -> c_int {
-    let what = match what.is_null() {
-        true => "(null)".into(),
-        // SAFETY: the C contract: a string, or NULL.
-        false => unsafe { CStr::from_ptr(what) }.to_string_lossy(),
-    };
+    // SAFETY: the C contract: a text, or NULL.
+    let what = unsafe { words(what) };
     say(&what, pvm_errno.load(Ordering::Relaxed));
     0
 }

@@ -23,6 +23,7 @@ mod table;
 mod tests;
 mod xdr;
 mod xdr_body;
+mod xdr_read;
 
 use std::cell::UnsafeCell;
 
@@ -32,6 +33,7 @@ pub use kind::Kind;
 pub use storage::{Blocks, HEAD, STANDARD, Storage, set_blocks};
 pub use table::Outgoing;
 pub use xdr_body::Body;
+pub use xdr_read::Reader;
 
 use table::Buffers;
 
@@ -90,6 +92,12 @@ pub fn keep_to_oneself() {
 #[inline(always)]
 pub fn outgoing(id: i32) -> Result<Outgoing, i32> {
     state().outgoing(id)
+}
+
+/// A buffer (0: the current send buffer) has been sent: it says so from now on.
+#[inline(always)]
+pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
+    state().sent(id, dst, tag, ctx);
 }
 
 /// What goes with a message.

@@ -363,6 +363,24 @@ impl Buffers {
             }
         }
     }
+
+    /// A buffer (0: the current send buffer) has been sent there. Who made it stays.
+    #[inline(always)]
+    pub fn sent(&mut self, id: i32, dst: i32, tag: i32, ctx: i32) {
+        let index = match id {
+            0 => self.send,
+            id => self.index(id).unwrap_or(NOWHERE),
+        };
+        if let Some(slot) = self.slots.get_mut(index) {
+            let info = slot.buffer.info;
+            slot.buffer.info = Info {
+                dst,
+                tag,
+                ctx,
+                ..info
+            };
+        }
+    }
 }
 
 #[inline(always)]

@@ -47,9 +47,10 @@ prop_compose! {
     fn spawn()(
         program in bytes(), arguments in vec(bytes(), 0..4), count: u32, place in place(), search in option::of(bytes()),
         directory in option::of(bytes()), environment in vec((bytes(), bytes()), 0..4),
-        output in output(), orphans: bool,
+        output in output(), orphans: bool, on_behalf in option::of(any::<u32>()),
+        through in option::of(bytes()),
     ) -> Spawn {
-        Spawn { program, arguments, count, place, search, directory, environment, output, orphans }
+        Spawn { program, arguments, count, place, search, directory, environment, output, orphans, through, on_behalf }
     }
 }
 
@@ -93,6 +94,12 @@ fn ask() -> impl Strategy<Value = Ask> {
         (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::AddHosts { id, hosts }),
         (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
         (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
+        id.prop_map(|id| Ask::Starter { id }),
+        (id, any::<u32>(), any::<i32>()).prop_map(|(id, task, status)| Ask::Ended {
+            id,
+            task,
+            status
+        }),
     ]
 }
 
@@ -105,6 +112,18 @@ fn event() -> impl Strategy<Value = Event> {
                 ending: Ending::Exited(status),
             }
         }),
+        (
+            any::<u32>(),
+            any::<u32>(),
+            option::of(any::<u32>()),
+            bytes()
+        )
+            .prop_map(|(task, host, parent, program)| Event::TaskCame {
+                task,
+                host,
+                parent,
+                program
+            }),
         (any::<u32>(), any::<String>()).prop_map(|(host, name)| Event::HostLost { host, name }),
     ]
 }
@@ -112,6 +131,22 @@ fn event() -> impl Strategy<Value = Event> {
 fn tell() -> impl Strategy<Value = Tell> {
     let id = any::<u32>();
     prop_oneof![
+        (
+            (id, any::<u32>(), any::<u32>()),
+            bytes(),
+            vec(bytes(), 0..4),
+            vec((bytes(), bytes()), 0..4)
+        )
+            .prop_map(|((watch, task, ticket), program, arguments, environment)| {
+                Tell::Start {
+                    watch,
+                    task,
+                    ticket,
+                    program,
+                    arguments,
+                    environment,
+                }
+            }),
         (id, why(), any::<String>()).prop_map(|(id, why, sentence)| Tell::Refused {
             id,
             why,
@@ -131,6 +166,8 @@ fn tell() -> impl Strategy<Value = Tell> {
             }),
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
+        (id, vec(option::of(any::<u32>()), 0..9), any::<u64>())
+            .prop_map(|(id, tasks, gate)| Tell::Met { id, tasks, gate }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
         (
             id,

@@ -194,6 +194,8 @@ fn order() -> impl Strategy<Value = Order> {
                 route,
                 order: Spawn {
                     orphans: count > 5,
+                    through: (count > 7).then(|| b"gdb".to_vec()),
+                    on_behalf: (count > 6).then_some(count),
                     search: (count > 3).then(|| program.clone()),
                     output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
                     directory: (count > 7).then(|| program.clone()),

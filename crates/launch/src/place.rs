@@ -1,4 +1,4 @@
-//! Where the daemon of a machine is found on its host: a socket in a directory that only its user can enter.
+//! Where the daemon of a machine is found on its host, and the door of a job that stays: a socket in a directory that only its user can enter.
 //!
 //! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The directory must belong to the
 //! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
@@ -9,8 +9,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use regatta_launch::Refusal;
 use rustix::fs::FlockOperation;
+
+use crate::refusal::Refusal;
 
 /// The machine that is meant when none is named.
 pub const DEFAULT: &str = "default";
@@ -152,7 +153,7 @@ fn check_private(directory: &Path) -> Result<(), Refusal> {
 }
 
 /// Refuses to speak with another user's process.
-pub(crate) fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
+pub fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
     let peer = rustix::net::sockopt::socket_peercred(stream);
     match peer.map(|peer| peer.uid.as_raw()) {
         Ok(uid) if uid == own_uid() => Ok(()),

@@ -1,0 +1,119 @@
+//! The door of an agent: who knocks on its host waits until the launcher has given it a number.
+//!
+//! ```text
+//! caller              agent                          launcher
+//! knocks            >
+//!                     Knocked  who, and where it  >    (all hosts enter a new task)
+//!                              will listen
+//!                                                 <    Admit   it is this task
+//!                     Born, as of any other       >
+//!                   < welcome
+//! ```
+//!
+//! A launcher that comes after another hears of all again who still wait.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+
+use rustix::event::PollFd;
+
+use crate::channel::messages::Report;
+use crate::door::{Arrival, Door};
+use crate::place::Place;
+use crate::tasks::Tasks;
+
+/// A process that is to become a task, and where it is to listen.
+pub(crate) struct Newcomer {
+    pub arrival: Arrival,
+    pub listener: Option<TcpListener>,
+    pub address: Option<SocketAddr>,
+}
+
+impl Newcomer {
+    /// None: it cannot be, and has been told why.
+    pub(crate) fn of(arrival: Arrival, tasks: &mut Tasks) -> Option<Newcomer> {
+        let listener = tasks.listener().map_err(|(_, sentence)| sentence);
+        let place = listener.and_then(|listener| {
+            let address = listener.as_ref().map(TcpListener::local_addr).transpose();
+            let address = address.map_err(|error| error.to_string())?;
+            Ok((listener, address))
+        });
+        match place {
+            Ok((listener, address)) => Some(Newcomer {
+                arrival,
+                listener,
+                address,
+            }),
+            Err(sentence) => {
+                arrival.refuse(sentence);
+                None
+            }
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Entrance {
+    pub door: Door,
+    /// Those that have no number yet.
+    waiting: BTreeMap<u32, Newcomer>,
+    /// What the next one is called.
+    next: u32,
+}
+
+impl Entrance {
+    /// The door of the job of this name on this host. None: there is one already, of this job or of another one.
+    pub(crate) fn open(job: &str) -> Option<Entrance> {
+        let claimed = Place::of_job(job).and_then(|place| place.claim()).ok()?;
+        Some(Entrance {
+            door: Door::new(claimed).ok()?,
+            waiting: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    /// What to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.door.polls()
+    }
+
+    /// Those who have knocked by now.
+    pub(crate) fn heed(&mut self, tasks: &mut Tasks) -> Vec<Report> {
+        let arrivals = self.door.heed();
+        let newcomers = arrivals.into_iter();
+        let newcomers = newcomers.filter_map(|arrival| Newcomer::of(arrival, tasks));
+        let first = self.next;
+        for newcomer in newcomers {
+            self.waiting.insert(self.next, newcomer);
+            self.next += 1;
+        }
+        let new = self.waiting.range(first..);
+        new.map(|(&caller, newcomer)| knocked(caller, newcomer))
+            .collect()
+    }
+
+    /// All who wait, for a launcher that has not heard of them.
+    pub(crate) fn waiting(&self) -> Vec<Report> {
+        let all = self.waiting.iter();
+        all.map(|(&caller, newcomer)| knocked(caller, newcomer))
+            .collect()
+    }
+
+    /// It waits no more.
+    pub(crate) fn take(&mut self, caller: u32) -> Option<Newcomer> {
+        self.waiting.remove(&caller)
+    }
+
+    /// The same of all.
+    pub(crate) fn take_all(&mut self) -> Vec<Newcomer> {
+        std::mem::take(&mut self.waiting).into_values().collect()
+    }
+}
+
+fn knocked(caller: u32, newcomer: &Newcomer) -> Report {
+    Report::Knocked {
+        caller,
+        program: newcomer.arrival.program.clone(),
+        address: newcomer.address,
+    }
+}

@@ -1,0 +1,178 @@
+//! A task that starts the tasks of this host in our place.
+//!
+//! Such a task is told what to start. What it starts enters the job by the door, as a program does that was started by
+//! hand, but shows a ticket, by which it gets the number that has been waiting for it. Processes that nobody here is the
+//! parent of can come only by a door, so the starter is a task of a job that stays, on its launcher's host.
+
+use std::collections::HashMap;
+use std::net::TcpListener;
+
+use regatta_wire::control::{Spawn, Tell, Why};
+
+use super::Supervisor;
+use crate::course::End;
+use crate::desk::Refused;
+use crate::door::Arrival;
+use crate::newborn::{Birth, Born};
+use crate::tasks::{Ended, Started};
+
+/// Tickets count from here: no process has such a number, so that a ticket can stand where a process is not known yet.
+const FIRST_TICKET: u32 = 10_000_000;
+
+/// The task that starts others, and by which of its questions it is told.
+#[derive(Clone, Copy)]
+pub(super) struct Starter {
+    task: u32,
+    watch: u32,
+}
+
+/// Tasks that have numbers and whose processes have not come, by their tickets.
+#[derive(Default)]
+pub(super) struct Awaited {
+    tickets: HashMap<u32, Vacancy>,
+    given: u32,
+}
+
+/// The number of a task that is awaited, and where it is to listen.
+struct Vacancy {
+    rank: u32,
+    listener: Option<TcpListener>,
+}
+
+impl Supervisor<'_> {
+    /// From now on this task starts the others of its host.
+    pub(super) fn set_starter(&mut self, by: u32, id: u32) {
+        let outcome = self.may_start(by).map(|()| {
+            self.starter = Some(Starter {
+                task: by,
+                watch: id,
+            });
+            0
+        });
+        self.desk.answer(by, id, outcome);
+    }
+
+    fn may_start(&mut self, by: u32) -> Result<(), Refused> {
+        let host = self.desk.host_of(by);
+        let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
+        if self.door.is_none() || elsewhere {
+            let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
+            return Err((Why::Host, sentence.to_owned()));
+        }
+        match self.starter {
+            Some(Starter { task, .. }) if task != by => {
+                let sentence = format!("task {task} starts the tasks of this host already");
+                Err((Why::Exists, sentence))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the starter what to start. For all others these tasks have been started.
+    pub(super) fn have_started(&mut self, birth: Birth, order: &Spawn) -> Vec<Born> {
+        let ranks = birth.first..birth.first + birth.count;
+        let handed = self.tasks.as_mut().and_then(|tasks| tasks.hand_over(birth));
+        let (Some(Starter { task: to, watch }), Some((file, mut listeners)), Some(job)) = (
+            self.starter,
+            handed,
+            self.door.as_ref().and_then(|door| door.name()),
+        ) else {
+            let refused = (Why::State, "the job is being ended".to_owned());
+            return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
+        };
+        let mut born = Vec::new();
+        for rank in ranks {
+            let ticket = FIRST_TICKET + self.awaited.given;
+            self.awaited.given = self.awaited.given.wrapping_add(1) & 0x3fff_ffff;
+            let listener = listeners.pop_front();
+            self.awaited
+                .tickets
+                .insert(ticket, Vacancy { rank, listener });
+            let invitation = format!("{job}?{ticket}").into_bytes();
+            let invited = (b"REGATTA_JOB".to_vec(), invitation);
+            self.desk.say(
+                to,
+                Tell::Start {
+                    watch,
+                    task: rank,
+                    ticket,
+                    program: file.as_os_str().as_encoded_bytes().to_vec(),
+                    arguments: order.arguments.clone(),
+                    environment: order.environment.iter().cloned().chain([invited]).collect(),
+                },
+            );
+            born.push((rank, Ok(Started { rank, pid: ticket })));
+        }
+        born
+    }
+
+    /// Lets a process in that shows a ticket. Others are given back.
+    pub(super) fn claimed(&mut self, arrival: Arrival) -> Option<Arrival> {
+        let vacancy = arrival
+            .ticket
+            .and_then(|ticket| self.awaited.tickets.remove(&ticket));
+        let Some(Vacancy { rank, listener }) = vacancy else {
+            return Some(arrival);
+        };
+        let tasks = self.tasks.as_mut()?;
+        match tasks.receive(rank, &arrival, listener.as_ref()) {
+            Ok(started) => self.desk.started(rank, started.pid),
+            Err(_) => self.never_came(rank, End::Lost),
+        }
+        None
+    }
+
+    /// The starter says that a task has ended. It knows only of those that never came; the end of others is seen.
+    pub(super) fn said_to_have_ended(&mut self, by: u32, id: u32, task: u32, status: i32) {
+        let is_starter = self.starter.is_some_and(|starter| starter.task == by);
+        let outcome = match is_starter {
+            true => Ok(0),
+            false => {
+                let sentence = "only the task that starts others says that they have ended";
+                Err((Why::Denied, sentence.to_owned()))
+            }
+        };
+        self.desk.answer(by, id, outcome);
+        let mut vacancies = self.awaited.tickets.iter();
+        let ticket =
+            vacancies.find_map(|(&ticket, vacancy)| (vacancy.rank == task).then_some(ticket));
+        if let (true, Some(ticket)) = (is_starter, ticket) {
+            self.awaited.tickets.remove(&ticket);
+            let end = match status & 0x7f {
+                0 => End::Exited(status >> 8 & 0xff),
+                signal => End::Signalled {
+                    signal,
+                    core: status & 0x80 != 0,
+                },
+            };
+            self.never_came(task, end);
+        }
+    }
+
+    /// Waits no longer for tasks that will not come: the starter has ended, or the job is being ended.
+    pub(super) fn heed_starter(&mut self) {
+        let Some(starter) = self.starter else { return };
+        let lives = self.desk.lives(starter.task);
+        if lives && !self.course.is_ending() {
+            return;
+        }
+        if !lives {
+            self.starter = None;
+        }
+        for (_, vacancy) in std::mem::take(&mut self.awaited.tickets) {
+            self.never_came(vacancy.rank, End::Lost);
+        }
+    }
+
+    fn never_came(&mut self, rank: u32, end: End) {
+        let Some(tasks) = &mut self.tasks else { return };
+        tasks.later_ended(rank);
+        let state = tasks.job().state(rank);
+        self.task_ended(Ended {
+            rank,
+            pid: 0,
+            end,
+            state,
+        });
+    }
+}

@@ -1,0 +1,300 @@
+//! Meeting the other members of a named group: at the launcher, or in the gate that it has lent to all of them.
+//!
+//! `regatta_transport::gate` says how a gate works. A *lease* is what this task knows of one: it begins with the launcher's
+//! answer to a meeting of all members, and ends when the gate is found shut, or with the next thing this task says of the
+//! group.
+
+use std::time::Duration;
+
+use regatta_engine::{Peer, Result};
+use regatta_transport::gate::Passage;
+use regatta_transport::job::Job;
+use regatta_wire::control::{Ask, Tell};
+use rustc_hash::FxHashMap;
+
+use crate::launcher::{Control, ask, ask_under};
+use crate::message::LOOKS;
+use crate::state::{Process, enter, quick};
+use crate::tasks::{astray, members, value};
+use crate::wait::{Awaited, wait_for};
+
+/// By the names of groups.
+pub(crate) type Leases = FxHashMap<String, Lease>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    gate: u64,
+    /// By their numbers in the group.
+    members: Vec<Option<u32>>,
+    /// The same without gaps; and where this task is among them.
+    peers: Vec<Peer>,
+    place: u32,
+    round: u32,
+    /// The number under which this task asks if the gate is shut.
+    question: u32,
+    /// A thread of this task waits in it.
+    inside: bool,
+}
+
+impl Lease {
+    fn size(&self) -> u32 {
+        self.peers.len() as u32
+    }
+
+    fn passage(
+        &self,
+        job: &Job,
+        look: impl FnOnce(regatta_transport::gate::Gate) -> Passage,
+    ) -> Passage {
+        job.gate(self.gate, self.size()).map_or(Passage::Shut, look)
+    }
+
+    /// Come in the next round.
+    #[inline(always)]
+    fn come(&mut self, job: &Job) -> Passage {
+        let (place, round, question) = (self.place, self.round, self.question);
+        self.passage(job, |gate| gate.come(place, round, question))
+    }
+
+    #[inline(always)]
+    fn look(&self, job: &Job) -> Passage {
+        let round = self.round;
+        self.passage(job, |gate| gate.look(round))
+    }
+}
+
+impl Process {
+    /// All members have met at the launcher, which lends them a gate.
+    fn borrow(&mut self, group: &str, gate: u64, members: &[Option<u32>]) {
+        let peers: Vec<Peer> = members.iter().flatten().copied().collect();
+        let me = self.engine.me();
+        let Some(place) = peers.iter().position(|&peer| peer == me) else {
+            return;
+        };
+        let known = |&peer: &Peer| peer < self.job.tasks();
+        let Some(control) = self
+            .control
+            .as_mut()
+            .filter(|_| gate != 0 && peers.iter().all(known))
+        else {
+            return;
+        };
+        let lease = Lease {
+            gate,
+            members: members.to_vec(),
+            peers,
+            place: place as u32,
+            round: 0,
+            question: control.next_id(),
+            inside: false,
+        };
+        control.leases.insert(group.to_owned(), lease);
+    }
+
+    fn lease(&mut self, group: &str) -> Option<&mut Lease> {
+        self.control.as_mut()?.leases.get_mut(group)
+    }
+
+    /// For how many members the gate of a group is open, if it is.
+    fn open_for(&mut self, group: &str) -> Option<u32> {
+        let lease = self.control.as_ref()?.leases.get(group)?;
+        let open = lease.inside || lease.look(&self.job) == Passage::Waiting;
+        open.then(|| lease.size())
+    }
+
+    /// Come to the gate; `None` if there is none for a meeting of so many.
+    #[inline(always)]
+    fn come(&mut self, group: &str, count: u32) -> Option<Passage> {
+        let lease = self.control.as_mut()?.leases.get_mut(group)?;
+        if lease.size() != count || lease.inside {
+            return None;
+        }
+        let passage = lease.come(&self.job);
+        match passage {
+            Passage::Met => {
+                lease.round = lease.round.wrapping_add(1);
+                let fencing = self.engine.transport.fencing();
+                for &peer in lease.peers.iter().filter(|&&peer| peer != self.engine.me()) {
+                    self.job.bell(peer).ring(fencing);
+                }
+            }
+            Passage::Waiting => lease.inside = true,
+            Passage::Shut => {}
+        }
+        Some(passage)
+    }
+
+    /// Is the round in which this task waits over?
+    #[inline(always)]
+    fn passed(&mut self, group: &str) -> Passage {
+        let Some(lease) = self
+            .control
+            .as_mut()
+            .and_then(|control| control.leases.get_mut(group))
+        else {
+            return Passage::Shut;
+        };
+        let passage = lease.look(&self.job);
+        match passage {
+            Passage::Met => {
+                lease.round = lease.round.wrapping_add(1);
+                lease.inside = false;
+            }
+            Passage::Shut => lease.inside = false,
+            Passage::Waiting => {}
+        }
+        passage
+    }
+
+    /// Come, and wait about as long as it takes if all are on time.
+    #[inline(always)]
+    fn try_gate(&mut self, group: &str, count: u32) -> Option<Passage> {
+        let mut passage = self.come(group, count)?;
+        let looks = if self.crowded { 0 } else { LOOKS };
+        for _ in 0..looks {
+            if passage != Passage::Waiting {
+                break;
+            }
+            std::hint::spin_loop();
+            passage = self.passed(group);
+        }
+        Some(passage)
+    }
+}
+
+/// The end of the round in which this task has come to the gate of a group.
+struct Round<'a>(&'a str);
+
+impl Awaited for Round<'_> {
+    type Output = Passage;
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Passage>> {
+        let passage = process.passed(self.0);
+        Ok((passage != Passage::Waiting).then_some(passage))
+    }
+
+    /// Whoever comes last has to wake all that sleep, which takes longer than it takes them all to come.
+    fn is_worth_patience(&self) -> bool {
+        true
+    }
+
+    fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
+        process.listen();
+        process.control.as_ref().map_or(Ok(()), Control::check)
+    }
+}
+
+/// Another thread of this task is in the gate of a group: until it no longer is.
+struct Turn<'a>(&'a str);
+
+impl Awaited for Turn<'_> {
+    type Output = ();
+    const PROGRESSES: bool = false;
+
+    fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
+        let inside = process.lease(self.0).is_some_and(|lease| lease.inside);
+        Ok((!inside).then_some(()))
+    }
+}
+
+/// Who have met.
+enum Met {
+    /// All members of the gate.
+    AtGate,
+    /// The launcher has said so; the members, if they are all.
+    AtLauncher(Option<Vec<Option<u32>>>),
+}
+
+/// Meet in the gate of the group, if there is one; `None`: it is to be done at the launcher.
+#[inline(always)]
+fn at_gate(group: &str, count: u32) -> Result<Option<()>> {
+    let mut passage = match quick(|process| process.try_gate(group, count)) {
+        Some(passage) => passage,
+        None => {
+            wait_for(Turn(group))?;
+            match enter()?.come(group, count) {
+                None => return Ok(None),
+                Some(passage) => passage,
+            }
+        }
+    };
+    if passage == Passage::Waiting {
+        passage = wait_for(Round(group)).inspect_err(|_| drop(forget(group)))?;
+    }
+    Ok((passage == Passage::Met).then_some(()))
+}
+
+fn meet_members(group: &str, count: u32) -> Result<Met> {
+    if at_gate(group, count)?.is_some() {
+        return Ok(Met::AtGate);
+    }
+    let lease = forget(group)?;
+    let asking = |id| Ask::Meet {
+        id,
+        group: group.to_owned(),
+        count,
+    };
+    let answer = match lease.filter(|lease| lease.size() == count) {
+        Some(lease) => ask_under(lease.question, asking),
+        None => ask(asking),
+    };
+    match answer? {
+        Tell::Met { gate, tasks, .. } => {
+            enter()?.borrow(group, gate, &tasks);
+            Ok(Met::AtLauncher(Some(tasks)))
+        }
+        answer => value(answer).map(|_| Met::AtLauncher(None)),
+    }
+}
+
+/// What is said of the group from here on ends the lease.
+fn forget(group: &str) -> Result<Option<Lease>> {
+    let mut held = enter()?;
+    let leases = held.control.as_mut().map(|control| &mut control.leases);
+    Ok(leases.and_then(|leases| leases.remove(group)))
+}
+
+/// How many are meant; `None`: as many as there are members.
+#[inline(always)]
+fn so_many(group: &str, count: Option<u32>) -> Result<u32> {
+    if let Some(count) = count {
+        return Ok(count);
+    }
+    // While the gate is open the members are those to whom it was lent.
+    let lent = enter()?.open_for(group);
+    match lent {
+        Some(count) => Ok(count),
+        None => Ok(members(group.to_owned())?.iter().flatten().count() as u32),
+    }
+}
+
+/// Blocks until so many members of a named group have called this (`None`: all). The members by their numbers in it,
+/// if they were all.
+pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>> {
+    let count = so_many(group, count)?;
+    match meet_members(group, count)? {
+        Met::AtLauncher(all) => Ok(all),
+        Met::AtGate => {
+            let mut held = enter()?;
+            match held.lease(group) {
+                Some(lease) => Ok(Some(lease.members.clone())),
+                None => Err(astray()),
+            }
+        }
+    }
+}
+
+/// The same, of which nobody needs to know who they are.
+#[inline(always)]
+pub fn meet_so_many(group: &str, count: Option<u32>) -> Result<()> {
+    let count = so_many(group, count)?;
+    meet_members(group, count).map(|_| ())
+}
+
+/// Be a member of a named group no more.
+pub fn leave_named(group: String) -> Result<()> {
+    drop(forget(&group)?);
+    value(ask(|id| Ask::Leave { id, group })?).map(|_| ())
+}

@@ -1,0 +1,56 @@
+//! What a task is to start in the launcher's place, as a message: the bytes that `rg_start` in `regatta.h` describes.
+
+/// The first word of such a message, which tells it from others.
+pub const MARK: u32 = u32::from_le_bytes(*b"RGst");
+
+/// The bytes for a task with this number and ticket. What texts there are is ended by zeros, as C has it; one that has a
+/// zero inside ends there.
+pub(crate) fn bytes(
+    task: u32,
+    ticket: u32,
+    program: &[u8],
+    arguments: &[Vec<u8>],
+    environment: &[(Vec<u8>, Vec<u8>)],
+) -> Vec<u8> {
+    let words = [
+        MARK,
+        task,
+        ticket,
+        arguments.len() as u32,
+        environment.len() as u32,
+        0,
+    ];
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut text = |parts: &[&[u8]]| {
+        let bytes = parts.iter().flat_map(|part| part.iter().copied());
+        all.extend(bytes.take_while(|&byte| byte != 0).chain([0]));
+    };
+    text(&[program]);
+    for argument in arguments {
+        text(&[argument]);
+    }
+    for (name, value) in environment {
+        text(&[name, b"=", value]);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_there_and_ends_once() {
+        let environment = [(b"A".to_vec(), b"1\0no".to_vec())];
+        let all = bytes(
+            7,
+            9,
+            b"/bin/x",
+            &[b"".to_vec(), b"two".to_vec()],
+            &environment,
+        );
+        assert_eq!(all[4..8], 7_u32.to_ne_bytes());
+        assert_eq!(all[12..16], 2_u32.to_ne_bytes());
+        assert_eq!(&all[24..], b"/bin/x\0\0two\0A=1\0");
+    }
+}

@@ -1,0 +1,269 @@
+//! What tasks ask of the resource manager, if there was one when they became tasks: its place, and the tasks and hosts
+//! that there are, are then its affair. Requests and answers are messages of PVM's, told apart by a number.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use super::tag;
+use crate::arrival::{Select, take};
+use crate::head::Head;
+use crate::message::{self, Body, Reader, codes};
+use crate::state::library;
+use crate::{contexts, rg, tid};
+
+/// The context of requests and answers.
+const CONTEXT: i32 = 0;
+
+/// Send the manager something. False: there is none.
+pub fn tell(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
+    let library = library();
+    let Some(task) = tid::task(library.manager) else {
+        return Ok(false);
+    };
+    let head = Head {
+        encoding: codes::XDR,
+        wid,
+        host: library.host,
+    };
+    let bytes = [&head.bytes()[..], &body.into_vec()].concat();
+    let channel = contexts::channel(CONTEXT, tag);
+    // SAFETY: the bytes stay until the call returns.
+    let code = unsafe {
+        rg::rg_bsend(
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            task,
+            tag & i32::MAX,
+            channel,
+        )
+    };
+    match code {
+        rg::OK => Ok(true),
+        rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => {
+            library.manager = 0;
+            Ok(false)
+        }
+        rg::ERR_MEMORY => Err(codes::NO_MEM),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
+/// Ask the manager something, and wait for the answer. None: there is none, or it has ended: what was asked is our own
+/// affair.
+fn ask(tag: i32, body: Body) -> Result<Option<Vec<u8>>, i32> {
+    let wid = {
+        let library = library();
+        library.asked = library.asked.wrapping_add(1).max(1);
+        library.asked
+    };
+    if !tell(tag, wid, body)? {
+        return Ok(None);
+    }
+    let select = Select {
+        from: tid::task(library().manager).unwrap_or(rg::NONE),
+        tag: tag & i32::MAX,
+        context: CONTEXT,
+        reserved: true,
+    };
+    loop {
+        let buffer = match take(select, -1.0) {
+            Ok(Some(buffer)) => buffer,
+            Ok(None) => continue,
+            Err(codes::NO_TASK) => {
+                library().manager = 0;
+                return Ok(None);
+            }
+            Err(code) => return Err(code),
+        };
+        let info = message::info(buffer).unwrap_or_default();
+        if info.wid != wid {
+            library().queue.push_back(buffer);
+            continue;
+        }
+        let body = message::body(buffer).map(<[u8]>::to_vec);
+        message::free(buffer);
+        return match info.encoding {
+            codes::XDR => Ok(body),
+            _ => Err(codes::BAD_MSG),
+        };
+    }
+}
+
+/// A host, as a manager describes it.
+pub struct Described {
+    pub tid: c_int,
+    pub name: CString,
+    pub architecture: CString,
+    pub speed: c_int,
+    pub signature: c_int,
+}
+
+fn text(bytes: &[u8]) -> CString {
+    CString::new(bytes).unwrap_or_default()
+}
+
+/// A host in a message.
+fn described(from: &mut Reader) -> Option<Described> {
+    Some(Described {
+        tid: from.int()?,
+        name: text(from.string()?),
+        architecture: text(from.string()?),
+        speed: from.int()?,
+        signature: from.int()?,
+    })
+}
+
+/// The hosts that there are.
+pub fn hosts() -> Result<Option<Vec<Described>>, i32> {
+    let Some(answer) = ask(tag::CONFIG, Body::new())? else {
+        return Ok(None);
+    };
+    let mut from = Reader::new(&answer);
+    let mut read = || -> Option<Vec<Described>> {
+        let count = from.count()?;
+        from.int()?;
+        (0..count).map(|_| described(&mut from)).collect()
+    };
+    read().map(Some).ok_or(codes::BAD_MSG)
+}
+
+/// Be the manager in place of this one. What it says, and the first host.
+pub fn succeed() -> Result<Option<(c_int, Option<Described>)>, i32> {
+    let Some(answer) = ask(tag::SCHED, Body::new())? else {
+        return Ok(None);
+    };
+    let mut from = Reader::new(&answer);
+    let code = from.int().ok_or(codes::BAD_MSG)?;
+    Ok(Some((code, described(&mut from))))
+}
+
+fn named(names: &[&CStr]) -> Body {
+    let mut body = Body::new().int(names.len() as i32);
+    for name in names {
+        body = body.string(name.to_bytes());
+    }
+    body
+}
+
+/// For each host that is to come its number, or why it does not.
+pub fn add_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
+    let Some(answer) = ask(tag::ADDHOST, named(names))? else {
+        return Ok(None);
+    };
+    let mut from = Reader::new(&answer);
+    let mut all = Vec::new();
+    if let (Some(count), Some(_)) = (from.count(), from.int()) {
+        // What is said beside the number of a host that does not come need make no sense.
+        all.extend((0..count).map_while(|_| described(&mut from).map(|host| host.tid)));
+    }
+    match all.len() == names.len() {
+        true => Ok(Some(all)),
+        false => Err(codes::BAD_MSG),
+    }
+}
+
+/// For each host that is to go 0, or why it does not.
+pub fn delete_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
+    let answer = ask(tag::DELHOST, named(names))?;
+    answer.map(|answer| numbers(&answer)).transpose()
+}
+
+/// A count and as many numbers.
+fn numbers(answer: &[u8]) -> Result<Vec<c_int>, i32> {
+    let mut from = Reader::new(answer);
+    let count = from.count().ok_or(codes::BAD_MSG)?;
+    let all: Option<Vec<c_int>> = (0..count).map(|_| from.int()).collect();
+    all.ok_or(codes::BAD_MSG)
+}
+
+/// A task, as a manager describes it.
+pub struct Task {
+    pub tid: c_int,
+    pub parent: c_int,
+    pub host: c_int,
+    pub flag: c_int,
+    pub program: CString,
+    pub pid: c_int,
+}
+
+/// The tasks that there are: all (0), those of a host, or one.
+pub fn tasks(which: c_int) -> Result<Option<Vec<Task>>, i32> {
+    let Some(answer) = ask(tag::TASK, Body::new().int(which))? else {
+        return Ok(None);
+    };
+    let mut from = Reader::new(&answer);
+    match from.int() {
+        Some(code) if code < 0 => return Err(code),
+        Some(_) => {}
+        None => return Err(codes::BAD_MSG),
+    }
+    let mut all = Vec::new();
+    while !from.is_empty() {
+        let mut read = || {
+            Some(Task {
+                tid: from.int()?,
+                parent: from.int()?,
+                host: from.int()?,
+                flag: from.int()?,
+                program: text(from.string()?),
+                pid: from.int()?,
+            })
+        };
+        all.push(read().ok_or(codes::BAD_MSG)?);
+    }
+    Ok(Some(all))
+}
+
+/// Have the manager tell of something. False: there is none.
+pub fn notify(what: c_int, tag: c_int, count: c_int, tids: &[c_int]) -> Result<bool, i32> {
+    if library().manager == 0 {
+        return Ok(false);
+    }
+    let about = Body::new().int(what).int(library().context).int(tag);
+    tell(tag::NOTIFY, 0, about.int(count).ints(tids))
+}
+
+/// Have the manager start tasks: for each its number or why there is none.
+///
+/// # Safety
+/// `arguments` is NULL or leads to texts, and NULL behind them.
+pub unsafe fn spawn(
+    program: &CStr,
+    arguments: *const *const c_char,
+    flags: i32,
+    place: Option<&CStr>,
+    count: c_int,
+) -> Result<Option<Vec<i32>>, i32> {
+    if library().manager == 0 {
+        return Ok(None);
+    }
+    let mut words = Vec::new();
+    // SAFETY: as the caller promises.
+    unsafe {
+        while !arguments.is_null() && !(*arguments.add(words.len())).is_null() {
+            words.push(CStr::from_ptr(*arguments.add(words.len())).to_bytes());
+        }
+    }
+    let options = &library().options;
+    let ((out, out_tag, out_context), trace) = (options.output(), options.children_trace());
+    let mut body = Body::new()
+        .string(program.to_bytes())
+        .int(flags)
+        .string(place.unwrap_or_default().to_bytes())
+        .int(count)
+        .int(words.len() as i32);
+    for word in words {
+        body = body.string(word);
+    }
+    body = body.ints(&[out, out_context, out_tag, trace.0, trace.2, trace.1]);
+    let environment = crate::spawn::environment(flags);
+    body = body.int(environment.len() as i32);
+    for variable in &environment {
+        body = body.string(variable.to_bytes());
+    }
+    let Some(answer) = ask(tag::SPAWN, body)? else {
+        return Ok(None);
+    };
+    let mut tids = numbers(&answer)?;
+    tids.resize(count as usize, codes::D_SYS_ERR);
+    Ok(Some(tids))
+}

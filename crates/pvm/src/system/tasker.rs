@@ -1,0 +1,134 @@
+//! The task that starts the tasks of its host: `pvm_reg_tasker`.
+//!
+//! Regatta says by a message of the task to itself what is to be started (`rg_start` in `regatta.h`); that becomes PVM's
+//! `SM_STTASK`. `SM_TASKX`, by which the tasker tells of an end, is told to Regatta.
+
+use std::ffi::c_int;
+
+use super::{TASKER, tag};
+use crate::birth::{Birth, VARIABLE};
+use crate::life::enrol;
+use crate::message::{Body, Reader, codes, error};
+use crate::notify::told;
+use crate::{contexts, mailbox, rg, tid};
+
+/// The context of what daemons send to those who do their work.
+const CONTEXT: i32 = 0;
+
+#[unsafe(no_mangle)]
+extern "C" fn pvm_reg_tasker() -> c_int {
+    let registered = || -> Result<(), i32> {
+        enrol()?;
+        contexts::note(CONTEXT);
+        let channel = contexts::channel(CONTEXT, tag::STTASK);
+        // SAFETY: plain numbers.
+        match unsafe { rg::rg_start_others(tag::STTASK & i32::MAX, channel) } {
+            rg::OK => mailbox::take_role(TASKER.name),
+            rg::ERR_EXISTS => Err(codes::ALREADY),
+            rg::ERR_HOST => Err(codes::NOT_IMPL),
+            _ => Err(codes::SYS_ERR),
+        }
+    };
+    error::result("pvm_reg_tasker", registered().err().unwrap_or(0))
+}
+
+/// What is to be started.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Start<'a> {
+    task: i32,
+    ticket: i32,
+    program: &'a [u8],
+    arguments: Vec<&'a [u8]>,
+    environment: Vec<&'a [u8]>,
+}
+
+/// The words before the texts.
+const WORDS: usize = 6;
+
+/// What is to be started, if these bytes say so.
+pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
+    let (head, texts) = bytes.split_at_checked(4 * WORDS)?;
+    let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
+    if word(0)? != rg::START_MARK {
+        return None;
+    }
+    let mut texts = texts.strip_suffix(b"\0")?.split(|&byte| byte == 0);
+    let program = texts.next()?;
+    let (arguments, environment) = (word(3)? as usize, word(4)? as usize);
+    let all: Vec<&[u8]> = texts.collect();
+    if arguments.checked_add(environment)? != all.len() {
+        return None;
+    }
+    let (arguments, environment) = all.split_at(arguments);
+    Some(Start {
+        task: word(1)? as i32,
+        ticket: word(2)? as i32,
+        program,
+        arguments: arguments.to_vec(),
+        environment: environment.to_vec(),
+    })
+}
+
+/// PVM's message that says it.
+pub fn started(start: &Start) -> Result<c_int, i32> {
+    let task = tid::of_task(start.task).ok_or(codes::SYS_ERR)?;
+    let birth = start.environment.iter().find_map(|variable| {
+        let text = std::str::from_utf8(variable).ok()?;
+        Birth::read(text.strip_prefix(VARIABLE)?.strip_prefix('=')?)
+    });
+    let birth = birth.unwrap_or_default();
+    let mut body = Body::new()
+        .int(task)
+        .int(birth.flags)
+        .string(start.program)
+        .int(start.arguments.len() as i32 + 1)
+        .string(start.program);
+    for argument in &start.arguments {
+        body = body.string(argument);
+    }
+    let own = [
+        format!("PVMEPID={}", start.ticket),
+        format!("PVMCTX={:#x}", birth.context),
+    ];
+    body = body.int((own.len() + start.environment.len()) as i32);
+    let own = own.iter().map(|variable| variable.as_bytes());
+    for variable in own.chain(start.environment.iter().copied()) {
+        body = body.string(variable);
+    }
+    told(body, tag::STTASK, CONTEXT)
+}
+
+/// The tasker says that a task has ended.
+pub fn has_ended(body: &mut Reader) -> Result<(), i32> {
+    let (task, status) =
+        (|| Some((tid::task(body.int()?)?, body.int()?)))().ok_or(codes::BAD_MSG)?;
+    // SAFETY: plain numbers. That it knows nothing of such a task a daemon would not say either.
+    unsafe { rg::rg_has_ended(task, status) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(words: [u32; WORDS], texts: &[u8]) -> Vec<u8> {
+        let head = words.iter().flat_map(|word| word.to_ne_bytes());
+        head.chain(texts.iter().copied()).collect()
+    }
+
+    #[test]
+    fn a_start_is_read_and_nonsense_is_none() {
+        let bytes = said([rg::START_MARK, 7, 9, 2, 1, 0], b"/bin/x\0\0two\0A=1\0");
+        let start = read(&bytes).expect("a start");
+        assert_eq!((start.task, start.ticket), (7, 9));
+        assert_eq!(start.program, b"/bin/x");
+        assert_eq!(start.arguments, [&b""[..], b"two"]);
+        assert_eq!(start.environment, [b"A=1"]);
+        for end in 0..bytes.len() {
+            assert_eq!(read(&bytes[..end]), None, "{end}");
+        }
+        let many = said([rg::START_MARK, 7, 9, u32::MAX, u32::MAX, 0], b"/bin/x\0");
+        assert_eq!(read(&many), None);
+        assert_eq!(read(&said([0; WORDS], b"\0")), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! Gates: barriers of named groups, lent by the launcher to the members, and taken back.
+//!
+//! ```text
+//! word      a line: round (32 bits) | shut (1 bit) | how many have come (31 bits)
+//! then for each member a line: round (32 bits) | the number of a question (32 bits)
+//! ```
+//!
+//! Who is a member of a named group is known to the launcher, and so is who waits for whom. When all members have met
+//! there, it lends them a gate: from then on they meet in it, without the launcher. In round `r` a member announces
+//! itself in its line and then counts itself in the word; whoever makes the number whole writes the next round into it,
+//! and all may go on. When something happens to the group (somebody joins, leaves, ends, or asks the launcher to meet in
+//! another way) the launcher *shuts* the gate first. A word that is shut does not change any more.
+//!
+//! *Why two members never disagree.* Round `r` was met if and only if the word ever bore a later round. A change of the
+//! word is one compare-and-exchange from what was seen, so nobody is counted, and no round is met, once it is shut; and
+//! the round it bears then stays readable. Whoever waits in round `r` and finds a later one has met, also if the gate
+//! is shut by then; whoever finds it shut in round `r` has not, and all others of that round find the same.
+//!
+//! *Why nobody is forgotten, and nobody counted twice.* Those who have been counted in the round in which the gate was
+//! shut have announced themselves before, so the launcher reads in their lines under which number each would ask, and
+//! takes those questions as asked, before what made it shut the gate: as if there had never been a gate. Each of them,
+//! finding the gate shut, asks under that number nevertheless; the launcher knows the number and lets it pass. A member
+//! that has announced itself and found the gate shut before it was counted asks too, so it does not matter whether the
+//! launcher has seen its line.
+//!
+//! *When its memory is used again.* After a gate was shut, a member speaks of the group to the launcher before it looks at
+//! another gate, and does not look at this one again. When all have spoken, or ended, the launcher may use it anew.
+//!
+//! A gate that makes no sense is as one that is shut.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use regatta_memory::segment::Segment;
+use regatta_memory::{Corrupt, LINE};
+
+const SHUT: u64 = 1 << 31;
+const COUNT: u64 = SHUT - 1;
+const ROUND: u32 = 32;
+
+#[repr(C, align(64))]
+struct Word(AtomicU64);
+
+const _: () = assert!(size_of::<Word>() == LINE);
+
+/// How a member finds the round it came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// All have come.
+    Met,
+    /// Some have not.
+    Waiting,
+    /// It is shut, and they had not all come.
+    Shut,
+}
+
+/// A gate of so many members.
+#[derive(Clone, Copy)]
+pub struct Gate<'a> {
+    word: &'a AtomicU64,
+    lines: &'a [Word],
+}
+
+impl<'a> Gate<'a> {
+    /// Bytes of a segment it takes.
+    pub(crate) fn footprint(members: u32) -> usize {
+        (members as usize + 1) * LINE
+    }
+
+    pub(crate) fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
+        if !offset.is_multiple_of(LINE as u64) {
+            return Err(Corrupt {
+                what: "a gate's offset is misaligned",
+            });
+        }
+        let start = segment.at(offset, Self::footprint(members))?;
+        // SAFETY: inside the segment, which outlives the reference, aligned, and atomics only.
+        let words = unsafe {
+            std::slice::from_raw_parts(start.cast::<Word>().as_ptr(), members as usize + 1)
+        };
+        Ok(Gate {
+            word: &words[0].0,
+            lines: &words[1..],
+        })
+    }
+
+    fn members(&self) -> u64 {
+        self.lines.len() as u64
+    }
+
+    /// Launcher: for members to whom it has not been lent yet.
+    pub fn open(&self) {
+        for line in self.lines {
+            line.0.store(0, Ordering::Relaxed);
+        }
+        self.word.store(0, Ordering::Release);
+    }
+
+    /// Launcher: nobody passes any more. Who had come in the last round: their places, and the numbers they asked under.
+    pub fn shut(&self) -> Vec<(u32, u32)> {
+        let word = self.word.fetch_or(SHUT, Ordering::AcqRel);
+        if word & COUNT >= self.members() {
+            return Vec::new();
+        }
+        let announced = |(place, line): (u32, &Word)| {
+            let line = line.0.load(Ordering::Acquire);
+            let (round, question) = (line >> ROUND, line as u32);
+            (round == word >> ROUND && question != 0).then_some((place, question))
+        };
+        (0..).zip(self.lines).filter_map(announced).collect()
+    }
+
+    /// The member of this place comes in a round; should the gate be shut, it will ask under this number.
+    #[inline(always)]
+    pub fn come(&self, place: u32, round: u32, question: u32) -> Passage {
+        let Some(line) = self.lines.get(place as usize) else {
+            return Passage::Shut;
+        };
+        let announced = u64::from(round) << ROUND | u64::from(question);
+        line.0.store(announced, Ordering::Release);
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let come = (word & COUNT) + 1;
+            if word & SHUT != 0 || word >> ROUND != u64::from(round) || come > self.members() {
+                return Passage::Shut;
+            }
+            let whole = come == self.members();
+            let next = match whole {
+                true => u64::from(round.wrapping_add(1)) << ROUND,
+                false => word + 1,
+            };
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) if whole => return Passage::Met,
+                Ok(_) => return Passage::Waiting,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// What has become of a round in which this member was counted.
+    #[inline(always)]
+    pub fn look(&self, round: u32) -> Passage {
+        let word = self.word.load(Ordering::Acquire);
+        match (word >> ROUND == u64::from(round), word & SHUT != 0) {
+            (false, _) => Passage::Met,
+            (true, true) => Passage::Shut,
+            (true, false) => Passage::Waiting,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicU32;
+
+    fn segment(members: u32) -> (Segment, u64) {
+        let segment = Segment::create("gate", 1 << 20).expect("a segment");
+        let at = segment.allocate(Gate::footprint(members), LINE);
+        (segment, at.expect("room"))
+    }
+
+    #[test]
+    fn a_round_is_met_when_all_have_come() {
+        let (segment, at) = segment(3);
+        let gate = Gate::at(&segment, at, 3).unwrap();
+        for round in 0..5 {
+            assert_eq!(gate.come(2, round, 7), Passage::Waiting);
+            assert_eq!(gate.come(0, round, 7), Passage::Waiting);
+            assert_eq!(gate.look(round), Passage::Waiting);
+            assert_eq!(gate.come(1, round, 7), Passage::Met);
+            assert_eq!(gate.look(round), Passage::Met);
+        }
+    }
+
+    #[test]
+    fn whoever_shuts_it_learns_who_had_come() {
+        let (segment, at) = segment(3);
+        let gate = Gate::at(&segment, at, 3).unwrap();
+        for place in 0..3 {
+            gate.come(place, 0, 9);
+        }
+        gate.come(0, 1, 4);
+        gate.come(2, 1, 5);
+        assert_eq!(gate.shut(), [(0, 4), (2, 5)]);
+        assert_eq!(gate.come(1, 1, 6), Passage::Shut);
+        assert_eq!((gate.look(0), gate.look(1)), (Passage::Met, Passage::Shut));
+        gate.open();
+        assert_eq!(gate.come(1, 0, 6), Passage::Waiting);
+    }
+
+    #[test]
+    fn nonsense_is_a_gate_that_is_shut() {
+        let (segment, at) = segment(2);
+        assert!(Gate::at(&segment, at + 8, 2).is_err());
+        assert!(Gate::at(&segment, 1 << 40, 2).is_err());
+        let gate = Gate::at(&segment, at, 2).unwrap();
+        assert_eq!(gate.come(2, 0, 1), Passage::Shut);
+        gate.word.store(COUNT, Ordering::Relaxed);
+        assert_eq!(gate.come(0, 0, 1), Passage::Shut);
+        assert_eq!(gate.shut(), []);
+        gate.word.store(9 << ROUND, Ordering::Relaxed);
+        assert_eq!(gate.come(0, 0, 1), Passage::Shut);
+    }
+
+    /// Members that meet as fast as they can while somebody shuts the gate: all agree on the last round that was met, and
+    /// those who wait are those whom the other has found.
+    #[test]
+    fn all_agree_on_the_last_round() {
+        const MEMBERS: u32 = 4;
+        for turn in 0..400 {
+            let (segment, at) = segment(MEMBERS);
+            let gate = Gate::at(&segment, at, MEMBERS).unwrap();
+            let (ends, highest) = (Mutex::new(Vec::new()), AtomicU32::new(0));
+            let found = std::thread::scope(|scope| {
+                for place in 0..MEMBERS {
+                    let (ends, highest) = (&ends, &highest);
+                    scope.spawn(move || {
+                        let mut round = 0;
+                        loop {
+                            let mut counted = true;
+                            let mut passage = gate.come(place, round, place + 1);
+                            if passage == Passage::Shut {
+                                counted = false;
+                            }
+                            while passage == Passage::Waiting {
+                                std::thread::yield_now();
+                                passage = gate.look(round);
+                            }
+                            if passage == Passage::Shut {
+                                ends.lock().unwrap().push((place, round, counted));
+                                return;
+                            }
+                            round += 1;
+                            highest.fetch_max(round, Ordering::Relaxed);
+                        }
+                    });
+                }
+                while highest.load(Ordering::Relaxed) < turn {
+                    std::thread::yield_now();
+                }
+                gate.shut()
+            });
+            let ends = ends.into_inner().unwrap();
+            assert!(ends.iter().all(|end| end.1 == ends[0].1), "{ends:?}");
+            for &(place, _, _) in ends.iter().filter(|end| end.2) {
+                assert!(found.contains(&(place, place + 1)), "{ends:?} {found:?}");
+            }
+        }
+    }
+}

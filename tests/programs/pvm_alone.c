@@ -1,0 +1,31 @@
+/* Wait until no other task is in the virtual machine, but for the one that keeps PVM's groups. */
+#include <pvm3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The task that has to end before this one is alone; 0: it is. */
+static int another(int me)
+{
+    struct pvmtaskinfo *tasks;
+    int count;
+    if (pvm_tasks(0, &count, &tasks) < 0)
+        exit(EXIT_FAILURE);
+    for (int i = 0; i < count; i++)
+        if (tasks[i].ti_tid != me && !strstr(tasks[i].ti_a_out, "pvmgs"))
+            return tasks[i].ti_tid;
+    return 0;
+}
+
+int main(void)
+{
+    enum { ENDED = 9 };
+    int me = pvm_mytid();
+    if (me < 0)
+        return EXIT_FAILURE;
+    for (int other; (other = another(me));) {
+        pvm_notify(PvmTaskExit, ENDED, 1, &other);
+        pvm_recv(-1, ENDED);
+    }
+    pvm_exit();
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,238 @@
+/*
+ * Random programs of several tasks, played one after the other: what every step of every task saw is
+ * printed, so that the same binary on PVM's own library and on Regatta's can be compared.
+ *
+ *   pvm_course FIRST COUNT EPISODES [LEFT_OUT]
+ *
+ * plays the courses of the seeds from FIRST on. LEFT_OUT are episodes that are not played, as numbers
+ * with commas between them. A course needs two to six tasks; there are always six, started once. The first is the
+ * one started by hand: it tells the others when to begin and prints what all have seen.
+ *
+ * pvm_course_plan.c draws what is done, pvm_course_play.c does it, pvm_course_data.c knows what is in
+ * messages, pvm_course_odd.c what makes no sense.
+ */
+#define _GNU_SOURCE
+#include "pvm_course.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { BEGIN = 1, TIDS = 2, ENDED = 3, VICTIM_TAG = 5000, PATIENCE = 8, WORDS = 1 << 20 };
+
+int tids[MOST_TASKS], me, own_tid, parent_tid;
+static char said[WORDS];
+static size_t said_length;
+static struct plan plan;
+static char left_out[MOST_EPISODES];
+
+/* With PVM_COURSE_TRACE each task writes as well what it says into the file of that name and its number. */
+static FILE *trace;
+
+void say(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(said + said_length, WORDS - said_length, format, values);
+    va_end(values);
+    if (length > 0 && said_length + (size_t)length < WORDS) {
+        if (trace)
+            fputs(said + said_length, trace);
+        said_length += (size_t)length;
+    }
+}
+
+static void fail(const char *what)
+{
+    fflush(stdout);
+    fprintf(stderr, "pvm_course: task %d: %s\n", me, what);
+    exit(1);
+}
+
+static void open_trace(void)
+{
+    const char *name = getenv("PVM_COURSE_TRACE");
+    char path[4096];
+    if (!name)
+        return;
+    snprintf(path, sizeof path, "%s.%d", name, me);
+    trace = fopen(path, "w");
+    if (trace)
+        setvbuf(trace, NULL, _IONBF, 0);
+}
+
+/* A task that is started to end. */
+static int victim(void)
+{
+    int how = 0;
+    pvm_mytid();
+    pvm_setcontext(0);
+    pvm_precv(-1, VICTIM_TAG, (char *)&how, 1, PVM_INT, NULL, NULL, NULL);
+    if (how == 0)
+        pvm_exit();
+    return 0;
+}
+
+static void block_signal(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void play_course(uint64_t seed, int episodes, const char *program)
+{
+    said_length = 0;
+    said[0] = 0;
+    draw(&plan, seed, episodes, left_out);
+    if (me < plan.tasks)
+        play(&plan, program);
+}
+
+/* All but the first task: play each course when the first says so. */
+static void follow(uint64_t first, int count, int episodes, const char *program)
+{
+    int news[MOST_TASKS + CONTEXTS + 1];
+    pvm_recv(parent_tid, TIDS);
+    pvm_upkint(news, MOST_TASKS + CONTEXTS + 1, 1);
+    memcpy(tids, news, sizeof tids);
+    memcpy(contexts, news + MOST_TASKS, sizeof contexts);
+    wire = news[MOST_TASKS + CONTEXTS];
+    for (me = 0; me < MOST_TASKS && tids[me] != own_tid; me++)
+        ;
+    open_trace();
+    prepare();
+    for (int course = 0; course < count; course++) {
+        int before = pvm_setcontext(wire);
+        pvm_freebuf(pvm_recv(parent_tid, BEGIN));
+        pvm_setrbuf(0);
+        pvm_setcontext(before);
+        play_course(first + (uint64_t)course, episodes, program);
+        before = pvm_setcontext(wire);
+        pvm_psend(parent_tid, ENDED, said, (int)said_length + 1, PVM_BYTE);
+        pvm_setcontext(before);
+    }
+}
+
+static void start_others(int argc, char **argv)
+{
+    int news[MOST_TASKS + CONTEXTS + 1];
+    (void)argc;
+    tids[0] = own_tid;
+    if (pvm_spawn(argv[0], argv + 1, PvmTaskDefault, "", MOST_TASKS - 1, tids + 1) != MOST_TASKS - 1)
+        fail("the others cannot be started");
+    contexts[0] = 0;
+    for (int at = 1; at < CONTEXTS; at++)
+        contexts[at] = pvm_newcontext();
+    wire = pvm_newcontext();
+    memcpy(news, tids, sizeof tids);
+    memcpy(news + MOST_TASKS, contexts, sizeof contexts);
+    news[MOST_TASKS + CONTEXTS] = wire;
+    pvm_initsend(PvmDataDefault);
+    pvm_pkint(news, MOST_TASKS + CONTEXTS + 1, 1);
+    pvm_mcast(tids + 1, MOST_TASKS - 1, TIDS);
+    pvm_freebuf(pvm_setsbuf(0));
+}
+
+static void kill_others(void)
+{
+    for (int task = 1; task < MOST_TASKS; task++)
+        pvm_kill(tids[task]);
+}
+
+/* What another has seen of a course. */
+static void hear(int task)
+{
+    static char words[WORDS];
+    struct timeval limit = {PATIENCE, 0};
+    int before = pvm_setcontext(wire), length = 0, buffer = pvm_trecv(tids[task], ENDED, &limit);
+    if (buffer <= 0) {
+        kill_others();
+        me = task;
+        fail("it does not come to its end");
+    }
+    pvm_bufinfo(buffer, &length, NULL, NULL);
+    pvm_upkbyte(words, length, 1);
+    pvm_freebuf(pvm_setrbuf(0));
+    pvm_setcontext(before);
+    fputs(words, stdout);
+}
+
+/* The first task may wait for something that never comes. */
+static void on_alarm(int number)
+{
+    (void)number;
+    static const char words[] = "pvm_course: task 0: it does not come to its end\n";
+    if (write(2, words, sizeof words - 1) < 0)
+        _exit(3);
+    for (int task = 1; task < MOST_TASKS; task++)
+        pvm_kill(tids[task]);
+    _exit(2);
+}
+
+static void lead(uint64_t first, int count, int episodes, char **argv)
+{
+    prepare();
+    for (int course = 0; course < count; course++) {
+        uint64_t seed = first + (uint64_t)course;
+        printf("course %llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        int before = pvm_setcontext(wire), sending = pvm_getsbuf();
+        pvm_initsend(PvmDataRaw);
+        pvm_mcast(tids + 1, MOST_TASKS - 1, BEGIN);
+        pvm_freebuf(pvm_setsbuf(0));
+        (void)sending;
+        pvm_setcontext(before);
+        alarm(PATIENCE);
+        play_course(seed, episodes, argv[0]);
+        alarm(0);
+        fputs(said, stdout);
+        for (int task = 1; task < MOST_TASKS; task++)
+            hear(task);
+    }
+}
+
+static void leave_out(const char *list)
+{
+    for (char *end; *list; list = *end ? end + 1 : end) {
+        long episode = strtol(list, &end, 10);
+        if (end == list)
+            return;
+        if (episode >= 0 && episode < MOST_EPISODES)
+            left_out[episode] = 1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    block_signal();
+    if (argc > 1 && strcmp(argv[1], "victim") == 0)
+        return victim();
+    if (argc < 4)
+        return 2;
+    if (argc > 4)
+        leave_out(argv[4]);
+    uint64_t first = strtoull(argv[1], NULL, 10);
+    int count = atoi(argv[2]), episodes = atoi(argv[3]);
+    if (episodes > MOST_EPISODES)
+        episodes = MOST_EPISODES;
+    own_tid = pvm_mytid();
+    if (own_tid < 0)
+        fail("no machine");
+    parent_tid = pvm_parent();
+    pvm_setopt(PvmAutoErr, 0);
+    if (parent_tid > 0) {
+        follow(first, count, episodes, argv[0]);
+    } else {
+        signal(SIGALRM, on_alarm);
+        start_others(argc, argv);
+        open_trace();
+        lead(first, count, episodes, argv);
+    }
+    pvm_exit();
+    return 0;
+}

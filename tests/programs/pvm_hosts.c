@@ -1,0 +1,156 @@
+/*
+ * Programs of PVM that are started by hand on the hosts h0 to h3 of a virtual machine of Regatta's. The one on h0 is the first,
+ * and goes with its host; the others stay, and one more comes. Arguments: which of them this is, and the pipe that the
+ * driver reads.
+ */
+#include <pvm3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HELLO = 1, QUESTION, ANSWER, BORN, COME, WELCOME, THANKS, EXITED, HOST_GONE };
+
+static const char *pipe_to_driver;
+
+#define CHECK(condition) ((condition) ? (void)0 : failed(__LINE__, #condition))
+
+static void failed(int line, const char *what)
+{
+    printf("FAILED in line %d: %s\n", line, what);
+    fflush(stdout);
+    exit(EXIT_FAILURE);
+}
+
+/* Says something to the driver. */
+static void say(const char *word)
+{
+    FILE *pipe = fopen(pipe_to_driver, "w");
+    CHECK(pipe);
+    fprintf(pipe, "%s\n", word);
+    fclose(pipe);
+}
+
+static int hosts(void)
+{
+    int count = -1, formats;
+    struct pvmhostinfo *all;
+    CHECK(pvm_config(&count, &formats, &all) == PvmOk);
+    for (int i = 0; i < count; i++)
+        printf("%s%s", all[i].hi_name, i + 1 < count ? " " : "\n");
+    fflush(stdout);
+    return count;
+}
+
+/* Makes our number known by a name. */
+static void publish(const char *name)
+{
+    int me = pvm_mytid();
+    pvm_initsend(PvmDataDefault);
+    pvm_pkint(&me, 1, 1);
+    CHECK(pvm_putinfo((char *)name, pvm_getsbuf(), PvmMboxDefault) >= 0);
+}
+
+/* The number that is known by a name; waits for it. */
+static int look_up(const char *name)
+{
+    int tid = 0, buffer = pvm_recvinfo((char *)name, 0, PvmMboxWaitForInfo);
+    CHECK(buffer > 0);
+    pvm_setrbuf(buffer);
+    CHECK(pvm_upkint(&tid, 1, 1) == PvmOk);
+    return tid;
+}
+
+static void send_word(int tid, int tag)
+{
+    pvm_initsend(PvmDataRaw);
+    CHECK(pvm_pkint(&tag, 1, 1) == PvmOk);
+    CHECK(pvm_send(tid, tag) == PvmOk);
+}
+
+/* Whom a word came from. */
+static int await_word(int tid, int tag)
+{
+    int buffer = pvm_recv(tid, tag), length, got, from;
+    CHECK(buffer > 0);
+    CHECK(pvm_bufinfo(buffer, &length, &got, &from) == PvmOk && got == tag);
+    return from;
+}
+
+static void stay(void)
+{
+    pvm_recv(-1, 1000);
+}
+
+static void first(void)
+{
+    printf("the first finds ");
+    CHECK(hosts() == 4);
+    publish("first");
+    stay();
+}
+
+static void second(char *program)
+{
+    int first = look_up("first"), child;
+    CHECK(pvm_notify(PvmTaskExit, EXITED, 1, &first) == PvmOk);
+    publish("second");
+    int third = await_word(-1, HELLO);
+    say("the first host may go");
+    await_word(-1, EXITED);
+    printf("the second finds ");
+    while (hosts() != 3)
+        ;
+    send_word(third, QUESTION);
+    await_word(third, ANSWER);
+    char *arguments[] = {"child", (char *)pipe_to_driver, NULL};
+    CHECK(pvm_spawn(program, arguments, PvmTaskHost, "h3", 1, &child) == 1);
+    CHECK(pvm_pstat(child) == PvmOk && pvm_tidtohost(child) != pvm_tidtohost(pvm_mytid()));
+    await_word(child, BORN);
+    say("one more may come");
+    int late = await_word(-1, COME);
+    CHECK(pvm_tidtohost(late) == pvm_tidtohost(child));
+    send_word(late, WELCOME);
+    await_word(late, THANKS);
+    printf("the second has met all\n");
+    fflush(stdout);
+    pvm_halt();
+    stay();
+}
+
+static void third(void)
+{
+    int second = look_up("second");
+    send_word(second, HELLO);
+    await_word(second, QUESTION);
+    send_word(second, ANSWER);
+    stay();
+}
+
+static void late(void)
+{
+    int second = look_up("second");
+    send_word(second, COME);
+    await_word(second, WELCOME);
+    send_word(second, THANKS);
+    stay();
+}
+
+int main(int count, char **args)
+{
+    if (count < 3 || pvm_mytid() < 0)
+        return EXIT_FAILURE;
+    pipe_to_driver = args[2];
+    if (strcmp(args[1], "first") == 0)
+        first();
+    else if (strcmp(args[1], "second") == 0)
+        second(args[0]);
+    else if (strcmp(args[1], "third") == 0)
+        third();
+    else if (strcmp(args[1], "late") == 0)
+        late();
+    else if (pvm_parent() > 0) {
+        send_word(pvm_parent(), BORN);
+        stay();
+    }
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,140 @@
+//! A program that runs: heard while it does, typed to, and never waited for without an end.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Nothing that an example does takes as long.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// All that a program has said by now.
+#[derive(Default)]
+pub struct Words {
+    pub out: String,
+    pub err: String,
+    /// How many of the two have ended.
+    ended: u32,
+}
+
+#[derive(Default)]
+struct Heard {
+    words: Mutex<Words>,
+    changed: Condvar,
+}
+
+/// It; when it is dropped it is killed, if it still runs.
+pub struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+    heard: Arc<Heard>,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Running {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let heard = Arc::new(Heard::default());
+        listen(child.stdout.take().expect("its output"), &heard, |words| {
+            &mut words.out
+        });
+        listen(child.stderr.take().expect("its errors"), &heard, |words| {
+            &mut words.err
+        });
+        Running {
+            input: child.stdin.take(),
+            child,
+            heard,
+        }
+    }
+
+    /// Type something.
+    pub fn say(&mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            // Who has ended reads nothing any more; what it has said is looked at later.
+            let _ = input
+                .write_all(text.as_bytes())
+                .and_then(|()| input.flush());
+        }
+    }
+
+    /// Type no more: what reads on is at the end of its input.
+    pub fn hush(&mut self) {
+        self.input = None;
+    }
+
+    /// Has it said this by now, or says it in time?
+    pub fn says(&self, is_said: impl Fn(&Words) -> bool) -> bool {
+        self.says_within(LIMIT, is_said)
+    }
+
+    /// The same in this time.
+    pub fn says_within(&self, limit: Duration, is_said: impl Fn(&Words) -> bool) -> bool {
+        let words = self
+            .heard
+            .words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .heard
+            .changed
+            .wait_timeout_while(words, limit, |words| !is_said(words) && words.ended < 2);
+        is_said(&waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// Its status and its words at its end, if that comes in time.
+    pub fn end(&mut self) -> Option<(Option<i32>, Words)> {
+        if !self.says(|words| words.ended == 2) {
+            return None;
+        }
+        let status = self.child.wait().expect("its end");
+        Some((status.code(), self.words()))
+    }
+
+    /// What it has said by now.
+    pub fn words(&self) -> Words {
+        let words = self
+            .heard
+            .words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Words {
+            out: words.out.clone(),
+            err: words.err.clone(),
+            ended: words.ended,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Note what comes until the end.
+fn listen(
+    mut from: impl Read + Send + 'static,
+    heard: &Arc<Heard>,
+    part: fn(&mut Words) -> &mut String,
+) {
+    let heard = Arc::clone(heard);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        loop {
+            let count = from.read(&mut bytes).unwrap_or(0);
+            let mut words = heard.words.lock().unwrap_or_else(PoisonError::into_inner);
+            part(&mut words).push_str(&String::from_utf8_lossy(&bytes[..count]));
+            words.ended += u32::from(count == 0);
+            heard.changed.notify_all();
+            if count == 0 {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,322 @@
+//! One of the two that are compared: a home with the programs, and the virtual machine in which they run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::build::Maker;
+use super::running::Running;
+use super::{Scenario, Step, words};
+use crate::pvm::{self, Original};
+use crate::pvm_machine::Machine;
+use crate::{left, programs};
+
+/// For how long something is asked again and again.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What asks a console for a sign of life: PVM's own says what tasks have written only when it is asked for something.
+const NUDGE: &str = "still here";
+/// How often it is asked.
+const NUDGES: Duration = Duration::from_millis(50);
+
+/// What a program has said, as far as it is the same in every run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub command: &'static str,
+    pub status: Option<i32>,
+    pub out: Vec<String>,
+    pub err: Vec<String>,
+}
+
+/// A machine of one kind, with programs.
+pub struct Side {
+    // Its tasks are those of the home: it goes before that.
+    original: Option<Original>,
+    machine: Machine,
+    console: PathBuf,
+    /// The program that waits until nobody but itself runs.
+    alone: PathBuf,
+}
+
+impl Side {
+    /// A machine whose home has what `fill` puts there.
+    pub fn new(name: &str, maker: Maker, fill: &dyn Fn(&Machine, Maker)) -> Side {
+        let machine = Machine::new(&format!("{name}-{maker:?}").to_lowercase());
+        fill(&machine, maker);
+        let (original, console) = match maker {
+            Maker::Pvm => (Some(machine.original()), PathBuf::from("/usr/bin/pvm")),
+            Maker::Regatta => (None, console()),
+        };
+        Side {
+            original,
+            machine,
+            console,
+            alone: pvm::program("pvm_alone"),
+        }
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        match &self.original {
+            Some(original) => self.machine.on_original(original, program),
+            None => self.machine.by_hand(program),
+        }
+    }
+
+    /// Do all that a scenario says; what is said then. No task runs any more at its end.
+    pub fn play(&self, scenario: &'static Scenario) -> Vec<Answer> {
+        let mut play = Play {
+            side: self,
+            scenario,
+            running: HashMap::new(),
+            answers: Vec::new(),
+        };
+        for step in scenario.steps {
+            play.step(step);
+        }
+        assert!(
+            play.running.is_empty(),
+            "{}: a program is never waited for",
+            scenario.name
+        );
+        let mut alone = Running::start(&mut self.command(&self.alone));
+        play.end("the tasks that are left", &mut alone);
+        play.answers
+    }
+
+    /// End the machine; nothing of it may be left.
+    pub fn end(self) {
+        match self.original {
+            Some(original) => drop(original),
+            None => self.machine.halt(),
+        }
+    }
+}
+
+/// The console that comes with Regatta: the command, under PVM's name.
+fn console() -> PathBuf {
+    programs::link(&programs::built("regatta", "regatta-cli"), "pvm").join("pvm")
+}
+
+/// A scenario in the middle.
+struct Play<'a> {
+    side: &'a Side,
+    scenario: &'static Scenario,
+    running: HashMap<&'static str, Running>,
+    answers: Vec<Answer>,
+}
+
+impl Play<'_> {
+    fn step(&mut self, step: &'static Step) {
+        match step {
+            Step::Run(line, input) => {
+                let mut running = self.start(line);
+                running.say(input);
+                running.hush();
+                self.answer(line, running);
+            }
+            Step::Together(lines) => {
+                let all: Vec<_> = lines.iter().map(|line| (*line, self.start(line))).collect();
+                let from = self.answers.len();
+                for (line, running) in all {
+                    self.answer(line, running);
+                }
+                // Which of them had which part is chance.
+                self.answers[from..].sort_by(|one, other| one.out.cmp(&other.out));
+            }
+            Step::Start(line) => {
+                let running = self.start(line);
+                self.running.insert(line, running);
+            }
+            Step::Ended(line) => {
+                let mut running = self.take(line);
+                running.hush();
+                self.answer(line, running);
+            }
+            Step::Type(line, text, whose, part) => {
+                let before = self.running[whose].words().out.len();
+                let mut typist = self.take(line);
+                typist.say(text);
+                self.running.insert(line, typist);
+                if !self.running[whose].says(|words| words.out[before..].contains(part)) {
+                    self.hang(
+                        &format!("{text:?} typed to {line}, {part:?} from {whose}"),
+                        None,
+                    );
+                }
+            }
+            Step::Until(line, part) => self.until(line, part),
+            Step::Console(line) => self.console(line),
+        }
+    }
+
+    /// Start a program of the home.
+    fn start(&self, line: &str) -> Running {
+        let mut command = self
+            .side
+            .command(&self.side.machine.programs().join(name(line)));
+        Running::start(command.args(line.split(' ').skip(1)))
+    }
+
+    fn take(&mut self, line: &str) -> Running {
+        self.running
+            .remove(line)
+            .unwrap_or_else(|| panic!("{}: {line} was not started", self.scenario.name))
+    }
+
+    /// Its end; who does not end in time fails the test.
+    fn end(&self, line: &str, running: &mut Running) -> (Option<i32>, words::Texts) {
+        match running.end() {
+            Some((status, words)) => (status, (words.out, words.err)),
+            None => self.hang(line, Some(running)),
+        }
+    }
+
+    fn answer(&mut self, command: &'static str, mut running: Running) {
+        let (status, (out, err)) = self.end(command, &mut running);
+        self.note(command, status, &out, &err);
+    }
+
+    fn note(&mut self, command: &'static str, status: Option<i32>, out: &str, err: &str) {
+        let home = self.side.machine.place().display().to_string();
+        self.answers.push(Answer {
+            command,
+            status,
+            out: words::comparable(out, &home, self.scenario),
+            err: words::comparable(err, &home, self.scenario),
+        });
+    }
+
+    fn until(&self, line: &str, part: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut running = self.start(line);
+            running.hush();
+            let (_, (out, _)) = self.end(line, &mut running);
+            if out.contains(part) {
+                return;
+            }
+            if Instant::now() > deadline {
+                self.hang(&format!("{part:?} in what {line} says"), Some(&running));
+            }
+        }
+    }
+
+    /// A job that the console starts, to the console's word that it is finished.
+    fn console(&mut self, line: &'static str) {
+        let mut console = Running::start(&mut self.side.command(&self.side.console));
+        console.say(&format!("{line}\n"));
+        let deadline = Instant::now() + PATIENCE;
+        while !console.says_within(NUDGES, |words| words.out.contains("[1] finished")) {
+            console.say(&format!("echo {NUDGE}\n"));
+            if Instant::now() > deadline {
+                self.hang(line, Some(&console));
+            }
+        }
+        console.say("quit\n");
+        console.hush();
+        let (status, (out, _)) = self.end(line, &mut console);
+        // Which of the tasks says something first is chance, and where the nudges come.
+        let mut lines: Vec<_> = out
+            .lines()
+            .map(|line| line.trim_start_matches("pvm> ").trim_end())
+            .filter(|line| !line.contains(NUDGE) && !line.starts_with("pvmd already"))
+            .collect();
+        lines.sort_unstable();
+        self.note(line, status, &lines.join("\n"), "");
+        let last = self.answers.last_mut().expect("what was just noted");
+        last.out.sort();
+    }
+
+    /// Somebody waits for ever: say who, and for what.
+    fn hang(&self, line: &str, running: Option<&Running>) -> ! {
+        let mut said = String::new();
+        for running in self.running.values().chain(running) {
+            let words = running.words();
+            let lines = words.out.lines().chain(words.err.lines());
+            let lines: Vec<_> = lines.filter(|line| !line.contains(NUDGE)).collect();
+            said += &format!("{}\n", lines.join("\n"));
+        }
+        let machine = &self.side.machine;
+        let (kind, mark) = match self.side.original {
+            Some(_) => ("PVM", machine.original_mark()),
+            None => ("Regatta", machine.mark().to_owned()),
+        };
+        panic!(
+            "{} on {kind}: {line} does not come to an end.\nSaid by now:\n{said}\nThese wait:\n{}{}\n{}",
+            self.scenario.name,
+            left::waiting(machine.mark()),
+            left::waiting(&mark),
+            machine.log()
+        );
+    }
+}
+
+/// The program's name in a command.
+fn name(line: &str) -> &str {
+    line.split(' ').next().unwrap_or(line)
+}
+
+/// The same scenarios on both: everything that is said is the same.
+pub fn compare(
+    name: &str,
+    scenarios: &'static [Scenario],
+    fill: &(dyn Fn(&Machine, Maker) + Sync),
+) {
+    let all = |maker| {
+        let side = Side::new(name, maker, fill);
+        let answers: Vec<_> = scenarios
+            .iter()
+            .map(|scenario| side.play(scenario))
+            .collect();
+        side.end();
+        answers
+    };
+    let (ours, theirs) = std::thread::scope(|scope| {
+        let theirs = scope.spawn(|| all(Maker::Pvm));
+        let ours = all(Maker::Regatta);
+        (ours, theirs.join().expect("what PVM says: see above"))
+    });
+    let mut differ = String::new();
+    for (scenario, (ours, theirs)) in scenarios.iter().zip(ours.into_iter().zip(theirs)) {
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            differ += &difference(scenario.name, ours, theirs);
+        }
+        let said = ours
+            .iter()
+            .map(|answer| answer.out.len() + answer.err.len());
+        assert!(said.sum::<usize>() > 0, "{} says nothing", scenario.name);
+    }
+    assert!(differ.is_empty(), "{differ}");
+}
+
+/// In what two answers differ; nothing, if they are the same.
+fn difference(scenario: &str, ours: &Answer, theirs: &Answer) -> String {
+    if ours == theirs {
+        return String::new();
+    }
+    let both = [(&ours.out, &theirs.out), (&ours.err, &theirs.err)];
+    let first = both.map(|(ours, theirs)| {
+        let same = ours
+            .iter()
+            .zip(theirs)
+            .take_while(|(one, other)| one == other);
+        let place = same.count();
+        let line = |lines: &[String]| lines.get(place).cloned().unwrap_or_default();
+        format!(
+            "  line {place}: {:?}, PVM: {:?}\n",
+            line(ours),
+            line(theirs)
+        )
+    });
+    format!(
+        "{scenario}: {}: status {:?}, PVM: {:?}\n{}all: {:?} {:?}\nPVM: {:?} {:?}\n\n",
+        ours.command,
+        ours.status,
+        theirs.status,
+        first.concat(),
+        ours.out,
+        ours.err,
+        theirs.out,
+        theirs.err
+    )
+}

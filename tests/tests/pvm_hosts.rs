@@ -1,0 +1,88 @@
+//! Programs of PVM on the hosts of a virtual machine: started by hand on any of them they are tasks of one machine, and
+//! no host must live, not even the one where the first program was started.
+//!
+//! The hosts are network namespaces at a bridge, h0 to h3. The driver is a shell beside them.
+
+use std::process::{Command, Stdio};
+
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::{command, pvm};
+
+/// Begins with hosts that are made. Arguments: the command, the program.
+const BEGIN: &str = r#"mkdir -p /run/everywhere/home
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+export HOME=/run/everywhere/home
+cd "$HOME"
+on() { host=$1; shift; env XDG_RUNTIME_DIR=/run/user.$host ip netns exec $host "$@"; }
+regatta=$1
+program=$2
+mkfifo plug
+plug=$HOME/plug
+on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
+until [ "$(on h0 $regatta hosts --json | grep -o '"cores":1' | wc -l)" = 4 ]; do :; done
+# Ends the machine of the hosts that are left, and shows that nothing of the programs runs.
+finish() {
+    on h1 $regatta down
+    for host in h0 h1 h2 h3; do
+        for pid in $(ip netns pids $host); do
+            case $(cat /proc/$pid/comm) in regatta-daemon) kill $pid ;; *) echo "FAILED: left on $host: $(cat /proc/$pid/comm)" ;; esac
+        done
+    done
+}
+"#;
+
+const OUTLIVE: &str = r#"
+on h0 $program first $plug &
+on h1 $program second $plug &
+on h2 $program third $plug &
+read -r word <plug
+echo "$word"
+ip netns pids h0 | xargs kill -9 2>/dev/null || true
+read -r word <plug
+echo "$word"
+on h3 $program late $plug &
+wait
+# The last word of whoever led the job.
+logs=$(for host in h1 h2 h3; do echo /run/user.$host/regatta/pvm.job.log; done)
+tail -q -n +1 -F $logs 2>/dev/null | grep -q -m 1 'has ended with status'
+cat $logs 2>/dev/null || true
+finish
+"#;
+
+fn run(then: &str) -> String {
+    let script = make_hosts(4) + BEGIN + then;
+    let program = pvm::program("pvm_hosts");
+    let mut driver = Command::new("timeout");
+    driver.args(["--kill-after=5", "90", "unshare"]);
+    driver.args(AS_ROOT).args(APART);
+    driver.args(["sh", "-ec", &script, "sh"]);
+    let around = pvm::on_regatta(&program);
+    driver.envs(
+        around
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    driver.arg(command()).arg(&program).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("REGATTA_") {
+            driver.env_remove(name);
+        }
+    }
+    let output = driver.output().expect("timeout and unshare");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let all = said(&output.stdout) + &said(&output.stderr);
+    assert!(output.status.success() && !all.contains("FAILED"), "{all}");
+    all
+}
+
+#[test]
+fn programs_started_by_hand_on_any_host_outlive_the_first_one() {
+    let said = run(OUTLIVE);
+    for words in [
+        "the first finds h0",
+        "goes on in its place",
+        "the second has met all",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in:\n{said}");
+    }
+}

@@ -1,0 +1,214 @@
+//! Tasks that do a daemon's work do it on Regatta as on PVM 3.4 itself.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use regatta_tests::pvm;
+use regatta_tests::pvm_machine::{Machine, said};
+
+/// Lines without the numbers of tasks that begin them.
+fn lines(text: &str) -> Vec<String> {
+    let bare = |line: &str| match line.strip_prefix("[t") {
+        Some(rest) => rest
+            .split_once("] ")
+            .map_or("", |(_, said)| said)
+            .to_owned(),
+        None => line.to_owned(),
+    };
+    text.lines().map(bare).collect()
+}
+
+/// A program that runs beside the test's own, and ends with the test.
+struct Beside(Child);
+
+impl Beside {
+    fn start(command: &mut Command) -> Beside {
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+        Beside(quiet.spawn().expect("a program"))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a program says on Regatta, which must be what it says on PVM.
+fn same(machine: &Machine, name: &str, least: usize) {
+    let original = machine.original();
+    let program = machine.install(&pvm::program(name), name);
+    let theirs = lines(&said(&mut machine.on_original(&original, &program)));
+    let ours = lines(&said(&mut machine.by_hand(&program)));
+    assert_eq!(ours, theirs, "{name}: Regatta's, then PVM's");
+    assert!(ours.len() >= least, "{name} says too little: {ours:?}");
+}
+
+#[test]
+fn a_tasker_starts_the_tasks_of_its_host() {
+    let machine = Machine::new("pvm-tasker");
+    same(&machine, "pvm_tasker", 20);
+    machine.halt();
+}
+
+/// The simple resource manager that comes with PVM's examples, as it is.
+const MANAGER: &str = "/usr/bin/srm.pvm";
+
+#[test]
+fn pvms_own_resource_manager_decides_where_tasks_are_started() {
+    let manager = Path::new(MANAGER);
+    assert!(
+        manager.exists(),
+        "this test runs PVM's resource manager, which is not here: scripts/need test, or apt-get install pvm-examples"
+    );
+    let machine = Machine::new("pvm-manager");
+    let program = machine.install(&pvm::program("pvm_managed"), "pvm_managed");
+    let original = machine.original();
+    let theirs = {
+        let _manager = Beside::start(&mut machine.on_original(&original, manager));
+        lines(&said(&mut machine.on_original(&original, &program)))
+    };
+    let ours = {
+        let _manager = Beside::start(&mut machine.by_hand(manager));
+        lines(&said(&mut machine.by_hand(&program)))
+    };
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.len() > 12, "too little is said: {ours:?}");
+    machine.halt();
+}
+
+#[test]
+fn a_tracer_hears_of_tasks_and_what_they_want_it_to_hear() {
+    let machine = Machine::new("pvm-traced");
+    let program = machine.install(&pvm::program("pvm_traced"), "pvm_traced");
+    let original = machine.original();
+    let sorted = |text: String| {
+        let mut lines = lines(&text);
+        lines.sort();
+        lines
+    };
+    let theirs = sorted(said(&mut machine.on_original(&original, &program)));
+    let ours = sorted(said(&mut machine.by_hand(&program)));
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.len() > 12, "too little is said: {ours:?}");
+    machine.halt();
+}
+
+/// PVM's own tracer.
+const TRACER: &str = "/usr/bin/tracer";
+
+/// What PVM's tracer writes of the beginnings and ends of tasks, without numbers of tasks and times.
+fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<String> {
+    let _ = std::fs::remove_file(file);
+    let mut child = tracer
+        .arg("-T")
+        .arg(file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("PVM's tracer");
+    let mut input = child.stdin.take().expect("its input");
+    let output = child.stdout.take().expect("its output");
+    let _tracer = Beside(child);
+    let mut begun = std::io::BufReader::new(output).lines();
+    let ready = begun.find(|line| {
+        line.as_ref()
+            .is_ok_and(|line| line.contains("connected as"))
+    });
+    assert!(ready.is_some(), "PVM's tracer has ended");
+    said(program.arg("parent"));
+    // Both tasks have ended when it has written so, and it writes what it has heard at once.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let ends = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("\"endtask"))
+            .count()
+    };
+    let mut text = String::new();
+    while ends(&text) < 2 {
+        assert!(Instant::now() < deadline, "no word of the ends: {text}");
+        std::thread::yield_now();
+        text = std::fs::read_to_string(file).unwrap_or_default();
+    }
+    let _ = input.write_all(b"quit\n");
+    let blocks = text.split("\n\n").flat_map(|block| {
+        match block.contains("#1150") || block.contains("#1152") {
+            true => vec![block.to_owned()],
+            false => Vec::new(),
+        }
+    });
+    let records = text.lines().filter(|line| {
+        line.starts_with("\"newtask(0)\" {") || line.starts_with("\"endtask(0)\" {")
+    });
+    let bare = records.map(|line| {
+        let words = line.split(' ').map(|word| {
+            let number = word.trim_end_matches(',').parse::<i64>();
+            match number.is_ok_and(|number| number > 0x400) {
+                true => "N",
+                false => word,
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    let mut all: Vec<String> = blocks.chain(bare).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn pvms_own_tracer_writes_down_the_lives_of_tasks() {
+    let tracer = Path::new(TRACER);
+    assert!(
+        tracer.exists(),
+        "this test runs PVM's tracer, which is not here: scripts/need test, or apt-get install pvm-dev"
+    );
+    let machine = Machine::new("pvm-tracer");
+    let program = machine.install(&pvm::program("pvm_traced"), "pvm_traced");
+    let original = machine.original();
+    let file = machine.place().join("trace");
+    let theirs = traced(
+        &mut machine.on_original(&original, tracer),
+        &mut machine.on_original(&original, &program),
+        &file,
+    );
+    let ours = traced(
+        &mut machine.by_hand(tracer),
+        &mut machine.by_hand(&program),
+        &file,
+    );
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.len() >= 6, "too little is written: {ours:?}");
+    machine.halt();
+}
+
+#[test]
+fn a_daemon_is_tickled() {
+    let machine = Machine::new("pvm-tickled");
+    same(&machine, "pvm_debugged", 8);
+    machine.halt();
+}
+
+#[test]
+fn a_debugger_gets_the_program_and_its_arguments() {
+    let machine = Machine::new("pvm-debugged");
+    let program = machine.install(&pvm::program("pvm_debugged"), "pvm_debugged");
+    machine.write("debugger", "#!/bin/sh\necho debugs ${1##*/} $2 $3\n");
+    let debugger = machine.place().join("debugger");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&debugger, mode).expect("a program");
+    let mut command = machine.by_hand(&program);
+    command.arg("pvm_debugged").env("PVM_DEBUGGER", &debugger);
+    let said = lines(&said(&mut command));
+    let all = [
+        "BEGIN",
+        "debugs pvm_debugged one two",
+        "EOF",
+        "spawned: 1, ended: 1",
+    ];
+    assert!(said.ends_with(&all.map(str::to_owned)), "{said:?}");
+    machine.halt();
+}
