@@ -39,13 +39,13 @@ fn invitations_that_make_no_sense() {
     for text in [
         "",
         "x",
-        "3",
-        "3:2",
-        "3:0:0",
-        "3:3:5:2",
-        "3:3:0:2:7:7:7",
-        "3:-1:0:1",
-        "3:99:0:2",
+        "4",
+        "4:2",
+        "4:0:0",
+        "4:3:5:2",
+        "4:3:0:2:7:7:7",
+        "4:-1:0:1",
+        "4:99:0:2",
     ] {
         Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
             .env("REGATTA_JOB", text)
@@ -58,7 +58,7 @@ fn invitations_that_make_no_sense() {
 fn descriptors_that_are_no_job() {
     for file in ["/dev/null", "/dev/zero", "/proc/self/exe", "/"] {
         Job::alone("life", &["refused", LAUNCHER, ""])
-            .env("REGATTA_JOB", "3:7:0:2")
+            .env("REGATTA_JOB", "4:7:0:2")
             .after(&format!("exec 7<{file}"))
             .run()
             .passed();

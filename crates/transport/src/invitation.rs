@@ -142,12 +142,8 @@ mod tests {
             let error = Invitation::parse(&text).unwrap_err().to_string();
             assert!(error.contains("REGATTA_JOB"), "{error}");
         }
-        assert_eq!(
-            Invitation::parse(&format!("{VERSION}:3:9:4:5"))
-                .unwrap()
-                .rank,
-            9
-        );
+        let good = format!("{VERSION}:3:9:4:5");
+        assert_eq!(Invitation::parse(&good).unwrap().rank, 9);
         let error = Invitation::parse("99:3:0:1").unwrap_err().to_string();
         let ours = format!("version {VERSION}");
         assert!(
