@@ -513,15 +513,16 @@ static void choose_step(const struct step *step)
     say(" was ours %d", before == by_number ? 1 : before == by_rank ? 2 : 0);
 }
 
+/* It looks for messages meanwhile: a long one to this task that has begun goes on only then. */
 static void signalled_step(void)
 {
-    struct timespec limit = {PATIENCE, 0};
+    struct timespec moment = {0, 10000000};
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     int got = -1;
-    while ((got = sigtimedwait(&set, NULL, &limit)) < 0 && errno == EINTR)
-        ;
+    while ((got = sigtimedwait(&set, NULL, &moment)) < 0 && (errno == EINTR || errno == EAGAIN))
+        pvm_probe(-1, 7778);
     say(" signal %d", got == SIGUSR1);
 }
 
