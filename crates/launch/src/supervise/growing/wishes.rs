@@ -156,6 +156,14 @@ impl Supervisor<'_> {
                 format!("the host {name} is of the job already"),
             ));
         }
+        // What leads to hosts leads to those of the machine only.
+        let is_listed = growing.listed.iter().any(|listed| listed.name == *name);
+        if growing.news.is_some() && !is_listed {
+            let sentence = format!(
+                "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
+            );
+            return Err((Why::Host, sentence));
+        }
         let cannot = |what: &str| {
             let sentence = format!(
                 "the host {name} cannot be asked for {what}: nobody sits at the launcher; let ssh need no question (`ssh-copy-id {name}`)"
