@@ -120,10 +120,9 @@ unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_settmask(who: c_int, text: *const c_char) -> c_int {
-    let set = mask(who, text).and_then(|which| {
+    let set = mask(who, text).map(|which| {
         // SAFETY: the C contract: a text.
         write(which, unsafe { CStr::from_ptr(text) }.to_bytes());
-        Ok(())
     });
     error::result("pvm_settmask", set.err().unwrap_or(0))
 }
