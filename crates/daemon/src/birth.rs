@@ -26,9 +26,9 @@ use crate::answer::{self, TRIAL};
 use crate::ask::{Ask, Birth, Charge, Opening, Reply};
 use crate::daemon::Daemon;
 use crate::drive;
-use regatta_launch::place::{Claimed, Place};
 use crate::sockets::Sockets;
 use crate::talk::{Talk, Wire};
+use regatta_launch::place::{Claimed, Place};
 
 /// How long a daemon may take to belong to its machine. Beyond that, its datagrams do not come through.
 const JOINING: Duration = Duration::from_secs(8);

@@ -15,8 +15,8 @@ use crate::ask::{
     self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure,
 };
 use crate::birth;
-use regatta_launch::place::{DEFAULT, Place};
 use crate::talk::{Talk, Wire};
+use regatta_launch::place::{DEFAULT, Place};
 
 /// How a machine is begun.
 #[derive(Debug, Clone)]

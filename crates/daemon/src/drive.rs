@@ -11,10 +11,10 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::answer;
 use crate::daemon::Daemon;
-use regatta_launch::place::{self, Claimed};
 use crate::seal::Opener;
 use crate::sockets::Sockets;
 use crate::talk::{Wire, wait};
+use regatta_launch::place::{self, Claimed};
 
 /// Datagrams and visitors that are taken before something else is looked at.
 const TURN: usize = 64;
