@@ -22,7 +22,7 @@ on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
 until [ "$(on h0 $regatta hosts --json | grep -o '"cores":1' | wc -l)" = 4 ]; do :; done
 # Ends the machine of the hosts that are left, and shows that nothing of the programs runs.
 finish() {
-    on h1 $regatta down
+    on h1 $regatta down || true
     for host in h0 h1 h2 h3; do
         for pid in $(ip netns pids $host); do
             case $(cat /proc/$pid/comm) in regatta-daemon) kill $pid ;; *) echo "FAILED: left on $host: $(cat /proc/$pid/comm)" ;; esac
@@ -47,6 +47,17 @@ logs=$(for host in h1 h2 h3; do echo /run/user.$host/regatta/pvm.job.log; done)
 tail -q -n +1 -F $logs 2>/dev/null | grep -q -m 1 'has ended with status'
 cat $logs 2>/dev/null || true
 finish
+"#;
+
+/// The program is on another host than the launcher.
+const DOWN: &str = r#"
+on h1 $program first $plug >found &
+tail -n +1 -F found 2>/dev/null | grep -q -m 1 finds
+cat found
+on h2 $regatta down
+wait
+finish
+cat /run/user.h0/regatta/pvm.job.log
 "#;
 
 fn run(then: &str) -> String {
@@ -85,4 +96,10 @@ fn programs_started_by_hand_on_any_host_outlive_the_first_one() {
     ] {
         assert!(said.contains(words), "{words:?} is not in:\n{said}");
     }
+}
+
+#[test]
+fn a_virtual_machine_that_is_taken_down_takes_its_programs_with_it() {
+    let said = run(DOWN);
+    assert!(said.contains("the job with it"), "{said}");
 }

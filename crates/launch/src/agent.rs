@@ -180,6 +180,9 @@ impl Agent {
         loop {
             self.wait();
             if self.is_to_end() {
+                // What is not below us is not killed with us.
+                let tasks = self.tasks.iter();
+                tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
                 return Ok(None);
             }
             self.follow_news();

@@ -145,7 +145,7 @@ fn serve(
     let environment = environment.unwrap_or_else(|| std::env::vars_os().collect());
     let machine = beginning.machine;
     let address = machine.as_ref().map(|machine| machine.address);
-    let across = machine.map_or_else(by_shell, |machine| machine.across);
+    let across = machine.map_or_else(by_shell, |machine| named(machine.across));
     let address = address.unwrap_or_else(likeliest);
     let ground = ground(beginning.name, address, &across, &environment)?;
     let names = across.hosts.iter().map(|host| host.name.clone());
@@ -189,6 +189,19 @@ fn serve(
     let owner = Owner { leash, group };
     let output = Output::new(plan.form)?;
     supervise::run_fleet(&plan, signals, owner, output, fleet)
+}
+
+/// The job is called after this process, as every job of a machine is after its launcher.
+fn named(mut across: Across) -> Across {
+    if let Some(growth) = &mut across.growth {
+        let job = format!("{}:{}", growth.host, std::process::id());
+        let old = std::mem::replace(&mut growth.job, job.clone());
+        let words = across.rsh.iter_mut().flatten();
+        words
+            .filter(|word| **word == old)
+            .for_each(|word| *word = job.clone());
+    }
+    across
 }
 
 /// Makes this process nobody's: a session of its own, where tasks begin, whoever started us where.

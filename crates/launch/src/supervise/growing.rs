@@ -222,9 +222,23 @@ impl Supervisor<'_> {
                 self.take_along(&mut growing, arriving, away);
             }
         }
+        if growing.news.as_ref().is_some_and(News::is_over) {
+            self.end_with_machine();
+        }
         growing.told |= told;
         growing.gathering &= !growing.told || !growing.arriving.is_empty();
         self.growing = Some(growing);
+    }
+
+    /// A job that stays does so as long as the machine that it has its hosts from.
+    fn end_with_machine(&mut self) {
+        if self.plan.stays && !self.course.is_over() && !self.course.is_ending() {
+            let sentence = "the virtual machine has ended on this host, and the job with it";
+            self.output.say(sentence);
+            let mut acts = Vec::new();
+            self.course.halt(self.started.elapsed(), &mut acts);
+            self.perform(acts);
+        }
     }
 
     fn take_along(&mut self, growing: &mut Growing, mut arriving: Arriving, away: Duration) {

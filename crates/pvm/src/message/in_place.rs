@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-
 /// Strided memory, laid out as `rg_view` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -111,7 +110,12 @@ impl InPlace {
         let mut to = to;
         for piece in self.pieces() {
             // SAFETY: the caller's.
-            unsafe { piece.base.cast::<u8>().copy_to_nonoverlapping(to, piece.block) };
+            unsafe {
+                piece
+                    .base
+                    .cast::<u8>()
+                    .copy_to_nonoverlapping(to, piece.block)
+            };
             to = to.wrapping_add(piece.block);
         }
     }
