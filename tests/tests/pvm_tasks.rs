@@ -54,6 +54,18 @@ fn messages_are_chosen_and_output_is_caught_as_on_pvm() {
 }
 
 #[test]
+fn output_goes_to_a_third_task_as_on_pvm() {
+    let machine = Machine::new("pvm-third");
+    let program = machine.install(&pvm::program("pvm_third"), "pvm_third");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.starts_with("ended: 2"), "{ours}");
+    machine.halt();
+}
+
+#[test]
 fn every_question_has_the_answer_that_pvm_gives() {
     let machine = Machine::new("pvm-answers");
     let program = machine.install(&pvm::program("pvm_answers"), "pvm_answers");
