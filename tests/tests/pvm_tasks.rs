@@ -54,14 +54,14 @@ fn messages_are_chosen_and_output_is_caught_as_on_pvm() {
 }
 
 #[test]
-fn output_goes_to_a_third_task_as_on_pvm() {
-    let machine = Machine::new("pvm-third");
-    let program = machine.install(&pvm::program("pvm_third"), "pvm_third");
+fn what_a_task_may_say_of_output_that_goes_to_its_parent_is_as_on_pvm() {
+    let machine = Machine::new("pvm-inherited");
+    let program = machine.install(&pvm::program("pvm_inherited"), "pvm_inherited");
     let original = machine.original();
     let theirs = said(&mut machine.on_original(&original, &program));
     let ours = said(&mut machine.by_hand(&program));
     assert_eq!(ours, theirs, "Regatta's, then PVM's");
-    assert!(ours.starts_with("ended: 2"), "{ours}");
+    assert!(ours.lines().count() > 50, "it says too little: {ours}");
     machine.halt();
 }
 

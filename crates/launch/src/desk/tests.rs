@@ -405,7 +405,7 @@ fn output_goes_to_who_asked_for_it_as_long_as_that_hears() {
     // What a child starts goes the same way, unless it says otherwise.
     assert_eq!(desk.route(child, Output::AsMine), route);
     assert_eq!(desk.route(child, Output::Job), None);
-    let third = Route { to: 2, manner };
+    let third = Route { to: 0, manner };
     assert_eq!(desk.route(child, Output::Task(third)), Some(third));
     let nobody = Route { to: 9, manner };
     assert_eq!(desk.route(child, Output::Task(nobody)), None);
