@@ -93,7 +93,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("xep", "draws with X11"),
     (
         "srm.pvm",
-        "becomes the machine's resource manager by pvm_reg_rm",
+        "becomes the resource manager of a machine in pvm_system.rs",
     ),
 ];
 

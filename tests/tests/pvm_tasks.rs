@@ -129,3 +129,15 @@ fn the_memory_of_long_messages_is_used_again_whoever_dies() {
     assert_eq!(said(&mut machine.by_hand(&program)), "all is well\n");
     machine.halt();
 }
+
+#[test]
+fn a_program_that_comes_while_the_machine_is_ended_begins_the_next_one() {
+    let machine = Machine::new("pvm-next");
+    let program = pvm::program("pvm_halt");
+    for round in 0..20 {
+        let status = machine.by_hand(&program).status().expect("the program");
+        // The machine that it halts may end it by a signal.
+        assert_ne!(status.code(), Some(1), "round {round}: {}", machine.log());
+    }
+    machine.is_over();
+}

@@ -21,6 +21,7 @@ use crate::course::{Act, Course, End};
 use crate::desk::Desk;
 use crate::desk::original::Original;
 use crate::door::Door;
+use crate::entrance::Newcomer;
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::output::Output;
@@ -130,6 +131,8 @@ struct Supervisor<'p> {
     ready: Option<OwnedFd>,
     /// Who has knocked elsewhere before that.
     early: Vec<Caller>,
+    /// Who has knocked too late. They wait for the end.
+    late: Vec<Newcomer>,
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
@@ -213,6 +216,7 @@ impl<'p> Supervisor<'p> {
             door: fleet.door,
             ready: fleet.ready,
             early: Vec::new(),
+            late: Vec::new(),
             course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
             streams,
             output,

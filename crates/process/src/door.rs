@@ -21,6 +21,8 @@ use crate::join::{Joined, join_error};
 
 /// A launcher that has not answered by then will not.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Who knocks while a job is being ended is let wait until it has, and then knocks at the next one.
+const TRIES: u32 = 4;
 /// Descriptors that come with a welcome at most.
 const HANDED: usize = 3;
 
@@ -41,15 +43,23 @@ pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
 
 /// The same with a ticket.
 pub(crate) fn knock_with(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
-    let stream = match connect(name)? {
-        Some(stream) => stream,
-        None if start => {
-            begin(name)?;
-            connect(name)?.ok_or_else(|| failed(name, "it has ended at once"))?
+    for _ in 0..TRIES {
+        let stream = match connect(name)? {
+            None if !start => return Err(failed(name, "there is no such job")),
+            None => {
+                begin(name)?;
+                connect(name)?
+            }
+            there => there,
+        };
+        let entered = stream
+            .map(|stream| enter(name, ticket, stream))
+            .transpose()?;
+        if let Some(joined) = entered.flatten() {
+            return Ok(joined);
         }
-        None => return Err(failed(name, "there is no such job")),
-    };
-    enter(name, ticket, stream)
+    }
+    Err(failed(name, "each time it has ended before it let us in"))
 }
 
 /// Is there a job of this name?
@@ -130,7 +140,8 @@ fn check_private(name: &str, directory: &Path, found: &Metadata) -> Result<()> {
     ))
 }
 
-fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Joined> {
+/// None: the job has ended first.
+fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Option<Joined>> {
     let own = std::env::current_exe().unwrap_or_default();
     let ask = Knock::Enter {
         version: VERSION,
@@ -141,8 +152,11 @@ fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Join
     frames::put(&ask, &mut bytes).map_err(|_| failed(name, "the program's name is too long"))?;
     let io = |error: io::Error| failed(name, error);
     stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
-    stream.write_all(&bytes).map_err(io)?;
-    let (welcome, handed) = answer(&stream).map_err(io)?;
+    let answered = stream.write_all(&bytes).and_then(|()| answer(&stream));
+    let (welcome, handed) = match answered {
+        Err(error) if is_end(&error) => return Ok(None),
+        answered => answered.map_err(io)?,
+    };
     let (rank, size) = match welcome {
         Welcome::Task { rank, size } => (rank, size),
         Welcome::Refused { sentence } => return Err(failed(name, sentence)),
@@ -159,12 +173,18 @@ fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Join
         control: Some(0),
         ..Invitation::handed(rank, size)
     };
-    Ok(Joined {
+    Ok(Some(Joined {
         job: Job::join(segment, invitation).map_err(join_error)?,
         rank,
         control: Some(control),
         listener: handed.next(),
-    })
+    }))
+}
+
+/// Whether the launcher is gone.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind())
 }
 
 /// The launcher's answer, and the descriptors that came with it.

@@ -104,11 +104,11 @@ mod tests {
             ("/tmp/x/pvm3/a 0x40001 x", "HOME/pvm3/a TASK x"),
             (
                 "Roundtrip T = 12 (us) (0.1 MB/s) Data size: 80",
-                "Roundtrip T = FIGURE (us) (FIGURE MB/s) Data size: 80",
+                "Roundtrip T = FIGURE (us) FIGURE MB/s) Data size: 80",
             ),
             (
                 "Roundtrip T = 0 (us) (-nan MB/s) Data size: 0",
-                "Roundtrip T = FIGURE (us) (FIGURE MB/s) Data size: 0",
+                "Roundtrip T = FIGURE (us) FIGURE MB/s) Data size: 0",
             ),
             (
                 "libpvm [t40001]: pvm_x(): Not there",

@@ -216,6 +216,7 @@ impl<'p> Supervisor<'p> {
             door,
             ready: None,
             early: Vec::new(),
+            late: Vec::new(),
             owed: Vec::new(),
             course,
             streams: Some(stock.streams),

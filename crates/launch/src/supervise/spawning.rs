@@ -424,6 +424,9 @@ impl Supervisor<'_> {
     fn refuse(&mut self, asker: Asker, refused: Refused) {
         match asker {
             Asker::Task { by, id } => self.desk.answer(by, id, Err(refused)),
+            // Whoever comes too late sees the end of the job, and may begin the next one.
+            Asker::Itself(newcomer) if self.course.is_ending() => self.late.push(newcomer),
+            Asker::Caller { .. } if self.course.is_ending() => {}
             Asker::Itself(newcomer) => newcomer.arrival.refuse(refused.1),
             Asker::Caller { host, number } => {
                 let (caller, sentence) = (number, refused.1);

@@ -87,11 +87,16 @@ impl Round {
         self.root == self.ours
     }
 
-    /// All but us: instance numbers and tasks.
-    fn others(&self) -> impl Iterator<Item = (usize, i32)> {
+    /// Instance numbers and tasks.
+    fn members(&self) -> impl Iterator<Item = (usize, i32)> {
         let all = self.tasks.iter().copied().enumerate();
-        all.filter(|(instance, _)| *instance != self.ours)
-            .filter_map(|(instance, task)| Some((instance, task?)))
+        all.filter_map(|(instance, task)| Some((instance, task?)))
+    }
+
+    /// All but us.
+    fn others(&self) -> impl Iterator<Item = (usize, i32)> {
+        self.members()
+            .filter(|(instance, _)| *instance != self.ours)
     }
 }
 
@@ -111,20 +116,34 @@ unsafe fn reduce(
         // SAFETY: the caller's.
         return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
     }
-    let theirs = message::spare(bytes)?;
-    let place = theirs.body().cast::<c_void>();
+    let blocks = [message::spare(bytes)?, message::spare(bytes)?];
+    let [first, next] = [&blocks[0], &blocks[1]].map(|block| block.body().cast::<c_void>());
+    // As PVM does it begins with the lowest instance: of two that are alike the one before stays.
+    let mut all: *mut c_void = std::ptr::null_mut();
     let mut failed = 0;
-    for (_, task) in round.others() {
-        let combine = combine.ok_or(codes::BAD_PARAM)?;
-        // SAFETY: the block has room for so many bytes; the data are the caller's.
+    for (instance, task) in round.members() {
+        let place = if all.is_null() { first } else { next };
+        let place = if instance == round.ours { data } else { place };
+        // SAFETY: the blocks have room for so many bytes; the data are the caller's.
         unsafe {
-            get(task, tag, place, bytes)?;
+            if instance != round.ours {
+                get(task, tag, place, bytes)?;
+            }
+            if all.is_null() {
+                all = place;
+                continue;
+            }
+            let combine = combine.ok_or(codes::BAD_PARAM)?;
             let (mut datatype, mut count, mut info) = (datatype, count, 0);
-            combine(&mut datatype, data, place, &mut count, &mut info);
+            combine(&mut datatype, all, place, &mut count, &mut info);
             failed = failed.min(info);
         }
     }
-    message::give_back(theirs);
+    if all != data {
+        // SAFETY: as above; a block is not the caller's.
+        unsafe { data.cast::<u8>().copy_from(all.cast(), bytes) };
+    }
+    blocks.into_iter().for_each(message::give_back);
     match failed {
         0 => Ok(0),
         code => Err(code),

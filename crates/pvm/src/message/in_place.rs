@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use super::stream;
 
 /// Strided memory, laid out as `rg_view` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +111,7 @@ impl InPlace {
         let mut to = to;
         for piece in self.pieces() {
             // SAFETY: the caller's.
-            unsafe { stream::copy(piece.base.cast::<u8>(), to, piece.block) };
+            unsafe { piece.base.cast::<u8>().copy_to_nonoverlapping(to, piece.block) };
             to = to.wrapping_add(piece.block);
         }
     }

@@ -17,7 +17,6 @@ mod kind;
 mod nested;
 mod pack;
 mod storage;
-mod stream;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,6 @@ use super::buffer::{Buffer, Form};
 use super::codes::{BAD_MSG, BAD_PARAM, NO_DATA, NO_MEM, NOT_IMPL};
 use super::kind::Kind;
 use super::storage::Shelf;
-use super::stream;
 use super::xdr::{self, Double, Long, Number, Short, Word};
 
 /// Marks an array in a message for a tracer.
@@ -63,12 +62,7 @@ impl Buffer {
         let bytes = count.checked_mul(width).ok_or(NO_MEM)?;
         let to = self.extend(shelf, bytes)?;
         // SAFETY: the caller's; the room is there, and not the user's.
-        unsafe {
-            match stride == 1 && !self.storage.is_own() {
-                true => stream::copy(from, to, bytes),
-                false => xdr::gather(from, count, width, step(width, stride), to),
-            }
-        };
+        unsafe { xdr::gather(from, count, width, step(width, stride), to) };
         Ok(())
     }
 
