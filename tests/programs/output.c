@@ -306,6 +306,8 @@ static void told_nonsense(void)
     FAILS(rg_spawn("/bin/true", NULL, &options, 1, &tid, &started), RG_ERR_TAG, "tag");
     options = (rg_spawn_options){.output = RG_OUTPUT_LINES, .output_group = {12345}};
     FAILS(rg_spawn("/bin/true", NULL, &options, 1, &tid, &started), RG_ERR_HANDLE, "group");
+    options = (rg_spawn_options){.output = RG_OUTPUT_LINES, .output_to = -1};
+    FAILS(rg_spawn("/bin/true", NULL, &options, 1, &tid, &started), RG_ERR_ARGUMENT, "output_to");
     /* A program that knows nothing of Regatta, and what it starts. */
     char *argv[] = {"-c", "echo one; (echo two)", NULL};
     options = (rg_spawn_options){.output = RG_OUTPUT_BLOCKS,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 enum { HELLO = 1, QUESTION, ANSWER, BORN, COME, WELCOME, THANKS, EXITED, HOST_GONE };
 
@@ -76,6 +77,22 @@ static int await_word(int tid, int tag)
     return from;
 }
 
+static long long micro(struct timeval time)
+{
+    return time.tv_sec * 1000000LL + time.tv_usec;
+}
+
+/* All hosts have the same clock: what it says lies between question and answer, and so far is delta from 0 at most. */
+static void ask_time(int tid)
+{
+    struct timeval before, there, delta, after;
+    CHECK(gettimeofday(&before, NULL) == 0);
+    CHECK(pvm_hostsync(pvm_tidtohost(tid), &there, &delta) == PvmOk);
+    CHECK(gettimeofday(&after, NULL) == 0);
+    CHECK(micro(before) <= micro(there) && micro(there) <= micro(after));
+    CHECK(delta.tv_usec >= 0 && llabs(micro(delta)) <= micro(after) - micro(before));
+}
+
 static void stay(void)
 {
     pvm_recv(-1, 1000);
@@ -95,11 +112,15 @@ static void second(char *program)
     CHECK(pvm_notify(PvmTaskExit, EXITED, 1, &first) == PvmOk);
     publish("second");
     int third = await_word(-1, HELLO);
+    ask_time(first);
+    ask_time(third);
     say("the first host may go");
     await_word(-1, EXITED);
     printf("the second finds ");
     while (hosts() != 3)
         ;
+    CHECK(pvm_hostsync(pvm_tidtohost(first), NULL, NULL) == PvmNoHost);
+    ask_time(third);
     send_word(third, QUESTION);
     await_word(third, ANSWER);
     char *arguments[] = {"child", (char *)pipe_to_driver, NULL};

@@ -524,6 +524,25 @@ static void waiting_for_names(void)
     }
 }
 
+/* The crew has gone, or is going. */
+static void listed_groups(void)
+{
+    int number, count, waiting;
+    rg_named_group groups[4];
+    OK(rg_join("zealots", &number));
+    OK(rg_join("admirals", &number));
+    OK(rg_named_groups(groups, 4, &count));
+    CHECK(count >= 2 && strcmp(groups[0].name, "admirals") == 0 && groups[0].members == 1);
+    CHECK(strcmp(groups[count - 1].name, "zealots") == 0 && groups[count - 1].wanted == 0);
+    OK(rg_named_groups(NULL, 0, &number));
+    CHECK(number >= 2);
+    OK(rg_waiting("zealots", &waiting, 1, &count));
+    CHECK(count == 0);
+    FAILS(rg_waiting(NULL, &waiting, 1, &count), RG_ERR_ARGUMENT, "NULL");
+    OK(rg_leave("admirals"));
+    OK(rg_leave("zealots"));
+}
+
 static void named_groups(void)
 {
     int tids[3], number, count, members[8], sum = 0;
@@ -546,6 +565,7 @@ static void named_groups(void)
     end(3, tids);
     OK(rg_members("nobody", members, 8, &count));
     CHECK(count == 0);
+    listed_groups();
 }
 
 static void as_host(void)

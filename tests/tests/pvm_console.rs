@@ -357,7 +357,7 @@ fn hosts_join_run_tasks_that_reach_each_other_and_leave() {
 #[test]
 fn a_host_file_says_who_is_there_from_the_first_and_what_counts_later() {
     let machine = Machine::new("pvm-console-hostfile");
-    machine.write("hosts", "# ours\n* sp=300\nh1\n& h2 sp=700\n* sp=400\n");
+    machine.write("hosts", "# ours\nlocalhost sp=600\n* sp=300\nh1\n& h2 sp=700\n* sp=400\n");
     let mut console = on_hosts(&machine, 4);
     let lines = [
         ("conf", " h1 "),
@@ -367,6 +367,9 @@ fn a_host_file_says_who_is_there_from_the_first_and_what_counts_later() {
     ];
     let said = converse(console.arg("hosts"), &lines);
     assert!(has(&said, "2 hosts, 1 data format"), "{said:#?}");
+    let first = ["40000", "LINUX64", "600", "0x00408c41"];
+    let is_first = |line: &String| line.split_whitespace().skip(1).eq(first);
+    assert!(said.iter().any(is_first), "{said:#?}");
     assert!(has(&said, "h1 80000 LINUX64 300 0x00408c41"), "{said:#?}");
     assert!(any(&said, "h2 ", " 700 0x00408c41"), "{said:#?}");
     assert!(any(&said, "h3 ", " 400 0x00408c41"), "{said:#?}");

@@ -1,8 +1,12 @@
 //! Groups of PVM do what they do in PVM 3.4, and so does its Fortran library; the calls that PVM 3.4 has
 //! not do what is said of them.
 
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
 use regatta_tests::pvm;
-use regatta_tests::pvm_machine::{Machine, said};
+use regatta_tests::pvm_machine::{Machine, output, said};
 
 fn same_lines(ours: &str, theirs: &str, least: usize) {
     for (ours, theirs) in ours.lines().zip(theirs.lines()) {
@@ -44,6 +48,108 @@ fn nobody_hangs_whatever_members_do() {
             scope.spawn(move || assert_eq!(said(&mut storm), "60 rounds\n"));
         }
     });
+    machine.halt();
+}
+
+/// Programs that come with PVM and ask its group server: one says what it hears, one has the server write it down.
+const LISTER: &str = "/usr/bin/pvm_gstat";
+const DUMPER: &str = "/usr/bin/pvmgroups";
+
+fn until(deadline: Instant, mut happened: impl FnMut() -> bool, what: &str) {
+    while !happened() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Groups of which a member waits at a barrier, and what is said of them.
+struct Waiting {
+    first: Child,
+    list: String,
+    deadline: Instant,
+}
+
+impl Waiting {
+    fn start(around: &dyn Fn(&Path) -> Command, program: &Path) -> Waiting {
+        let mut first = around(program);
+        let first = first.stdin(Stdio::piped()).spawn().expect("a program");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut list = String::new();
+        let waits = || {
+            list = said(&mut around(LISTER.as_ref()));
+            list.contains("barrier_reached 1")
+        };
+        until(deadline, waits, "nobody comes to the barrier");
+        Waiting {
+            first,
+            list,
+            deadline,
+        }
+    }
+
+    /// They meet and leave. What was said before, by group, without the numbers of tasks.
+    fn end(mut self) -> Vec<String> {
+        drop(self.first.stdin.take());
+        let ended = || {
+            let status = self.first.try_wait().expect("its end");
+            status.is_some_and(|status| {
+                assert!(status.success(), "{status}");
+                true
+            })
+        };
+        until(self.deadline, ended, "they do not leave");
+        let groups = self.list.split("group: ").map(bare);
+        let mut groups: Vec<String> = groups.collect();
+        groups.sort();
+        groups
+    }
+}
+
+/// Numbers of tasks by the order in which they first come.
+fn bare(text: &str) -> String {
+    let mut seen = Vec::new();
+    let words = text.split_inclusive(char::is_whitespace).map(|word| {
+        let Some(number) = word.trim_end().strip_prefix("0x") else {
+            return word.to_owned();
+        };
+        let known = seen.iter().position(|known| known == number);
+        let at = known.unwrap_or_else(|| {
+            seen.push(number.to_owned());
+            seen.len() - 1
+        });
+        format!("task {at}{}", &word[number.len() + 2..])
+    });
+    words.collect()
+}
+
+#[test]
+fn pvms_own_programs_list_the_groups() {
+    for program in [LISTER, DUMPER] {
+        assert!(
+            Path::new(program).exists(),
+            "this test runs {program}, which is not here: scripts/need test, or apt-get install pvm-dev"
+        );
+    }
+    let machine = Machine::new("pvm-listed");
+    let program = machine.install(&pvm::group_program("pvm_listed"), "pvm_listed");
+    let original = machine.original();
+    let on_pvm = |program: &Path| machine.on_original(&original, program);
+    let theirs = Waiting::start(&on_pvm, &program).end();
+    let on_regatta = |program: &Path| machine.by_hand(program);
+    let waiting = Waiting::start(&on_regatta, &program);
+    let dumped = output(&mut on_regatta(DUMPER.as_ref())).stderr;
+    let dumped = String::from_utf8_lossy(&dumped).into_owned();
+    assert_eq!(waiting.end(), theirs, "Regatta's, then PVM's");
+    for words in [
+        "crew: 3 members 0:t",
+        "at a barrier of 3: t",
+        "duo: 1 members 1:t",
+    ] {
+        assert!(dumped.contains(words), "{words:?} is not in {dumped:?}");
+    }
+    for around in [&on_pvm as &dyn Fn(&Path) -> Command, &on_regatta] {
+        assert_eq!(said(&mut around(LISTER.as_ref())), "no groups exist\n");
+    }
     machine.halt();
 }
 

@@ -54,6 +54,18 @@ fn messages_are_chosen_and_output_is_caught_as_on_pvm() {
 }
 
 #[test]
+fn what_a_task_may_say_of_output_that_goes_to_its_parent_is_as_on_pvm() {
+    let machine = Machine::new("pvm-inherited");
+    let program = machine.install(&pvm::program("pvm_inherited"), "pvm_inherited");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.lines().count() > 50, "it says too little: {ours}");
+    machine.halt();
+}
+
+#[test]
 fn every_question_has_the_answer_that_pvm_gives() {
     let machine = Machine::new("pvm-answers");
     let program = machine.install(&pvm::program("pvm_answers"), "pvm_answers");

@@ -381,6 +381,9 @@ typedef struct {
     int32_t on_behalf;              /* 1 + the task whose children they are, as if it had started them; 0: mine */
     const char *through; /* start this program, such as a debugger, with the path of the task's as its first
                           * argument; NULL: the task's itself */
+    int32_t output_to;    /* 1 + the task to which goes what they write, in place of me; 0: me. RG_ALL or a
+                           * channel is the same to it */
+    int32_t reserved;
 } rg_spawn_options;
 
 #define RG_OUTPUT_JOB 1    /* with the job's output */
@@ -441,6 +444,8 @@ typedef struct {
 /* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
 int rg_tasks(rg_task *tasks, int capacity, int *count);
 int rg_hosts(rg_host *hosts, int capacity, int *count);
+/* What time it is on the host with this number, in microseconds since 1970. That is asked there, between call and return. */
+int rg_clock(int host, int64_t *microseconds);
 
 /* Have hosts join the job, or leave it; of a job that was entered (rg_enter). A line names a host, and may go on with
  * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
@@ -555,6 +560,18 @@ int rg_meet(const char *group, int count);
 /* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
  * for all of them; else *members is 0. */
 int rg_meet_members(const char *group, int count, int *tids, int capacity, int *members);
+
+typedef struct {
+    int32_t members; /* how many there are */
+    int32_t waiting; /* how many of them wait in rg_meet */
+    int32_t wanted;  /* for so many; 0: nobody waits */
+    int32_t reserved;
+    char name[112]; /* cut when longer */
+} rg_named_group;
+/* All named groups, by name. */
+int rg_named_groups(rg_named_group *groups, int capacity, int *count);
+/* Who waits in rg_meet, in the order in which they have come. */
+int rg_waiting(const char *group, int *tids, int capacity, int *count);
 
 /* ---- settings and insight ---------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use regatta_process::{self as process, Error, Hosted, Result};
 
-use crate::error::{OK, argument, fail, refusal};
+use crate::error::{OK, answer, argument, fail, refusal};
 use crate::memory::output;
 use crate::text::{put_all, required};
 
@@ -83,4 +83,14 @@ unsafe extern "C" fn rg_add_host_file(text: *const c_char, added: *mut c_int) ->
     }
     // SAFETY: nobody wants the numbers.
     unsafe { told(hosted, std::ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_clock(host: c_int, microseconds: *mut i64) -> c_int {
+    let told = || -> Result<()> {
+        let time = process::clock_of(host)?;
+        *output(microseconds, "microseconds")? = i64::try_from(time).unwrap_or(i64::MAX);
+        Ok(())
+    };
+    answer(told())
 }

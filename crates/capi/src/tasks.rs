@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use regatta_process::control::{HostInfo, Output, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{GroupInfo, HostInfo, Output, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -23,6 +23,8 @@ pub struct RgSpawnOptions {
     pub orphans: i32,
     pub on_behalf: i32,
     pub through: *const c_char,
+    pub output_to: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -100,7 +102,11 @@ fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
         }
     };
     let (tag, group) = (options.output_tag, options.output_group.id());
-    process::to_me(tag, group, lines, births)
+    match u32::try_from(options.output_to) {
+        Ok(0) => process::to_me(tag, group, lines, births),
+        Ok(other) => process::to_task(other - 1, tag, group, lines, births),
+        Err(_) => Err(argument("output_to is negative")),
+    }
 }
 
 /// `NAME=value` as a pair.
@@ -372,4 +378,55 @@ unsafe extern "C" fn rg_meet_members(
         // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
         unsafe { put_all(all.into_iter().map(tid), tids, capacity, members) }
     }))
+}
+
+#[repr(C)]
+pub struct RgNamedGroup {
+    pub members: i32,
+    pub waiting: i32,
+    pub wanted: i32,
+    pub reserved: i32,
+    pub name: [c_char; 112],
+}
+
+fn named_group(info: GroupInfo) -> RgNamedGroup {
+    RgNamedGroup {
+        members: info.members.iter().flatten().count() as i32,
+        waiting: info.waiting.len() as i32,
+        wanted: info.wanted as i32,
+        reserved: 0,
+        name: put(info.name.as_bytes()),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_named_groups(
+    groups: *mut RgNamedGroup,
+    capacity: c_int,
+    count: *mut c_int,
+) -> c_int {
+    answer(process::named_groups().and_then(|infos| {
+        // SAFETY: the C contract: room for `capacity` groups; pointers are valid or NULL.
+        unsafe { put_all(infos.into_iter().map(named_group), groups, capacity, count) }
+    }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_waiting(
+    group: *const c_char,
+    tids: *mut c_int,
+    capacity: c_int,
+    count: *mut c_int,
+) -> c_int {
+    let waiting = || -> Result<()> {
+        // SAFETY: the C contract: a text, or NULL.
+        let group = unsafe { name(group, "group") }?;
+        let mut infos = process::named_groups()?.into_iter();
+        let found = infos.find(|info| info.name == group);
+        let waiting = found.map_or_else(Vec::new, |info| info.waiting);
+        let tids_of = waiting.into_iter().map(|task| task as c_int);
+        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        unsafe { put_all(tids_of, tids, capacity, count) }
+    };
+    answer(waiting())
 }

@@ -37,7 +37,7 @@ use crate::succession::heritage::Heritage;
 use crate::succession::lead::Estate;
 use crate::tasks::{self, Ended, Recipe, Tasks};
 use crate::wakes::Wakes;
-use crate::{environment, front, gather, limits, program, rsh, succession, sys, tree};
+use crate::{clock, environment, front, gather, limits, program, rsh, succession, sys, tree};
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
 use regatta_wire::control::Why;
@@ -429,6 +429,10 @@ impl Agent {
                 if let Some(tasks) = &mut self.tasks {
                     tasks.caught.deafen(rank, stream);
                 }
+            }
+            Order::Clock { by, id } => {
+                let time = clock::now();
+                self.say(&Report::Clock { by, id, time });
             }
             // A charge is for the starter of a daemon.
             Order::Beat {} | Order::Charge { .. } => {}

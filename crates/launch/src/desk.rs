@@ -78,6 +78,8 @@ pub(crate) enum Deed {
         task: u32,
         status: i32,
     },
+    /// Ask a host what time it is.
+    Clock { by: u32, id: u32, host: u32 },
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
 }
@@ -153,6 +155,11 @@ impl Desk {
         for (number, task) in (0..).zip(&mut self.tasks).skip(from as usize) {
             task.parent = Some(number);
         }
+    }
+
+    fn has_host(&self, number: u32) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.any(|host| host.number == number && host.lives)
     }
 
     /// How many numbers have been given.
@@ -249,6 +256,13 @@ impl Desk {
                 let hosts = self.host_infos();
                 self.say(by, Tell::Hosts { id, hosts });
             }
+            Ask::Clock { id, host } => {
+                if self.has_host(host) {
+                    return Some(Deed::Clock { by, id, host });
+                }
+                let sentence = format!("the job has no host with the number {host}");
+                self.answer(by, id, Err((Why::Host, sentence)));
+            }
             Ask::Watch { id, what, subject } => self.watch(by, id, what, subject),
             Ask::Unwatch { id, watch } => {
                 let forgotten = self.watches.forget(by, watch);
@@ -297,6 +311,10 @@ impl Desk {
             Ask::Members { id, group } => {
                 let tasks = self.groups.members(&group);
                 self.say(by, Tell::Members { id, tasks });
+            }
+            Ask::Groups { id } => {
+                let groups = self.groups.infos();
+                self.say(by, Tell::Groups { id, groups });
             }
             Ask::Meet { id, group, count } => match self.groups.meet(by, id, &group, count) {
                 Ok((met, None)) => met
@@ -461,6 +479,13 @@ impl Desk {
         for (watcher, watch) in self.watches.host_added().to_vec() {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
+        }
+    }
+
+    /// A host is so fast, compared to others.
+    pub(crate) fn set_speed(&mut self, number: u32, speed: u32) {
+        if let Some(host) = self.hosts.iter_mut().find(|host| host.number == number) {
+            host.speed = speed;
         }
     }
 

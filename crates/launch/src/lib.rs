@@ -10,6 +10,7 @@ mod bind;
 mod caught;
 pub mod cgroup;
 mod channel;
+mod clock;
 mod closing;
 mod controls;
 pub mod cores;

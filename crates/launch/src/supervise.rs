@@ -34,6 +34,7 @@ use crate::streams::Streams;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
+use clocks::Asked;
 use gates::Gates;
 use growing::Growing;
 use guests::Caller;
@@ -43,6 +44,7 @@ use regatta_transport::job::{Cause, TaskState};
 use spawning::Spawning;
 use starters::{Awaited, Starter};
 
+mod clocks;
 mod desk;
 mod elsewhere;
 mod gates;
@@ -144,6 +146,7 @@ struct Supervisor<'p> {
     spawning: Vec<Spawning>,
     births: u32,
     owed: Vec<Owed>,
+    clocks: Vec<Asked>,
     started: Instant,
     /// Nothing is left below this process.
     childless: bool,
@@ -198,6 +201,7 @@ impl<'p> Supervisor<'p> {
             tether: None,
             spawning: Vec::new(),
             births: 0,
+            clocks: Vec::new(),
             owed: Vec::new(),
             here,
             number,

@@ -4,6 +4,7 @@ use regatta_engine::{Error, Result};
 use regatta_wire::control::{Ask, Tell, Why};
 
 use crate::launcher::ask;
+use crate::tasks::value;
 
 /// What has become of hosts that were asked for or given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,4 +43,11 @@ pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
 /// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
     hosted(ask(|id| Ask::HostFile { id, text })?, None)
+}
+
+/// What time it is on a host, in microseconds since 1970: that was so between call and return.
+pub fn clock_of(host: i32) -> Result<u64> {
+    let unknown = || Error::Refused(Why::Host, format!("{host} is not the number of a host"));
+    let host = u32::try_from(host).map_err(|_| unknown())?;
+    value(ask(|id| Ask::Clock { id, host })?)
 }

@@ -2,7 +2,7 @@
 
 use regatta_engine::{Error, GroupId, Result};
 use regatta_wire::control::{
-    Ask, HostInfo, Manner, NameInfo, Output, Spawn, TaskInfo, Tell, What, Why,
+    Ask, GroupInfo, HostInfo, Manner, NameInfo, Output, Route, Spawn, TaskInfo, Tell, What, Why,
 };
 
 use crate::launcher::{Watch, ask, ask_to_watch};
@@ -46,19 +46,30 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
     }
 }
 
-/// That what tasks write comes to this one, as messages with this tag in this group: one for each line, or pieces.
-/// With `births` there is one for each task that is started, too.
-pub fn to_me(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
+/// That what tasks write comes as messages with this tag in this group: one for each line, or pieces. With `births` there
+/// is one for each task that is started, too.
+fn manner(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Manner> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
     }
     let context = enter()?.context(group)?;
-    Ok(Output::Me(Manner {
+    Ok(Manner {
         context,
         tag,
         lines,
         births,
-    }))
+    })
+}
+
+/// It comes to this task.
+pub fn to_me(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
+    manner(tag, group, lines, births).map(Output::Me)
+}
+
+/// It comes to another task, to which the group must be the same.
+pub fn to_task(to: u32, tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
+    let manner = manner(tag, group, lines, births)?;
+    Ok(Output::Task(Route { to, manner }))
 }
 
 /// Send a signal to a task. With `end` its death by it is wanted, and no failure of the job.
@@ -197,6 +208,14 @@ pub fn join_named(group: String) -> Result<u32> {
 pub fn members(group: String) -> Result<Vec<Option<u32>>> {
     match ask(|id| Ask::Members { id, group })? {
         Tell::Members { tasks, .. } => Ok(tasks),
+        _ => Err(astray()),
+    }
+}
+
+/// The named groups, by name.
+pub fn named_groups() -> Result<Vec<GroupInfo>> {
+    match ask(|id| Ask::Groups { id })? {
+        Tell::Groups { groups, .. } => Ok(groups),
         _ => Err(astray()),
     }
 }

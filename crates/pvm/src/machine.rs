@@ -179,18 +179,34 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
     error::result("pvm_archcode", code().unwrap_or_else(|code| code))
 }
 
-/// The time of day here.
-fn now() -> libc::timeval {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+/// The time of day here, in microseconds.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_micros() as i64)
+}
+
+/// Microseconds as PVM tells them: those beyond whole seconds are not negative.
+fn time(microseconds: i64) -> libc::timeval {
     libc::timeval {
-        tv_sec: now.as_secs() as i64,
-        tv_usec: i64::from(now.subsec_micros()),
+        tv_sec: microseconds.div_euclid(1_000_000),
+        tv_usec: microseconds.rem_euclid(1_000_000),
     }
 }
 
-/// The clock of a host, and how far ours is from it. Of other hosts nobody can ask it yet.
+/// The clock of a host, and how far ours is ahead of it: half way between question and answer.
+fn clock_and_delta(host: c_int) -> Result<(i64, i64), i32> {
+    let mut clock = 0;
+    let before = now();
+    // SAFETY: a place for the time.
+    let code = unsafe { rg::rg_clock(host, &mut clock) };
+    let after = now();
+    match code {
+        rg::OK => Ok((clock, before.midpoint(after) - clock)),
+        rg::ERR_HOST => Err(codes::NO_HOST),
+        _ => Err(codes::SYS_ERR),
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_hostsync(
     which: c_int,
@@ -200,24 +216,17 @@ unsafe extern "C" fn pvm_hostsync(
     let synced = || -> Result<(), i32> {
         enrol()?;
         let host = tid::host(which).ok_or(codes::NO_HOST)?;
-        if host != crate::state::library().host {
-            let known = hosts()?.iter().any(|known| known.host == host);
-            return Err(if known {
-                codes::NOT_IMPL
-            } else {
-                codes::NO_HOST
-            });
-        }
+        let (there, ahead) = match host == crate::state::library().host {
+            true => (now(), 0),
+            false => clock_and_delta(host)?,
+        };
         // SAFETY: the C contract: places for times, or NULL.
         unsafe {
             if !clock.is_null() {
-                *clock = now();
+                *clock = time(there);
             }
             if !delta.is_null() {
-                *delta = libc::timeval {
-                    tv_sec: 0,
-                    tv_usec: 0,
-                };
+                *delta = time(ahead);
             }
         }
         Ok(())
@@ -372,5 +381,23 @@ pub fn add_file(path: &CStr) -> Result<(), i32> {
         rg::ERR_LAUNCHER => Err(codes::SYS_ERR),
         // The machine is there, with the hosts that could be added.
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_pvms_manual_says() {
+        let told = |microseconds| {
+            let libc::timeval { tv_sec, tv_usec } = time(microseconds);
+            (tv_sec, tv_usec)
+        };
+        assert_eq!(told(3_250_000), (3, 250_000));
+        assert_eq!(told(0), (0, 0));
+        assert_eq!(told(-1), (-1, 999_999));
+        assert_eq!(told(-1_000_000), (-1, 0));
+        assert_eq!(told(-1_001_000), (-2, 999_000));
     }
 }

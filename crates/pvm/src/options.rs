@@ -166,12 +166,39 @@ impl Options {
     }
 }
 
+/// Where output goes, and traces: what an option says of our children, and what of ourselves. The task, the tag and the
+/// context.
+const OUTPUT: [(usize, usize); 3] = [
+    (option::OUTPUT_TID, option::SELF_OUTPUT_TID),
+    (option::OUTPUT_CODE, option::SELF_OUTPUT_CODE),
+    (option::OUTPUT_CONTEXT, option::SELF_OUTPUT_CONTEXT),
+];
+const TRACE: [(usize, usize); 3] = [
+    (option::TRACE_TID, option::SELF_TRACE_TID),
+    (option::TRACE_CODE, option::SELF_TRACE_CODE),
+    (option::TRACE_CONTEXT, option::SELF_TRACE_CONTEXT),
+];
+
+/// May one of these have this value? What goes to another task than us goes where our own goes, and in the same way.
+fn may_go(way: [(usize, usize); 3], number: usize, value: c_int) -> bool {
+    let options = &library().options.0;
+    let wanted = |at: usize| if at == number { value } else { options[at] };
+    let task = wanted(way[0].0);
+    let as_ours = way.iter().all(|&(at, ours)| wanted(at) == options[ours]);
+    task == 0 || task == library().tid || as_ours
+}
+
 /// May the option of this number have this value?
 fn check(number: usize, value: c_int) -> Result<(), i32> {
     let sound = match number {
         option::ROUTE => (1..=3).contains(&value),
         option::AUTO_ERR => (0..=3).contains(&value),
-        option::OUTPUT_TID | option::TRACE_TID => value == 0 || value == library().tid,
+        option::OUTPUT_TID | option::OUTPUT_CODE | option::OUTPUT_CONTEXT => {
+            may_go(OUTPUT, number, value)
+        }
+        option::TRACE_TID | option::TRACE_CODE | option::TRACE_CONTEXT => {
+            may_go(TRACE, number, value)
+        }
         option::FRAGMENT => (64..=1 << 20).contains(&value),
         option::TRACE_OPTIONS | option::SELF_TRACE_OPTIONS => (1..=3).contains(&value),
         _ => true,
@@ -213,21 +240,8 @@ fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
     if number == option::DEBUG_MASK {
         crate::aids::set_debug_mask(value);
     }
-    let options = &mut library().options.0;
-    let before = std::mem::replace(&mut options[number], value);
-    // Who says where output goes without a context means the present one.
-    let (context, context_at) = (
-        library().context,
-        match number {
-            option::OUTPUT_TID => option::OUTPUT_CONTEXT,
-            option::TRACE_TID => option::TRACE_CONTEXT,
-            option::SELF_OUTPUT_TID => option::SELF_OUTPUT_CONTEXT,
-            option::SELF_TRACE_TID => option::SELF_TRACE_CONTEXT,
-            _ => return Ok(before),
-        },
-    );
-    options[context_at] = context;
-    Ok(before)
+    let place = &mut library().options.0[number];
+    Ok(std::mem::replace(place, value))
 }
 
 #[unsafe(no_mangle)]

@@ -54,21 +54,27 @@ fn are_writing() -> bool {
     library().writers.iter().any(|writer| writer.caught)
 }
 
-/// The same for children of another task, of which that is known.
-pub fn of_children_of(task: i32, (to, tag, context): (i32, i32, i32)) -> (i32, i32, i32) {
-    let whose = match to {
-        0 => rg::OUTPUT_JOB,
-        to if to == task => rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS,
-        // It has come down to it from who started it, and goes the same way.
-        _ => rg::OUTPUT_AS_MINE,
-    };
-    (whose, tag, context)
+/// Where goes what tasks write, as Regatta is told it.
+#[derive(Clone, Copy, Default)]
+pub struct Route {
+    pub how: i32,
+    /// 1 and the number of the task.
+    pub to: i32,
+    pub tag: i32,
+    pub context: i32,
 }
 
-/// Where goes what children write: what Regatta is to be told, the tag and the context.
-pub fn of_children() -> (i32, i32, i32) {
-    let library = library();
-    of_children_of(library.tid, library.options.output())
+impl Route {
+    /// What the options say: a task (0: nobody), a tag and a context.
+    pub fn of((to, tag, context): (i32, i32, i32)) -> Route {
+        let task = tid::task(to);
+        Route {
+            how: task.map_or(rg::OUTPUT_JOB, |_| rg::OUTPUT_BLOCKS | rg::OUTPUT_BIRTHS),
+            to: task.map_or(0, |task| task + 1),
+            tag,
+            context,
+        }
+    }
 }
 
 /// A piece of output, if these bytes are one.

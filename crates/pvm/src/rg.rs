@@ -32,7 +32,6 @@ pub const TASKS: c_int = 4;
 pub const BY_EXIT: c_int = 1;
 pub const BY_SIGNAL: c_int = 2;
 pub const OUTPUT_MARK: u32 = 0x756f_4752;
-pub const OUTPUT_AS_MINE: c_int = 0;
 pub const OUTPUT_JOB: c_int = 1;
 pub const OUTPUT_BLOCKS: c_int = 3;
 pub const OUTPUT_BIRTHS: c_int = 16;
@@ -95,6 +94,8 @@ pub struct SpawnOptions {
     pub orphans: i32,
     pub on_behalf: i32,
     pub through: *const c_char,
+    pub output_to: i32,
+    pub reserved: i32,
 }
 
 /// The front of a message with what a task has written.
@@ -151,6 +152,16 @@ pub struct Entry {
     pub owner: i32,
     pub flags: i32,
     pub length: u32,
+    pub name: [c_char; 112],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NamedGroup {
+    pub members: i32,
+    pub waiting: i32,
+    pub wanted: i32,
+    pub reserved: i32,
     pub name: [c_char; 112],
 }
 
@@ -247,6 +258,14 @@ unsafe extern "C" {
         tids: *mut c_int,
         capacity: c_int,
         members: *mut c_int,
+    ) -> c_int;
+    pub fn rg_clock(host: c_int, microseconds: *mut i64) -> c_int;
+    pub fn rg_named_groups(groups: *mut NamedGroup, capacity: c_int, count: *mut c_int) -> c_int;
+    pub fn rg_waiting(
+        group: *const c_char,
+        tids: *mut c_int,
+        capacity: c_int,
+        count: *mut c_int,
     ) -> c_int;
     pub fn rg_names(
         pattern: *const c_char,

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::contexts;
+use crate::group::server;
 use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
@@ -88,6 +89,7 @@ pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result
 fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
     match to {
         trace::TID => trace::user_event(tag),
+        server::TID if library().context == server::CONTEXT => server::asked(tag),
         to if system::is_daemon(to) => system::send_to_daemon(to, tag),
         _ => Err(codes::BAD_PARAM),
     }

@@ -5,9 +5,10 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{codes, error};
+use crate::output::Route;
 use crate::state::library;
 use crate::system::asking;
-use crate::{contexts, output, rg, search, tid};
+use crate::{contexts, rg, search, tid};
 
 mod flag {
     pub const HOST: i32 = 1;
@@ -112,8 +113,7 @@ pub struct Order {
     directory: Option<CString>,
     pub environment: Vec<CString>,
     search: CString,
-    /// What Regatta is to be told of output, the tag and the context.
-    pub output: (i32, i32, i32),
+    pub output: Route,
     orphans: bool,
     on_behalf: i32,
     /// What is started with the program as its first argument.
@@ -166,7 +166,7 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
         directory: place.directory,
         environment: environment(flags),
         search: CString::new(search::directories()).unwrap_or_default(),
-        output: output::of_children(),
+        output: Route::of(library().options.output()),
         orphans: wants(flag::NO_PARENT),
         on_behalf: 0,
         debugger: debugger(flags),
@@ -205,20 +205,27 @@ pub fn start(
     let mut environment: Vec<*const c_char> =
         order.environment.iter().map(|text| text.as_ptr()).collect();
     environment.push(std::ptr::null());
-    let (output, tag, context) = order.output;
+    let Route {
+        how,
+        to,
+        tag,
+        context,
+    } = order.output;
     let options = rg::SpawnOptions {
         host: pointer(&order.host),
         architecture: pointer(&order.architecture),
         directory: pointer(&order.directory),
         environment: environment.as_ptr(),
         elsewhere: order.elsewhere.into(),
-        output,
+        output: how,
+        output_to: to,
         output_tag: tag & i32::MAX,
         output_group: contexts::channel(context, tag),
         orphans: order.orphans.into(),
         on_behalf: order.on_behalf,
         through: pointer(&order.debugger),
         search: order.search.as_ptr(),
+        reserved: 0,
     };
     let mut tids = vec![0; count as usize];
     let mut started = 0;

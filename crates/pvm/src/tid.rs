@@ -27,7 +27,7 @@ pub fn of(task: i32, host: i32) -> i32 {
 }
 
 /// The number of a host, which is that of its daemon.
-pub fn of_daemon(host: i32) -> i32 {
+pub const fn of_daemon(host: i32) -> i32 {
     (host + 1) << HOST_SHIFT & HOST
 }
 

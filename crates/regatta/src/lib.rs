@@ -96,7 +96,7 @@ pub use scope::{Receiving, Scope, Sending};
 pub use select::{Source, Status, TagMatch, To};
 pub use task::{Descriptor, Task, init};
 pub use tasks::{
-    EVENT, Ending, Event, Get, HostInfo, Hosted, NameInfo, OUTPUT, Place, Put, Spawn, TaskInfo,
-    Watch,
+    EVENT, Ending, Event, Get, GroupInfo, HostInfo, Hosted, NameInfo, OUTPUT, Place, Put, Spawn,
+    TaskInfo, Watch,
 };
 pub use tasks::{event, output};

@@ -8,7 +8,7 @@ use regatta_process::control::{self, flags};
 use regatta_process::{self as process, GroupId};
 
 pub use regatta_process::Hosted;
-pub use regatta_process::control::{Ending, Event, HostInfo, NameInfo, Place, TaskInfo};
+pub use regatta_process::control::{Ending, Event, GroupInfo, HostInfo, NameInfo, Place, TaskInfo};
 
 use crate::error::{Error, Result, ours};
 use crate::select::tag_number;
@@ -343,6 +343,12 @@ impl Task {
     pub fn members(&self, group: &str) -> Result<Vec<Option<u32>>> {
         raw::outside()?;
         ours(process::members(group.into()))
+    }
+
+    /// All named groups, by name.
+    pub fn named_groups(&self) -> Result<Vec<GroupInfo>> {
+        raw::outside()?;
+        ours(process::named_groups())
     }
 
     /// Blocks until so many members of a named group have called it. The members by their numbers in

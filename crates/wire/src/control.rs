@@ -97,6 +97,10 @@ messages! {
         15 Taken { task: u32, bytes: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
+        /// Which named groups are there? Answered by `Groups`.
+        17 Groups { id: u32 }
+        /// What time is it on a host? The value: microseconds since 1970.
+        18 Clock { id: u32, host: u32 }
         /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
         20 AddHosts { id: u32, hosts: Vec<String> }
         /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
@@ -133,6 +137,8 @@ messages! {
         8 Members { id: u32, tasks: Vec<Option<u32>> }
         /// All members of a group have met: who they are, and the gate that they are lent (0: none).
         13 Met { id: u32, tasks: Vec<Option<u32>>, gate: u64 }
+        /// The named groups.
+        14 Groups { id: u32, groups: Vec<GroupInfo> }
         /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
         20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
         /// Something happened that the question `watch` was about.
@@ -165,6 +171,8 @@ impl Ask {
             | Ask::Members { id, .. }
             | Ask::Meet { id, .. }
             | Ask::Halt { id }
+            | Ask::Groups { id }
+            | Ask::Clock { id, .. }
             | Ask::AddHosts { id, .. }
             | Ask::RemoveHosts { id, .. }
             | Ask::HostFile { id, .. }
@@ -533,6 +541,25 @@ fields!(NameInfo {
     length
 });
 
+/// A named group, as the launcher knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupInfo {
+    /// Its name.
+    pub name: String,
+    /// The members by their numbers in it; none where a number is free.
+    pub members: Vec<Option<u32>>,
+    /// Who of them waits for others to come, in the order in which they have come.
+    pub waiting: Vec<u32>,
+    /// How many must come; 0 if nobody waits.
+    pub wanted: u32,
+}
+fields!(GroupInfo {
+    name,
+    members,
+    waiting,
+    wanted
+});
+
 impl Tell {
     /// The question it answers; none: it comes unasked.
     pub fn id(&self) -> Option<u32> {
@@ -546,6 +573,7 @@ impl Tell {
             | Tell::Names { id, .. }
             | Tell::Members { id, .. }
             | Tell::Met { id, .. }
+            | Tell::Groups { id, .. }
             | Tell::Hosted { id, .. } => Some(*id),
             Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } | Tell::Start { .. } => {
                 None

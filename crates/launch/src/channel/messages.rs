@@ -26,6 +26,9 @@
 //! Admit       it is this task         >                answered as Bear is
 //! TurnAway    it is none              >
 //!
+//! Clock       what time is it?        >
+//!                                     < Clock
+//!
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
 //! Copy        what the desk knows     >
@@ -99,6 +102,8 @@ messages! {
         22 Admit { caller: u32, task: u32 }
         /// Who has knocked cannot be one.
         23 TurnAway { caller: u32, sentence: String }
+        /// What time is it? A task has asked, under this number.
+        24 Clock { by: u32, id: u32 }
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -145,6 +150,8 @@ messages! {
         18 State { state: State, asked: u32 }
         /// A process asks at the door to become a task, and will listen there.
         21 Knocked { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
+        /// The answer to `Clock`: microseconds since 1970.
+        22 Clock { by: u32, id: u32, time: u64 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_wire::control::Why;
+use regatta_wire::control::{GroupInfo, Why};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
@@ -78,6 +78,23 @@ impl Groups {
         self.0
             .get(name)
             .map_or_else(Vec::new, |group| group.members.clone())
+    }
+
+    /// All of them, by name.
+    pub(super) fn infos(&self) -> Vec<GroupInfo> {
+        let info = |(name, group): (&String, &Group)| GroupInfo {
+            name: name.clone(),
+            members: group.members.clone(),
+            waiting: group.meeting.iter().map(|&(task, _)| task).collect(),
+            wanted: if group.meeting.is_empty() {
+                0
+            } else {
+                group.wanted
+            },
+        };
+        let mut all: Vec<GroupInfo> = self.0.iter().map(info).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
     }
 
     /// A member waits until `count` of them do. Those who are to be answered, with their questions, and

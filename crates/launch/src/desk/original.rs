@@ -41,6 +41,8 @@ messages! {
         12 Closed { task: u32, stream: u32 }
         /// Nor to any other.
         13 Silent { task: u32 }
+        /// A host is so fast.
+        14 Speed { host: u32, speed: u32 }
     }
 }
 
@@ -192,6 +194,11 @@ impl Original {
         self.desk.host_added(host);
     }
 
+    pub(crate) fn set_speed(&mut self, host: u32, speed: u32) {
+        self.note(|| Change::Speed { host, speed });
+        self.desk.set_speed(host, speed);
+    }
+
     pub(crate) fn host_lost(&mut self, number: u32) {
         self.note(|| Change::HostLost { number });
         self.desk.host_lost(number);
@@ -219,6 +226,7 @@ impl Desk {
             Change::Ended { task, end } => self.ended(task, end),
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
+            Change::Speed { host, speed } => self.set_speed(host, speed),
             Change::Said { task, bytes } => self.say(task, Tell::decode(&bytes)?),
         }
         self.take_said();

@@ -57,6 +57,7 @@ impl Desk {
             Output::AsMine => own,
             Output::Job => None,
             Output::Me(manner) => Some(Route { to: by, manner }),
+            Output::Task(route) => Some(route),
         };
         let route = route.filter(|route| self.hears(route.to));
         if let Some(to) = route.and_then(|route| self.tasks.get_mut(route.to as usize)) {

@@ -1,6 +1,6 @@
 //! The desk, asked and told without any process.
 
-use regatta_wire::control::{Manner, Output, Place, Then, What, flags};
+use regatta_wire::control::{GroupInfo, Manner, Output, Place, Then, What, flags};
 
 use super::*;
 use crate::caught::Piece;
@@ -264,6 +264,35 @@ fn numbers_in_named_groups_are_the_lowest_that_are_free() {
     );
     let tasks = vec![Some(0), None, Some(2)];
     assert_eq!(desk.take_said(), [(0, Tell::Members { id: 5, tasks })]);
+    let alone = "alone".to_owned();
+    desk.asked(
+        1,
+        Ask::Join {
+            id: 6,
+            group: alone,
+        },
+    );
+    desk.take_said();
+    desk.asked(
+        2,
+        Ask::Meet {
+            id: 7,
+            group: group(),
+            count: 2,
+        },
+    );
+    desk.asked(1, Ask::Groups { id: 8 });
+    let info = |name: &str, members, waiting, wanted| GroupInfo {
+        name: name.to_owned(),
+        members,
+        waiting,
+        wanted,
+    };
+    let groups = vec![
+        info("alone", vec![Some(1)], vec![], 0),
+        info("crew", vec![Some(0), None, Some(2)], vec![2], 2),
+    ];
+    assert_eq!(desk.take_said(), [(1, Tell::Groups { id: 8, groups })]);
     desk.ended(0, KILLED);
     assert_eq!(join(&mut desk, 1), [done(1, 3, 0)]);
 }
@@ -376,6 +405,10 @@ fn output_goes_to_who_asked_for_it_as_long_as_that_hears() {
     // What a child starts goes the same way, unless it says otherwise.
     assert_eq!(desk.route(child, Output::AsMine), route);
     assert_eq!(desk.route(child, Output::Job), None);
+    let third = Route { to: 0, manner };
+    assert_eq!(desk.route(child, Output::Task(third)), Some(third));
+    let nobody = Route { to: 9, manner };
+    assert_eq!(desk.route(child, Output::Task(nobody)), None);
     let piece = |bytes: &[u8], then| Piece {
         task: child,
         stream: 1,

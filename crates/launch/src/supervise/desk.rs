@@ -44,6 +44,7 @@ impl Supervisor<'_> {
                 task,
                 status,
             }) => self.said_to_have_ended(by, id, task, status),
+            Some(Deed::Clock { by, id, host }) => self.ask_clock(by, id, host),
             Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();

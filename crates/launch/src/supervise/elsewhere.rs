@@ -199,6 +199,10 @@ impl Supervisor<'_> {
                     address,
                 });
             }
+            Report::Clock { by, id, time } => {
+                let host = remote.number;
+                self.clock_told(host, by, id, time);
+            }
             Report::Taken { bytes } => self
                 .input
                 .iter_mut()
@@ -282,6 +286,7 @@ impl Supervisor<'_> {
             self.hushed(rank);
         }
         self.desk.host_lost(number);
+        self.clock_lost(number);
         self.births_end_on(number, &unstarted);
         self.draw_line();
     }

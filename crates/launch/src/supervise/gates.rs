@@ -152,6 +152,9 @@ impl Supervisor<'_> {
         let Ok(ask) = Ask::decode(bytes) else {
             return true;
         };
+        if let Ask::Groups { .. } = ask {
+            self.shut_all_gates();
+        }
         let Some((group, question)) = subject(&ask) else {
             return true;
         };
@@ -169,6 +172,13 @@ impl Supervisor<'_> {
             self.shut_gate(&group);
         }
         self.gates.gone(task);
+    }
+
+    /// Before the desk is asked who waits.
+    fn shut_all_gates(&mut self) {
+        for group in self.gates.lent.keys().cloned().collect::<Vec<_>>() {
+            self.shut_gate(&group);
+        }
     }
 
     /// Those who wait in the gate of a group wait at the desk from now on, each as if it had asked there.

@@ -200,6 +200,7 @@ impl<'p> Supervisor<'p> {
             gates: Gates::default(),
             spawning: Vec::new(),
             births: 0,
+            clocks: Vec::new(),
             here: Some(here.name.clone()),
             number: here.number,
             growing,

@@ -9,6 +9,7 @@ mod collective;
 mod member;
 mod news;
 mod operators;
+pub mod server;
 mod team;
 mod view;
 

@@ -12,6 +12,7 @@ use crate::life::enrol;
 use crate::machine::{self, HostInfo};
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told_with;
+use crate::output::Route;
 use crate::spawn::{self, Order};
 use crate::state::library;
 use crate::{contexts, listing, mailbox, rg, tid};
@@ -159,7 +160,7 @@ impl Execution {
         let parent = tid::task(self.parent).ok_or(codes::BAD_PARAM)?;
         let mut order = Order::on(host, self.flags, parent + 1);
         order.environment = self.environment.clone();
-        order.output = crate::output::of_children_of(self.parent, self.output);
+        order.output = Route::of(self.output);
         let arguments = self.arguments.iter().map(|text| text.as_ptr());
         let arguments: Vec<*const c_char> = arguments.chain([std::ptr::null()]).collect();
         Ok(spawn::start(

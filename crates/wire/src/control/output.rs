@@ -12,6 +12,8 @@ pub enum Output {
     Job,
     /// To the asker, as messages.
     Me(Manner),
+    /// To another task, which need not know of it, in the same way.
+    Task(Route),
 }
 
 impl Field for Output {
@@ -23,6 +25,10 @@ impl Field for Output {
                 to.push(2);
                 manner.put(to);
             }
+            Output::Task(route) => {
+                to.push(3);
+                route.put(to);
+            }
         }
     }
 
@@ -31,6 +37,7 @@ impl Field for Output {
             [0] => Output::AsMine,
             [1] => Output::Job,
             [2] => Output::Me(Field::take(from)?),
+            [3] => Output::Task(Field::take(from)?),
             _ => return Err(Malformed),
         })
     }

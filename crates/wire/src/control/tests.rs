@@ -36,6 +36,7 @@ fn output() -> impl Strategy<Value = Output> {
         Just(Output::AsMine),
         Just(Output::Job),
         manner().prop_map(Output::Me),
+        (any::<u32>(), manner()).prop_map(|(to, manner)| Output::Task(Route { to, manner })),
     ]
 }
 
@@ -51,6 +52,14 @@ prop_compose! {
         through in option::of(bytes()),
     ) -> Spawn {
         Spawn { program, arguments, count, place, search, directory, environment, output, orphans, through, on_behalf }
+    }
+}
+
+prop_compose! {
+    fn group()(
+        name: String, members in vec(option::of(any::<u32>()), 0..4), waiting in vec(any::<u32>(), 0..4), wanted: u32,
+    ) -> GroupInfo {
+        GroupInfo { name, members, waiting, wanted }
     }
 }
 
@@ -95,6 +104,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
         (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
         id.prop_map(|id| Ask::Starter { id }),
+        id.prop_map(|id| Ask::Groups { id }),
+        (id, any::<u32>()).prop_map(|(id, host)| Ask::Clock { id, host }),
         (id, any::<u32>(), any::<i32>()).prop_map(|(id, task, status)| Ask::Ended {
             id,
             task,
@@ -168,6 +179,7 @@ fn tell() -> impl Strategy<Value = Tell> {
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
         (id, vec(option::of(any::<u32>()), 0..9), any::<u64>())
             .prop_map(|(id, tasks, gate)| Tell::Met { id, tasks, gate }),
+        (id, vec(group(), 0..3)).prop_map(|(id, groups)| Tell::Groups { id, groups }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
         (
             id,

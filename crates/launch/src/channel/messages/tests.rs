@@ -217,6 +217,7 @@ fn order() -> impl Strategy<Value = Order> {
             last
         }),
         any::<u32>().prop_map(|tasks| Order::Lead { tasks }),
+        (any::<u32>(), any::<u32>()).prop_map(|(by, id)| Order::Clock { by, id }),
         any::<[u32; 3]>().prop_map(|[birth, first, count]| Order::Bear {
             birth,
             first,
@@ -296,6 +297,7 @@ fn report() -> impl Strategy<Value = Report> {
     prop_oneof![
         known,
         hello.prop_map(|hello| Report::Hello { hello }),
+        any::<(u32, u32, u64)>().prop_map(|(by, id, time)| Report::Clock { by, id, time }),
         vec(sight, 0..3).prop_map(|seen| Report::Probed { seen }),
         vec((any::<u32>(), socket()), 0..4).prop_map(|addresses| Report::Prepared { addresses }),
         (any::<u32>(), ".{0,30}")

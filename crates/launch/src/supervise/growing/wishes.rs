@@ -116,12 +116,14 @@ impl Supervisor<'_> {
                 })?;
                 growing.wishes.file = file.clone();
                 // The first host is ours already, and may be in the file to say something of it.
-                let ours = |host: &Host| self.is_ours(&host.name);
-                file.hosts
+                let (ours, others): (Vec<Host>, Vec<Host>) = file
+                    .hosts
                     .into_iter()
-                    .filter(|host| !ours(host))
-                    .map(Ok)
-                    .collect()
+                    .partition(|host| self.is_ours(&host.name));
+                for speed in ours.iter().filter_map(|host| host.options.speed) {
+                    self.desk.set_speed(self.number, speed);
+                }
+                others.into_iter().map(Ok).collect()
             }
         };
         let number = growing.wishes.begin(by, id, wanted.len())?;

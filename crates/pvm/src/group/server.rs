@@ -1,0 +1,192 @@
+//! What PVM's group server tells programs that ask it themselves, as `pvm_gstat` and `pvmgroups` do.
+//!
+//! There is no such task here. Whoever wants its number gets that of the first host, and what is sent there in the context
+//! of groups is answered by the library, from what Regatta's launcher knows.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicPtr;
+
+use super::{answer, view};
+use crate::life::enrol;
+use crate::message::{self, Body, Info, codes};
+use crate::state::library;
+use crate::{handlers, rg, tid};
+
+/// The number of the group server.
+pub const TID: i32 = tid::of_daemon(0);
+
+/// The context of what is sent to it.
+pub const CONTEXT: i32 = 0x7fffc;
+
+/// What it is asked.
+mod tag {
+    /// Write down all groups. Not answered.
+    pub const DUMP: i32 = 9;
+    /// Tell of all groups.
+    pub const LIST: i32 = 10;
+}
+
+/// How long programs wait for its answers, which they read here; NULL: as long as it takes.
+#[unsafe(no_mangle)]
+static pvmgs_tmout: AtomicPtr<libc::timeval> = AtomicPtr::new(null_mut());
+
+#[unsafe(no_mangle)]
+extern "C" fn gs_getgstid() -> c_int {
+    answer("gs_getgstid", enrol().map(|_| TID))
+}
+
+/// A group, by PVM's numbers.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    name: CString,
+    /// By instance; -1 where a number is free.
+    members: Vec<i32>,
+    /// Who waits at a barrier, and for how many; -1: nobody does.
+    waiting: Vec<i32>,
+    wanted: i32,
+}
+
+/// All groups, by name.
+fn all() -> Result<Vec<Told>, i32> {
+    let empty = rg::NamedGroup {
+        members: 0,
+        waiting: 0,
+        wanted: 0,
+        reserved: 0,
+        name: [0; 112],
+    };
+    let mut groups = vec![empty; 32];
+    let mut count = 0;
+    loop {
+        let room = groups.len() as c_int;
+        // SAFETY: room for so many, and a place for their number.
+        let code = unsafe { rg::rg_named_groups(groups.as_mut_ptr(), room, &mut count) };
+        if code != rg::OK {
+            return Err(codes::SYS_ERR);
+        }
+        if count <= room {
+            break;
+        }
+        groups.resize(count as usize, empty);
+    }
+    groups.truncate(count.max(0) as usize);
+    groups.iter().map(told).collect()
+}
+
+/// What there is to tell of a group now.
+fn told(group: &rg::NamedGroup) -> Result<Told, i32> {
+    // SAFETY: Regatta ends its texts inside their arrays.
+    let name = unsafe { CStr::from_ptr(group.name.as_ptr()) };
+    let waiting = numbers(name, rg::rg_waiting)?;
+    Ok(Told {
+        name: name.to_owned(),
+        members: numbers(name, rg::rg_members)?,
+        wanted: if waiting.is_empty() { -1 } else { group.wanted },
+        waiting,
+    })
+}
+
+/// What tells of tasks of a group: its name, room for so many, and a place for their number.
+type List = unsafe extern "C" fn(*const c_char, *mut c_int, c_int, *mut c_int) -> c_int;
+
+fn numbers(name: &CStr, list: List) -> Result<Vec<i32>, i32> {
+    // SAFETY: the name is a text, and there is room for so many.
+    let tasks = view::list(|tasks, room, count| unsafe { list(name.as_ptr(), tasks, room, count) });
+    let tasks = tasks.map_err(|_| codes::SYS_ERR)?.into_iter();
+    Ok(tasks
+        .map(|task| task.and_then(tid::of_task).unwrap_or(-1))
+        .collect())
+}
+
+impl Told {
+    fn size(&self) -> i32 {
+        self.members.iter().filter(|&&tid| tid >= 0).count() as i32
+    }
+
+    /// As the group server packs it.
+    fn pack(&self, body: Body) -> Body {
+        let name = self.name.to_bytes();
+        body.int(name.len() as i32)
+            .string(name)
+            .ints(&[self.size(), self.members.len() as i32])
+            .ints(&[self.wanted, self.waiting.len() as i32])
+            .ints(&self.members)
+            .ints(&self.waiting)
+    }
+
+    /// For people.
+    fn line(&self) -> String {
+        let mut line = format!("{}: {} members", self.name.to_string_lossy(), self.size());
+        for (instance, tid) in self.members.iter().enumerate() {
+            if *tid >= 0 {
+                line += &format!(" {instance}:t{tid:x}");
+            }
+        }
+        if !self.waiting.is_empty() {
+            line += &format!("; at a barrier of {}:", self.wanted);
+        }
+        for tid in &self.waiting {
+            line += &format!(" t{tid:x}");
+        }
+        line
+    }
+}
+
+/// The program has sent the current send buffer to the group server, in its context.
+#[cold]
+pub fn asked(tag: c_int) -> Result<(), i32> {
+    message::outgoing(0)?;
+    match tag {
+        tag::LIST => tell(&all()?),
+        tag::DUMP => {
+            for group in all()? {
+                eprintln!("{}", group.line());
+            }
+            Ok(())
+        }
+        // It takes no notice of what it does not know.
+        _ => Ok(()),
+    }
+}
+
+/// The answer, as a message of the group server's.
+fn tell(groups: &[Told]) -> Result<(), i32> {
+    let count = Body::new().int(groups.len() as i32);
+    let body = groups.iter().fold(count, |body, group| group.pack(body));
+    let info = Info {
+        src: TID,
+        dst: library().tid,
+        tag: tag::LIST,
+        ctx: CONTEXT,
+        encoding: codes::XDR,
+        ..Info::default()
+    };
+    handlers::offer(message::from_body(&body.into_vec(), info)?);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_packed_with_who_waits() {
+        let group = Told {
+            name: c"crew".to_owned(),
+            members: vec![0x40001, -1, 0x40003],
+            waiting: vec![0x40003],
+            wanted: 2,
+        };
+        let named = Body::new().int(4).string("crew");
+        let expected = named
+            .ints(&[2, 3, 2, 1])
+            .ints(&[0x40001, -1, 0x40003])
+            .int(0x40003);
+        assert_eq!(group.pack(Body::new()).into_vec(), expected.into_vec());
+        assert_eq!(
+            group.line(),
+            "crew: 2 members 0:t40001 2:t40003; at a barrier of 2: t40003"
+        );
+    }
+}
