@@ -97,6 +97,24 @@ fn a_tracer_hears_of_tasks_and_what_they_want_it_to_hear() {
     machine.halt();
 }
 
+#[test]
+fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
+    let machine = Machine::new("pvm-calls");
+    let program = machine.install(&pvm::group_program("pvm_calls"), "pvm_calls");
+    let original = machine.original();
+    // Each event by itself, and as many as fill a message.
+    for room in ["0", "1500"] {
+        let theirs = lines(&said(machine.on_original(&original, &program).arg(room)));
+        let ours = lines(&said(machine.by_hand(&program).arg(room)));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert_eq!(ours, theirs, "Regatta's, then PVM's");
+        }
+        assert_eq!(ours.len(), theirs.len());
+        assert!(ours.len() > 240, "too little is said: {ours:?}");
+    }
+    machine.halt();
+}
+
 /// PVM's own tracer.
 const TRACER: &str = "/usr/bin/tracer";
 

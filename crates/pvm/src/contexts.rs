@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::state::library;
+use crate::trace::{self, calls, ints, traced};
 use crate::{rg, tid};
 
 /// The channels of PVM begin here, so that a program's own use of Regatta does not meet them.
@@ -83,8 +84,11 @@ pub fn note(context: i32) {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_newcontext() -> c_int {
-    let made = enrol().and_then(|_| fresh());
-    error::result("pvm_newcontext", made.unwrap_or_else(|code| code))
+    let made = || {
+        let made = enrol().and_then(|_| fresh());
+        error::result("pvm_newcontext", made.unwrap_or_else(|code| code))
+    };
+    traced(calls::NEWCONTEXT, || [], made, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -95,7 +99,8 @@ extern "C" fn pvm_freecontext(context: c_int) -> c_int {
         library().contexts.retain(|&known| known != context);
         Ok(())
     };
-    error::result("pvm_freecontext", freed().err().unwrap_or(0))
+    let freed = || error::result("pvm_freecontext", freed().err().unwrap_or(0));
+    traced(calls::FREECONTEXT, || ints([context]), freed, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -104,13 +109,17 @@ extern "C" fn pvm_setcontext(context: c_int) -> c_int {
         enrol()?;
         Ok(change(context))
     };
-    error::result("pvm_setcontext", set().unwrap_or_else(|code| code))
+    let set = || error::result("pvm_setcontext", set().unwrap_or_else(|code| code));
+    traced(calls::SETCONTEXT, || ints([context]), set, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_getcontext() -> c_int {
-    let context = enrol().map(|_| library().context);
-    error::result("pvm_getcontext", context.unwrap_or_else(|code| code))
+    let current = || {
+        let context = enrol().map(|_| library().context);
+        error::result("pvm_getcontext", context.unwrap_or_else(|code| code))
+    };
+    traced(calls::GETCONTEXT, || [], current, trace::code)
 }
 
 /// Whom a receive names: a task of Regatta's, anybody, or a daemon, whose messages come from ourselves.

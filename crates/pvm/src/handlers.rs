@@ -7,6 +7,7 @@ use crate::life::enrol;
 use crate::message::{self, codes, error};
 use crate::rg::ANY;
 use crate::state::library;
+use crate::trace::{self, calls, ints, traced};
 use crate::{output, receive};
 
 /// The first number of a program's handler: on PVM those before it are the library's own.
@@ -108,23 +109,32 @@ extern "C" fn pvm_addmhf(
         });
         Ok(number)
     };
-    error::result("pvm_addmhf", added().unwrap_or_else(|code| code))
+    let added = || error::result("pvm_addmhf", added().unwrap_or_else(|code| code));
+    traced(
+        calls::ADDMHF,
+        || ints([source, tag, context]),
+        added,
+        trace::code,
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_delmhf(number: c_int) -> c_int {
-    let library = library();
-    let before = library.handlers.len();
-    library.handlers.retain(|handler| handler.number != number);
-    let code = match number {
-        ..0 => codes::BAD_PARAM,
-        _ if library.handlers.len() == before => codes::NOT_FOUND,
-        _ => {
-            library.free_handlers.push(number);
-            0
-        }
+    let deleted = || {
+        let library = library();
+        let before = library.handlers.len();
+        library.handlers.retain(|handler| handler.number != number);
+        let code = match number {
+            ..0 => codes::BAD_PARAM,
+            _ if library.handlers.len() == before => codes::NOT_FOUND,
+            _ => {
+                library.free_handlers.push(number);
+                0
+            }
+        };
+        error::result("pvm_delmhf", code)
     };
-    error::result("pvm_delmhf", code)
+    traced(calls::DELMHF, || ints([number]), deleted, trace::code)
 }
 
 /// Forget all of them: the task leaves.

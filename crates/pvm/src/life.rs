@@ -4,7 +4,8 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::message::{self, codes, error};
 use crate::state::library;
-use crate::{birth, contexts, output, rg, sharing, system, tid, trace};
+use crate::trace::{self, calls, traced};
+use crate::{birth, contexts, output, rg, sharing, system, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -67,6 +68,7 @@ fn enter() -> Result<i32, i32> {
     contexts::change(context);
     trace::inherit();
     system::look_around();
+    trace::settle();
     Ok(me)
 }
 
@@ -101,6 +103,7 @@ pub fn leave() {
     if library.tid == 0 {
         return;
     }
+    trace::flush();
     crate::group::leave_all();
     output::finish();
     crate::handlers::clear();
@@ -118,27 +121,32 @@ pub fn leave() {
     // SAFETY: no memory of ours is in use by a request.
     unsafe { rg::rg_finalize() };
     error::set_my_tid(-1);
+    trace::settle();
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_mytid() -> c_int {
-    error::result("pvm_mytid", enrol().unwrap_or_else(|code| code))
+    let me = || error::result("pvm_mytid", enrol().unwrap_or_else(|code| code));
+    traced(calls::MYTID, || [], me, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_exit() -> c_int {
-    leave();
-    0
+    let left = || {
+        leave();
+        0
+    };
+    traced(calls::EXIT, || [], left, |_| [])
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_parent() -> c_int {
-    let parent = enrol().map(|_| library().parent);
-    // That there is none is an answer, not a failure to be told.
-    match parent {
-        Ok(parent) => parent,
+    let parent = || match enrol() {
+        // That there is none is an answer, not a failure to be told.
+        Ok(_) => library().parent,
         Err(code) => error::result("pvm_parent", code),
-    }
+    };
+    traced(calls::PARENT, || [], parent, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -161,7 +169,9 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
         }
         Ok(siblings.len() as i32)
     };
-    error::result("pvm_siblings", answer().unwrap_or_else(|code| code))
+    let answer = || error::result("pvm_siblings", answer().unwrap_or_else(|code| code));
+    let exit = |_| [trace::Value::Ints(SIBLINGS.get().as_slice())];
+    traced(calls::SIBLINGS, || [], answer, exit)
 }
 
 /// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns.
@@ -202,13 +212,16 @@ unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, _block:
 /// End the virtual machine and all its tasks.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_halt() -> c_int {
-    let code = match enrol() {
-        // SAFETY: a plain request.
-        Ok(_) => match unsafe { rg::rg_halt() } {
-            rg::OK => 0,
-            _ => codes::SYS_ERR,
-        },
-        Err(code) => code,
+    let halted = || {
+        let code = match enrol() {
+            // SAFETY: a plain request.
+            Ok(_) => match unsafe { rg::rg_halt() } {
+                rg::OK => 0,
+                _ => codes::SYS_ERR,
+            },
+            Err(code) => code,
+        };
+        error::result("pvm_halt", code)
     };
-    error::result("pvm_halt", code)
+    traced(calls::HALT, || [], halted, |_| [])
 }

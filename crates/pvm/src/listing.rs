@@ -7,6 +7,7 @@ use crate::life::enrol;
 use crate::mailbox::{BEGINNING, place, refused};
 use crate::message::error;
 use crate::pattern::occurs;
+use crate::trace::{self, Value, calls, traced};
 use crate::{rg, tid};
 
 /// What `pvm_getmboxinfo` tells of the entries under one name.
@@ -114,31 +115,35 @@ unsafe extern "C" fn pvm_getmboxinfo(
         false => unsafe { CStr::from_ptr(pattern) },
     };
     let matches = |class: &Class| occurs(pattern.to_bytes(), class.name.to_bytes());
-    let found = match classes(c"*") {
-        Ok(found) => found.into_iter().filter(matches).collect(),
-        Err(code) => return error::result("pvm_getmboxinfo", code),
+    let listed = || {
+        let found = match classes(c"*") {
+            Ok(found) => found.into_iter().filter(matches).collect(),
+            Err(code) => return error::result("pvm_getmboxinfo", code),
+        };
+        let kept = CLASSES.get();
+        *kept = found;
+        let told = INFOS.get();
+        *told = kept
+            .iter_mut()
+            .map(|class| MailboxInfo {
+                name: class.name.as_ptr().cast_mut(),
+                entries: class.indices.len() as c_int,
+                indices: class.indices.as_mut_ptr(),
+                owners: class.owners.as_mut_ptr(),
+                flags: class.flags.as_mut_ptr(),
+            })
+            .collect();
+        // SAFETY: the C contract: places for the answers, or NULL.
+        unsafe {
+            if !count.is_null() {
+                *count = told.len() as c_int;
+            }
+            if !infos.is_null() {
+                *infos = told.as_mut_ptr();
+            }
+        }
+        0
     };
-    let kept = CLASSES.get();
-    *kept = found;
-    let told = INFOS.get();
-    *told = kept
-        .iter_mut()
-        .map(|class| MailboxInfo {
-            name: class.name.as_ptr().cast_mut(),
-            entries: class.indices.len() as c_int,
-            indices: class.indices.as_mut_ptr(),
-            owners: class.owners.as_mut_ptr(),
-            flags: class.flags.as_mut_ptr(),
-        })
-        .collect();
-    // SAFETY: the C contract: places for the answers, or NULL.
-    unsafe {
-        if !count.is_null() {
-            *count = told.len() as c_int;
-        }
-        if !infos.is_null() {
-            *infos = told.as_mut_ptr();
-        }
-    }
-    0
+    let entry = || [Value::Text(pattern.to_bytes())];
+    traced(calls::GETMBOXINFO, entry, listed, trace::code)
 }

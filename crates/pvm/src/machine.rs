@@ -8,6 +8,7 @@ use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::system::asking::{self, Described};
+use crate::trace::{self, calls, ints, traced};
 use crate::{rg, search, tid};
 
 /// The hosts that are there.
@@ -95,29 +96,41 @@ unsafe extern "C" fn pvm_config(
             None => Ok(hosts()?.iter().map(described).collect()),
         }
     };
-    let hosts = match known() {
-        Ok(hosts) => hosts,
-        Err(code) => return error::result("pvm_config", code),
+    let listed = || {
+        let hosts = match known() {
+            Ok(hosts) => hosts,
+            Err(code) => return error::result("pvm_config", code),
+        };
+        let (texts, told) = (TEXTS.get(), INFOS.get());
+        *texts = hosts;
+        *told = texts.iter().map(HostInfo::of).collect();
+        // SAFETY: the C contract: places for the answers, or NULL.
+        unsafe {
+            if !count.is_null() {
+                *count = told.len() as c_int;
+            }
+            if !architectures.is_null() {
+                *architectures = kinds(texts);
+            }
+            if !infos.is_null() {
+                *infos = told.as_mut_ptr();
+            }
+        }
+        0
     };
-    let (texts, told) = (TEXTS.get(), INFOS.get());
-    *texts = hosts;
-    *told = texts.iter().map(HostInfo::of).collect();
-    let mut kinds: Vec<&CString> = texts.iter().map(|host| &host.architecture).collect();
+    let exit = |code| {
+        let hosts = TEXTS.get();
+        ints([hosts.len() as c_int, kinds(hosts), code])
+    };
+    traced(calls::CONFIG, || [], listed, exit)
+}
+
+/// How many architectures hosts have.
+fn kinds(hosts: &[Described]) -> c_int {
+    let mut kinds: Vec<&CString> = hosts.iter().map(|host| &host.architecture).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    // SAFETY: the C contract: places for the answers, or NULL.
-    unsafe {
-        if !count.is_null() {
-            *count = told.len() as c_int;
-        }
-        if !architectures.is_null() {
-            *architectures = kinds.len() as c_int;
-        }
-        if !infos.is_null() {
-            *infos = told.as_mut_ptr();
-        }
-    }
-    0
+    kinds.len() as c_int
 }
 
 /// PVM's name of a host's architecture.
@@ -148,11 +161,18 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
             false => Err(codes::NO_HOST),
         }
     };
-    match there() {
+    let status = || match there() {
         // An answer, not a failure to be told.
         Err(codes::NO_HOST) => codes::NO_HOST,
         other => error::result("pvm_mstat", other.err().unwrap_or(0)),
-    }
+    };
+    // SAFETY: the C contract: a text, or NULL.
+    traced(
+        calls::MSTAT,
+        || [unsafe { trace::text(name) }],
+        status,
+        trace::code,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -176,7 +196,14 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
             false => Err(codes::NOT_FOUND),
         }
     };
-    error::result("pvm_archcode", code().unwrap_or_else(|code| code))
+    let code = || error::result("pvm_archcode", code().unwrap_or_else(|code| code));
+    // SAFETY: the C contract: a text, or NULL.
+    traced(
+        calls::ARCHCODE,
+        || [unsafe { trace::text(name) }],
+        code,
+        trace::code,
+    )
 }
 
 /// The time of day here, in microseconds.
@@ -322,7 +349,10 @@ unsafe extern "C" fn pvm_addhosts(
         // SAFETY: the C contract.
         Ok(unsafe { tell(&codes, infos) })
     };
-    error::result("pvm_addhosts", added().unwrap_or_else(|code| code))
+    let added = || error::result("pvm_addhosts", added().unwrap_or_else(|code| code));
+    // SAFETY: the C contract.
+    let entry = || [unsafe { trace::texts(names, count) }];
+    traced(calls::ADDHOSTS, entry, added, trace::code)
 }
 
 /// How many hosts have been deleted; one code for each.
@@ -343,7 +373,10 @@ unsafe extern "C" fn pvm_delhosts(
         // SAFETY: the C contract.
         Ok(unsafe { tell(&codes, infos) })
     };
-    error::result("pvm_delhosts", deleted().unwrap_or_else(|code| code))
+    let deleted = || error::result("pvm_delhosts", deleted().unwrap_or_else(|code| code));
+    // SAFETY: the C contract.
+    let entry = || [unsafe { trace::texts(names, count) }];
+    traced(calls::DELHOSTS, entry, deleted, trace::code)
 }
 
 /// The hosts of a host file, added. What is wrong with it, and which hosts cannot be added, is said on standard error.

@@ -10,6 +10,7 @@ use crate::listing::{Class, class};
 use crate::message::{self, Body, HEAD, Info, Outgoing, codes, error};
 use crate::rg;
 use crate::state::library;
+use crate::trace::{self, Value, calls, traced};
 
 /// The flags that Regatta knows; the bits above say which index is meant.
 const FLAGS: c_int = 63;
@@ -245,29 +246,62 @@ fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_int) -> c_int {
-    // SAFETY: the C contract.
-    let put = unsafe { text(name) }.and_then(|name| put(name, buffer, flags));
-    error::answer(
-        "pvm_putinfo",
-        put.unwrap_or_else(|code| code),
-        &[codes::DENIED],
-    )
+    let put = || {
+        // SAFETY: the C contract.
+        let put = unsafe { text(name) }.and_then(|name| put(name, buffer, flags));
+        let code = put.unwrap_or_else(|code| code);
+        error::answer("pvm_putinfo", code, &[codes::DENIED])
+    };
+    let entry = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let name = unsafe { trace::text(name) };
+        [
+            name,
+            Value::Int(NO_INDEX),
+            Value::Int(flags),
+            Value::Int(buffer),
+        ]
+    };
+    traced(calls::PUTINFO, entry, put, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
+    let got = || {
+        // SAFETY: the C contract.
+        let got = unsafe { text(name) }.and_then(|name| {
+            let got = get(name, index, flags);
+            // It is received, in place of the message before, which goes even if there is none.
+            message::set_received(*got.as_ref().unwrap_or(&0));
+            got
+        });
+        let code = got.unwrap_or_else(|code| code);
+        error::answer("pvm_recvinfo", code, &[codes::NOT_FOUND])
+    };
     // SAFETY: the C contract.
-    let got = unsafe { text(name) }.and_then(|name| {
-        let got = get(name, index, flags);
-        // It is received, in place of the message before, which goes even if there is none.
-        message::set_received(*got.as_ref().unwrap_or(&0));
-        got
-    });
-    error::answer(
-        "pvm_recvinfo",
-        got.unwrap_or_else(|code| code),
-        &[codes::NOT_FOUND],
-    )
+    let entry = || unsafe { entry_told(name, index, flags) };
+    traced(calls::GETINFO, entry, got, received_told)
+}
+
+/// What a tracer is told in place of an index that stands among the flags.
+const NO_INDEX: c_int = -1;
+
+/// What it is told of a message that was found, or why not.
+fn received_told(code: c_int) -> [Value<'static>; 2] {
+    match code {
+        ..0 => trace::ints([code, -1]),
+        buffer => trace::ints([0, buffer]),
+    }
+}
+
+/// What a tracer is told of an entry: a name, an index and flags, or what is put there.
+///
+/// # Safety
+/// `name` is a text that outlives this, or NULL.
+unsafe fn entry_told<'a>(name: *const c_char, index: c_int, flags: c_int) -> [Value<'a>; 3] {
+    // SAFETY: the caller's.
+    let name = unsafe { trace::text(name) };
+    [name, Value::Int(index), Value::Int(flags)]
 }
 
 pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
@@ -282,11 +316,16 @@ pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, _flags: c_int) -> c_int {
+unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
+    let deleted = || {
+        // SAFETY: the C contract.
+        let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
+        let deleted = deleted.map_or_else(|code| code, |()| index);
+        error::answer("pvm_delinfo", deleted, &[codes::NOT_FOUND, codes::DENIED])
+    };
     // SAFETY: the C contract.
-    let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    let deleted = deleted.map_or_else(|code| code, |()| index);
-    error::answer("pvm_delinfo", deleted, &[codes::NOT_FOUND, codes::DENIED])
+    let entry = || unsafe { entry_told(name, index, flags) };
+    traced(calls::DELINFO, entry, deleted, trace::code)
 }
 
 /// Be known under this name, as long as we are there.
@@ -377,14 +416,19 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
             _ => put_bytes(name, &value, index, FROM_OLD),
         }
     };
+    let inserted = || {
+        // SAFETY: the C contract.
+        let inserted = unsafe { text(name) }.and_then(insert);
+        let code = inserted.unwrap_or_else(|code| match code {
+            // PVM 3.4 calls a second entry that.
+            codes::EXISTS => codes::DENIED,
+            code => code,
+        });
+        error::answer("pvm_insert", code, &[codes::DENIED])
+    };
     // SAFETY: the C contract.
-    let inserted = unsafe { text(name) }.and_then(insert);
-    let code = inserted.unwrap_or_else(|code| match code {
-        // PVM 3.4 calls a second entry that.
-        codes::EXISTS => codes::DENIED,
-        code => code,
-    });
-    error::answer("pvm_insert", code, &[codes::DENIED])
+    let entry = || unsafe { entry_told(name, index, data) };
+    traced(calls::INSERT, entry, inserted, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -406,7 +450,7 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
         Ok((index, number))
     };
     // SAFETY: the C contract.
-    match unsafe { text(name) }.and_then(look_up) {
+    let found = || match unsafe { text(name) }.and_then(look_up) {
         Ok((index, word)) => {
             if !data.is_null() {
                 // SAFETY: the C contract: a place for the number.
@@ -415,15 +459,23 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
             index
         }
         Err(code) => error::answer("pvm_lookup", code, &[codes::NOT_FOUND]),
-    }
+    };
+    // SAFETY: the C contract.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(index)];
+    traced(calls::LOOKUP, entry, found, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
+    let deleted = || {
+        // SAFETY: the C contract.
+        let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
+        let code = deleted.err().unwrap_or(index);
+        error::answer("pvm_delete", code, &[codes::NOT_FOUND])
+    };
     // SAFETY: the C contract.
-    let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
-    let code = deleted.err().unwrap_or(index);
-    error::answer("pvm_delete", code, &[codes::NOT_FOUND])
+    let entry = || [unsafe { trace::text(name) }, Value::Int(index)];
+    traced(calls::DELETE, entry, deleted, trace::code)
 }
 
 #[cfg(test)]

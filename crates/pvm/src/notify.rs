@@ -9,6 +9,7 @@ use crate::life::enrol;
 use crate::message::{self, Body, Info, codes, error};
 use crate::state::library;
 use crate::system::{asking, manager, tracer};
+use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, rg, tid};
 
 /// What can be told of.
@@ -236,5 +237,15 @@ unsafe extern "C" fn pvm_notify(
             _ => Err(codes::BAD_PARAM),
         }
     };
-    error::result("pvm_notify", asked().err().unwrap_or(0))
+    let asked = || error::result("pvm_notify", asked().err().unwrap_or(0));
+    let entry = || {
+        let listed = match what & !what::CANCEL {
+            what::TASK_EXIT | what::HOST_DELETE => count,
+            _ => 0,
+        };
+        // SAFETY: the C contract: so many numbers.
+        let tids = unsafe { trace::numbers(tids, listed) };
+        [Value::Int(what), Value::Int(tag), tids]
+    };
+    traced(calls::NOTIFY, entry, asked, trace::code)
 }

@@ -8,6 +8,7 @@ use crate::mailbox;
 use crate::message::{codes, error};
 use crate::state::library;
 use crate::system::tracer::Wanted;
+use crate::trace::{self, calls, ints, traced};
 
 /// How many there are; they count from 1.
 const COUNT: usize = 25;
@@ -135,6 +136,16 @@ impl Options {
         )
     }
 
+    /// How our events are told, and how many bytes of them are sent together.
+    pub fn trace_way(&self) -> i32 {
+        self.0[option::SELF_TRACE_OPTIONS]
+    }
+
+    /// See [`Options::trace_way`].
+    pub fn trace_buffer(&self) -> i32 {
+        self.0[option::SELF_TRACE_BUFFER]
+    }
+
     /// Events of ours and of our children go where a tracer wants them, unless something else has been said.
     pub fn trace_to(&mut self, wanted: &Wanted) {
         let places = [
@@ -220,6 +231,12 @@ fn number(what: c_int) -> Result<usize, i32> {
 }
 
 fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
+    let before = change(what, value)?;
+    trace::settle();
+    Ok(before)
+}
+
+fn change(what: c_int, value: c_int) -> Result<c_int, i32> {
     let number = number(what)?;
     match number {
         option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => {
@@ -246,18 +263,20 @@ fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
-    match set(what, value) {
+    let set = || match set(what, value) {
         Ok(before) => before,
         Err(code) => error::result("pvm_setopt", code),
-    }
+    };
+    traced(calls::SETOPT, || ints([what, value]), set, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_getopt(what: c_int) -> c_int {
-    match number(what) {
+    let known = || match number(what) {
         Ok(option::AUTO_ERR) => error::auto_err(),
         Ok(number) if ELSEWHERE.contains(&number) => error::result("pvm_getopt", codes::BAD_PARAM),
         Ok(number) => library().options.0[number],
         Err(code) => error::result("pvm_getopt", code),
-    }
+    };
+    traced(calls::GETOPT, || ints([what]), known, trace::code)
 }

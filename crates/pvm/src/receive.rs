@@ -4,6 +4,7 @@
 //! message is taken (`pvm_recvf`), where functions are called for some (`pvm_addmhf`), or where a message has been looked
 //! at, messages are taken in first and lie in a queue: they came before all that has not been taken in.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
 use crate::send::length;
 use crate::state::{Matcher, library};
+use crate::trace::{self, Value, calls, ints, traced};
 use crate::{handlers, output, rg};
 
 /// How long a receive waits.
@@ -288,14 +290,34 @@ fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     }
 }
 
+/// What a tracer is told of what is to be received.
+fn wanted_told(from: c_int, tag: c_int) -> [Value<'static>; 3] {
+    ints([from, tag, library().context])
+}
+
+/// And of what has been.
+fn received_told(buffer: c_int) -> [Value<'static>; 5] {
+    let context = library().context;
+    match message::info(buffer).filter(|_| buffer > 0) {
+        Some(info) => ints([buffer, message::length(buffer), info.tag, context, info.src]),
+        None => ints([buffer, -1, -1, context, -1]),
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn pvm_recv(from: c_int, tag: c_int) -> c_int {
-    receive_current("pvm_recv", from, tag, Wait::Forever)
+    let received = || receive_current("pvm_recv", from, tag, Wait::Forever);
+    traced(
+        calls::RECV,
+        move || wanted_told(from, tag),
+        received,
+        received_told,
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
-    match receive(from, tag, Wait::Not) {
+    let received = || match receive(from, tag, Wait::Not) {
         // Nothing will come from a task that is gone, or never was one: nothing has come.
         Err(codes::NO_TASK | codes::BAD_PARAM) => {
             message::set_received(0);
@@ -306,7 +328,13 @@ extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
             buffer
         }
         Err(code) => error::result("pvm_nrecv", code),
-    }
+    };
+    traced(
+        calls::NRECV,
+        move || wanted_told(from, tag),
+        received,
+        received_told,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -324,16 +352,31 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
             }
         }
     };
-    receive_current("pvm_trecv", from, tag, wait)
+    let entry = move || {
+        // SAFETY: the C contract: a time, or NULL.
+        let (seconds, microseconds) = match unsafe { limit.as_ref() } {
+            Some(limit) => (limit.tv_sec as c_int, limit.tv_usec as c_int),
+            None => (-1, -1),
+        };
+        ints([from, tag, library().context, seconds, microseconds])
+    };
+    let received = || receive_current("pvm_trecv", from, tag, wait);
+    traced(calls::TRECV, entry, received, received_told)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
-    match look(from, tag) {
+    let found = || match look(from, tag) {
         Ok(None) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
         Ok(Some(buffer)) => buffer,
         Err(code) => error::result("pvm_probe", code),
-    }
+    };
+    traced(
+        calls::PROBE,
+        move || wanted_told(from, tag),
+        found,
+        trace::code,
+    )
 }
 
 /// A message that would be received. It stays where it is among the others, so all that have come before it are taken
@@ -347,7 +390,8 @@ fn look(from: c_int, tag: c_int) -> Result<Option<c_int>, i32> {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_recvf(matcher: Option<Matcher>) -> Option<Matcher> {
-    std::mem::replace(&mut library().matcher, matcher)
+    let replaced = || std::mem::replace(&mut library().matcher, matcher);
+    traced(calls::RECVF, || [], replaced, |_| [])
 }
 
 /// What `pvm_precv` tells of the message it has received.
@@ -377,8 +421,14 @@ unsafe extern "C" fn pvm_precv(
             None => precv_taken_in(receive(from, tag, Wait::Forever)?, data, capacity),
         }
     };
-    match received() {
+    let known = Cell::new([-1; 3]);
+    let received = || match received() {
         Ok(told) => {
+            known.set([
+                c_int::try_from(told.length).unwrap_or(c_int::MAX),
+                told.tag,
+                told.src,
+            ]);
             // SAFETY: the C contract: places for numbers, or NULL.
             unsafe {
                 if !source.is_null() {
@@ -394,7 +444,24 @@ unsafe extern "C" fn pvm_precv(
             0
         }
         Err(code) => error::result("pvm_precv", code),
-    }
+    };
+    let entry = move || {
+        let [from, tag, context] = wanted_told(from, tag);
+        let [count, datatype] = ints([count, datatype]);
+        [
+            from,
+            tag,
+            context,
+            Value::Address(data.addr()),
+            count,
+            datatype,
+        ]
+    };
+    let exit = |code| {
+        let [length, tag, src] = known.get();
+        ints([code, length, tag, library().context, src])
+    };
+    traced(calls::PRECV, entry, received, exit)
 }
 
 /// A message that lies in a buffer.

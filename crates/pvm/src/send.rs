@@ -8,7 +8,8 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, Outgoing, codes, error};
 use crate::state::library;
-use crate::{rg, sharing, system, tid, trace};
+use crate::trace::{self, Value, calls, ints, traced};
+use crate::{rg, sharing, system, tid};
 
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
@@ -105,10 +106,15 @@ extern "C" fn pvm_send(to: c_int, tag: c_int) -> c_int {
         }
         send_buffer(0, to, tag, library().context)
     };
-    match sent() {
+    let sent = || match sent() {
         Ok(()) => 0,
         Err(code) => error::result("pvm_send", code),
-    }
+    };
+    let entry = move || {
+        let bytes = message::length(message::current().0);
+        ints([bytes, to, tag, library().context])
+    };
+    traced(calls::SEND, entry, sent, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -145,8 +151,14 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
         }
         Ok(())
     };
-    let code = sent().err().unwrap_or(0);
-    error::result("pvm_mcast", code)
+    let sent = || error::result("pvm_mcast", sent().err().unwrap_or(0));
+    let entry = move || {
+        let bytes = message::length(message::current().0);
+        let [bytes, tag, context] = ints([bytes, tag, library().context]);
+        // SAFETY: the C contract: so many numbers.
+        [bytes, tag, context, unsafe { trace::numbers(tids, count) }]
+    };
+    traced(calls::MCAST, entry, sent, trace::code)
 }
 
 /// The bytes that `count` items of a type are.
@@ -198,10 +210,23 @@ unsafe extern "C" fn pvm_psend(
         // SAFETY: the head is here and the data the caller's until this returns.
         outcome(unsafe { rg::rg_bsendv(views.as_ptr(), 2, to.task, to.tag, to.group) })
     };
-    match sent() {
+    let sent = || match sent() {
         Ok(()) => 0,
         Err(code) => error::result("pvm_psend", code),
-    }
+    };
+    let entry = move || {
+        let [to, tag, context] = ints([to, tag, library().context]);
+        let [count, datatype] = ints([count, datatype]);
+        [
+            to,
+            tag,
+            context,
+            Value::Address(data.addr()),
+            count,
+            datatype,
+        ]
+    };
+    traced(calls::PSEND, entry, sent, trace::code)
 }
 
 #[inline(always)]

@@ -8,6 +8,7 @@ use crate::message::{codes, error};
 use crate::output::Route;
 use crate::state::library;
 use crate::system::asking;
+use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, rg, search, tid};
 
 mod flag {
@@ -283,7 +284,15 @@ unsafe extern "C" fn pvm_spawn(
         }
         Ok(numbers.iter().filter(|&&number| number > 0).count() as i32)
     };
-    error::result("pvm_spawn", spawned().unwrap_or_else(|code| code))
+    let spawned = || error::result("pvm_spawn", spawned().unwrap_or_else(|code| code));
+    let entry = || {
+        // SAFETY: the C contract: texts, or NULL.
+        let (program, place) = unsafe { (trace::text(program), trace::text(place)) };
+        [program, place, Value::Int(flags), Value::Int(count)]
+    };
+    // SAFETY: the C contract: so many numbers, which stand before those of tasks that were not started.
+    let exit = |code| [Value::Int(code), unsafe { trace::numbers(tids, code) }];
+    traced(calls::SPAWN, entry, spawned, exit)
 }
 
 #[cfg(test)]

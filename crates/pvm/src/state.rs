@@ -9,6 +9,7 @@ use crate::notify::Watch;
 use crate::options::Options;
 use crate::output::Writer;
 use crate::system::tracer::Tracing;
+use crate::trace::Telling;
 
 /// The function by which a program chooses among messages: buffer, task and tag.
 pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
@@ -41,6 +42,8 @@ pub struct Library {
     pub asked: i32,
     /// What we watch as the resource manager.
     pub managing: Vec<c_int>,
+    /// What a tracer is told of our calls.
+    pub telling: Telling,
     /// What we do as the tracer.
     pub tracing: Option<Tracing>,
     /// Tasks whose output comes to us.
@@ -71,6 +74,7 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     manager: 0,
     asked: 0,
     managing: Vec::new(),
+    telling: Telling::new(),
     tracing: None,
     writers: Vec::new(),
     caught: std::ptr::null_mut(),

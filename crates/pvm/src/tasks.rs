@@ -6,6 +6,7 @@ use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::system::asking;
+use crate::trace::{self, calls, ints, traced};
 use crate::{machine, rg, system, tid};
 
 /// What a task's flags say: it has been started by another, it is a task.
@@ -39,7 +40,8 @@ fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_sendsig(to: c_int, number: c_int) -> c_int {
-    error::result("pvm_sendsig", signal(to, number).err().unwrap_or(0))
+    let sent = || error::result("pvm_sendsig", signal(to, number).err().unwrap_or(0));
+    traced(calls::SENDSIG, || ints([to, number]), sent, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -54,7 +56,8 @@ extern "C" fn pvm_kill(to: c_int) -> c_int {
         }
         signal(to, libc::SIGTERM)
     };
-    error::result("pvm_kill", killed().err().unwrap_or(0))
+    let killed = || error::result("pvm_kill", killed().err().unwrap_or(0));
+    traced(calls::KILL, || ints([to]), killed, trace::code)
 }
 
 /// All tasks that run.
@@ -91,11 +94,12 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
             false => Err(codes::NO_TASK),
         }
     };
-    match runs() {
+    let status = || match runs() {
         // An answer, not a failure to be told.
         Err(codes::NO_TASK) => codes::NO_TASK,
         other => error::result("pvm_pstat", other.err().unwrap_or(0)),
-    }
+    };
+    traced(calls::PSTAT, || ints([which]), status, trace::code)
 }
 
 /// What `pvm_tasks` tells of one.
@@ -185,22 +189,26 @@ unsafe extern "C" fn pvm_tasks(
             .map(|task| described(task, &roles))
             .collect())
     };
-    // Of a host that is not there no tasks are told.
-    let (known, code) = match known() {
-        Ok(known) => (known, 0),
-        Err(code) => (Vec::new(), code),
+    let listed = || {
+        // Of a host that is not there no tasks are told.
+        let (known, code) = match known() {
+            Ok(known) => (known, 0),
+            Err(code) => (Vec::new(), code),
+        };
+        let (kept, infos) = (KNOWN.get(), INFOS.get());
+        *kept = known;
+        *infos = kept.iter().map(TaskInfo::of).collect();
+        // SAFETY: the C contract: places for the answers, or NULL.
+        unsafe {
+            if !count.is_null() {
+                *count = infos.len() as c_int;
+            }
+            if !tasks.is_null() {
+                *tasks = infos.as_mut_ptr();
+            }
+        }
+        error::result("pvm_tasks", code)
     };
-    let (kept, infos) = (KNOWN.get(), INFOS.get());
-    *kept = known;
-    *infos = kept.iter().map(TaskInfo::of).collect();
-    // SAFETY: the C contract: places for the answers, or NULL.
-    unsafe {
-        if !count.is_null() {
-            *count = infos.len() as c_int;
-        }
-        if !tasks.is_null() {
-            *tasks = infos.as_mut_ptr();
-        }
-    }
-    error::result("pvm_tasks", code)
+    let exit = |code| ints([code, INFOS.get().len() as c_int]);
+    traced(calls::TASKS, || ints([which]), listed, exit)
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::life::enrol;
 use crate::message::{codes, error};
+use crate::trace::{self, Value, calls, traced};
 
 /// So many numbers a request has at most.
 const MOST: i32 = 10;
@@ -63,5 +64,16 @@ unsafe extern "C" fn pvm_tickle(
         }
         Ok(())
     };
-    error::result("pvm_tickle", tickled().err().unwrap_or(0))
+    let tickled = || error::result("pvm_tickle", tickled().err().unwrap_or(0));
+    // SAFETY: the C contract: as many numbers, and places for the answers or NULL.
+    let entry = || [unsafe { trace::numbers(numbers, count) }];
+    let exit = |code| {
+        // SAFETY: the same.
+        let answers = unsafe {
+            let count = answered.as_ref().copied().filter(|_| code == 0);
+            trace::numbers(answers, count.unwrap_or(0))
+        };
+        [Value::Int(code), answers]
+    };
+    traced(calls::TICKLE, entry, tickled, exit)
 }

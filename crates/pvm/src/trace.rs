@@ -1,4 +1,8 @@
-//! Events of a program for a tracer.
+//! Events of a program for a tracer: its own, and its calls.
+
+mod around;
+pub mod calls;
+pub mod record;
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -6,6 +10,10 @@ use crate::kept::Kept;
 use crate::message::{codes, error};
 use crate::send::send_buffer;
 use crate::state::library;
+use crate::system::events;
+
+pub use around::{Telling, code, flush, ints, numbers, text, texts, traced};
+pub use record::Value;
 
 /// Whom a program sends its own events to; the library knows where they go.
 pub const TID: i32 = -1111;
@@ -62,7 +70,7 @@ static pvmtrc: Kept<Traced> = Kept::new(Traced::nothing());
 static pvmctrc: Kept<Traced> = Kept::new(Traced::nothing());
 
 /// That of ourselves (0) or of children (1).
-fn traced(which: usize) -> &'static mut Traced {
+fn of(which: usize) -> &'static mut Traced {
     match which {
         0 => pvmtrc.get(),
         _ => pvmctrc.get(),
@@ -71,7 +79,7 @@ fn traced(which: usize) -> &'static mut Traced {
 
 /// Have this mask: as many letters as there are, and nothing behind them.
 fn write(which: usize, letters: &[u8]) {
-    let mask = &mut traced(which).mask;
+    let mask = &mut of(which).mask;
     mask[..LETTERS].fill(NOTHING);
     for (place, letter) in mask.iter_mut().take(LETTERS).zip(letters) {
         *place = *letter;
@@ -85,8 +93,28 @@ pub fn begin(letters: &[u8]) {
     }
 }
 
+/// `PvmTraceFull`: a tracer wants each event by itself, not only how many there are or how long they take.
+const FULL: i32 = 1;
+
+/// Whether the tracer wants to hear of an event of ours.
+fn wants(event: usize) -> bool {
+    library().telling.looks && of(0).mask[event / 4] & (1 << (event % 4)) != 0
+}
+
+/// What is traced, or who we are, is another now: have calls look for it, or not.
+pub fn settle() {
+    let me = library().tid;
+    let (to, _, _) = library().options.trace();
+    let sends = to > 0 && to != me && library().options.trace_way() == FULL;
+    let wanted = of(0).mask[..LETTERS]
+        .iter()
+        .any(|&letter| letter != NOTHING);
+    library().telling.looks = me == 0 || sends && wanted;
+}
+
 /// Take up what has been said of us by who started us.
 pub fn inherit() {
+    events::forget_described();
     if let Some(letters) = std::env::var_os(VARIABLE) {
         (0..2).for_each(|which| write(which, letters.as_encoded_bytes()));
     }
@@ -94,7 +122,7 @@ pub fn inherit() {
 
 /// What children are told, if something of them is wanted.
 pub fn variable() -> Option<String> {
-    let letters = &traced(1).mask[..LETTERS];
+    let letters = &of(1).mask[..LETTERS];
     let wanted = letters.iter().any(|&letter| letter != NOTHING);
     wanted.then(|| format!("{VARIABLE}={}", String::from_utf8_lossy(letters)))
 }
@@ -111,7 +139,7 @@ fn mask(who: c_int, text: *const c_char) -> Result<usize, i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
     let got = mask(who, text).map(|which| {
-        let mask = &traced(which).mask;
+        let mask = &of(which).mask;
         // SAFETY: the C contract: room for a mask and its end.
         unsafe { std::ptr::copy_nonoverlapping(mask.as_ptr().cast(), text, mask.len()) };
     });
@@ -123,6 +151,7 @@ unsafe extern "C" fn pvm_settmask(who: c_int, text: *const c_char) -> c_int {
     let set = mask(who, text).map(|which| {
         // SAFETY: the C contract: a text.
         write(which, unsafe { CStr::from_ptr(text) }.to_bytes());
+        settle();
     });
     error::result("pvm_settmask", set.err().unwrap_or(0))
 }

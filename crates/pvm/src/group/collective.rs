@@ -3,6 +3,7 @@
 //! As in PVM nobody waits but who gets something: what is for the root is on its way when the call of
 //! the others returns.
 
+use std::cell::OnceCell;
 use std::ffi::{c_char, c_int, c_void};
 
 use super::{Group, answer, named};
@@ -10,7 +11,8 @@ use crate::arrival::failure;
 use crate::life::enrol;
 use crate::message::{self, codes};
 use crate::state::library;
-use crate::{rg, send};
+use crate::trace::{self, Value, calls, traced};
+use crate::{rg, send, tid};
 
 /// The channel of these messages, beside that of the news.
 const CHANNEL: rg::Group = rg::channel((1 << 28) - 3);
@@ -210,29 +212,22 @@ unsafe fn scatter(
     Ok(0)
 }
 
-/// The current send buffer to all members but us.
-fn broadcast(group: &mut Group, tag: c_int) -> Result<i32, i32> {
+/// The current send buffer to all members but us: who they are.
+fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     let me = library().task;
-    let tasks: Vec<i32> = group
-        .view()?
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|&task| task != me)
-        .collect();
-    if tasks.is_empty() {
+    let others = group.view()?.iter().flatten().filter(|&&task| task != me);
+    let others: Vec<c_int> = others.filter_map(|&task| tid::of_task(task)).collect();
+    if others.is_empty() {
         return Err(codes::NO_INST);
     }
     if message::current().0 == 0 {
         return Err(codes::NO_BUF);
     }
-    for task in tasks {
-        if let Some(to) = crate::tid::of_task(task) {
-            send::send_buffer(0, to, tag, library().context)?;
-        }
+    for &to in &others {
+        send::send_buffer(0, to, tag, library().context)?;
     }
     message::sent(0, send::SEVERAL, tag, library().context);
-    Ok(0)
+    Ok(others)
 }
 
 #[unsafe(no_mangle)]
@@ -253,7 +248,10 @@ unsafe extern "C" fn pvm_reduce(
         // SAFETY: the C contract: a text or NULL, and so many items.
         unsafe { reduce(named(name)?, combine, data, (count, datatype), tag, root) }
     };
-    answer("pvm_reduce", reduced())
+    let reduced = || answer("pvm_reduce", reduced());
+    // SAFETY: the C contract: a text, or NULL.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
+    traced(calls::REDUCE, entry, reduced, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -275,7 +273,10 @@ unsafe extern "C" fn pvm_gather(
         // SAFETY: the C contract: a text or NULL, so many items, and room for all of them at the root.
         unsafe { gather(named(name)?, (result, data), bytes, tag, root) }
     };
-    answer("pvm_gather", gathered())
+    let gathered = || answer("pvm_gather", gathered());
+    // SAFETY: the C contract: a text, or NULL.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
+    traced(calls::GATHER, entry, gathered, trace::code)
 }
 
 #[unsafe(no_mangle)]
@@ -297,12 +298,25 @@ unsafe extern "C" fn pvm_scatter(
         // SAFETY: the C contract: a text or NULL, room for so many items, and all of them at the root.
         unsafe { scatter(named(name)?, (result, data), bytes, tag, root) }
     };
-    answer("pvm_scatter", scattered())
+    let scattered = || answer("pvm_scatter", scattered());
+    // SAFETY: the C contract: a text, or NULL.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
+    traced(calls::SCATTER, entry, scattered, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_bcast(name: *const c_char, tag: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let sent = unsafe { named(name) }.and_then(|group| broadcast(group, tag));
-    answer("pvm_bcast", sent)
+    let others = OnceCell::new();
+    let sent = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let sent = unsafe { named(name) }.and_then(|group| broadcast(group, tag));
+        answer("pvm_bcast", sent.map(|to| others.set(to).map_or(0, |()| 0)))
+    };
+    // SAFETY: the same.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
+    let exit = |code| {
+        let to = others.get().map_or(&[][..], Vec::as_slice);
+        [Value::Int(code), Value::Ints(to)]
+    };
+    traced(calls::BCAST, entry, sent, exit)
 }

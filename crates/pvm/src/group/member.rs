@@ -7,6 +7,7 @@ use super::team::{self, Team};
 use super::{Group, answer, as_it_was, groups, known, named, news};
 use crate::message::codes;
 use crate::state::library;
+use crate::trace::{self, Value, calls, traced};
 use crate::{rg, tid};
 
 /// Under this name and the group's there is an entry while nobody may join.
@@ -231,56 +232,94 @@ unsafe fn hash_of(name: *const c_char) -> Result<u64, i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_joingroup(name: *const c_char) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
-    answer("pvm_joingroup", unsafe { named(name) }.and_then(join))
+    let joined = || answer("pvm_joingroup", unsafe { named(name) }.and_then(join));
+    // SAFETY: the same.
+    traced(
+        calls::JOINGROUP,
+        || [unsafe { trace::text(name) }],
+        joined,
+        trace::code,
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_lvgroup(name: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let left = unsafe { hash_of(name) }.and_then(leave);
-    answer("pvm_lvgroup", left.map(|()| 0))
+    let left = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let left = unsafe { hash_of(name) }.and_then(leave);
+        answer("pvm_lvgroup", left.map(|()| 0))
+    };
+    // SAFETY: the same.
+    traced(
+        calls::LVGROUP,
+        || [unsafe { trace::text(name) }],
+        left,
+        trace::code,
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gsize(name: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let members = unsafe { named(name) }.and_then(Group::members);
-    answer(
-        "pvm_gsize",
-        members.map(|members| members.iter().flatten().count() as i32),
+    let size = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let members = unsafe { named(name) }.and_then(Group::members);
+        let size = members.map(|members| members.iter().flatten().count() as i32);
+        answer("pvm_gsize", size)
+    };
+    // SAFETY: the same.
+    traced(
+        calls::GSIZE,
+        || [unsafe { trace::text(name) }],
+        size,
+        trace::code,
     )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let members = unsafe { named(name) }.and_then(Group::members);
-    let found = members.and_then(|members| {
-        let index = usize::try_from(instance).map_err(|_| codes::NO_INST)?;
-        let task = members.get(index).copied().flatten();
-        task.and_then(tid::of_task).ok_or(codes::NO_INST)
-    });
-    answer("pvm_gettid", found)
+    let found = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let members = unsafe { named(name) }.and_then(Group::members);
+        let found = members.and_then(|members| {
+            let index = usize::try_from(instance).map_err(|_| codes::NO_INST)?;
+            let task = members.get(index).copied().flatten();
+            task.and_then(tid::of_task).ok_or(codes::NO_INST)
+        });
+        answer("pvm_gettid", found)
+    };
+    // SAFETY: the same.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(instance)];
+    traced(calls::GETTID, entry, found, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let members = unsafe { named(name) }.and_then(Group::members);
-    let found = members.and_then(|members| {
-        let task = tid::task(of).ok_or(codes::NOT_IN_GROUP)?;
-        let place = members.iter().position(|&member| member == Some(task));
-        place.map(|place| place as i32).ok_or(codes::NOT_IN_GROUP)
-    });
-    answer("pvm_getinst", found)
+    let found = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let members = unsafe { named(name) }.and_then(Group::members);
+        let found = members.and_then(|members| {
+            let task = tid::task(of).ok_or(codes::NOT_IN_GROUP)?;
+            let place = members.iter().position(|&member| member == Some(task));
+            place.map(|place| place as i32).ok_or(codes::NOT_IN_GROUP)
+        });
+        answer("pvm_getinst", found)
+    };
+    // SAFETY: the same.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(of)];
+    traced(calls::GETINST, entry, found, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_barrier(name: *const c_char, count: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
-    let group = unsafe { as_it_was(name) }.map(|group| group.hash);
-    let met = group.and_then(|hash| barrier(hash, count));
-    answer("pvm_barrier", met)
+    let met = || {
+        // SAFETY: the C contract: a text, or NULL.
+        let group = unsafe { as_it_was(name) }.map(|group| group.hash);
+        let met = group.and_then(|hash| barrier(hash, count));
+        answer("pvm_barrier", met)
+    };
+    // SAFETY: the same.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(count)];
+    traced(calls::BARRIER, entry, met, trace::code)
 }
 
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ use super::codes::{BAD_PARAM, NO_BUF};
 use super::error::result;
 use super::kind::Kind;
 use super::state;
+use crate::trace::{self, Value, calls, ints, traced};
 
 /// A result as C has it: 0 or more, or an error.
 #[inline(always)]
@@ -25,42 +26,54 @@ fn number(result: Result<i32, i32>) -> i32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_mkbuf(encoding: c_int) -> c_int {
-    result("pvm_mkbuf", number(state().make(encoding)))
+    let made = || result("pvm_mkbuf", number(state().make(encoding)));
+    traced(calls::MKBUF, move || ints([encoding]), made, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_initsend(encoding: c_int) -> c_int {
-    let id = number(state().init_send(encoding));
-    if id < 0 {
-        // Programs that count lines of errors see two in PVM 3.4: it calls the other one.
-        result("pvm_mkbuf", id);
-    }
-    result("pvm_initsend", id)
+    let begun = || {
+        let id = number(state().init_send(encoding));
+        if id < 0 {
+            // Programs that count lines of errors see two in PVM 3.4: it calls the other one.
+            result("pvm_mkbuf", id);
+        }
+        result("pvm_initsend", id)
+    };
+    traced(
+        calls::INITSEND,
+        move || ints([encoding]),
+        begun,
+        trace::code,
+    )
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_freebuf(id: c_int) -> c_int {
-    result("pvm_freebuf", code(state().free(id)))
+    let freed = || result("pvm_freebuf", code(state().free(id)));
+    traced(calls::FREEBUF, || ints([id]), freed, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_getsbuf() -> c_int {
-    state().current().0
+    traced(calls::GETSBUF, || [], || state().current().0, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_getrbuf() -> c_int {
-    state().current().1
+    traced(calls::GETRBUF, || [], || state().current().1, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_setsbuf(id: c_int) -> c_int {
-    result("pvm_setsbuf", number(state().set_send(id)))
+    let set = || result("pvm_setsbuf", number(state().set_send(id)));
+    traced(calls::SETSBUF, || ints([id]), set, trace::code)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_setrbuf(id: c_int) -> c_int {
-    result("pvm_setrbuf", number(state().set_receive(id)))
+    let set = || result("pvm_setrbuf", number(state().set_receive(id)));
+    traced(calls::SETRBUF, || ints([id]), set, trace::code)
 }
 
 /// Write to a place of the user's, if there is one.
@@ -74,7 +87,7 @@ unsafe fn tell(place: *mut c_int, value: c_int) {
     }
 }
 
-fn length(bytes: usize) -> c_int {
+pub(super) fn length(bytes: usize) -> c_int {
     c_int::try_from(bytes).unwrap_or(c_int::MAX)
 }
 
@@ -85,17 +98,24 @@ unsafe extern "C" fn pvm_bufinfo(
     tag: *mut c_int,
     tid: *mut c_int,
 ) -> c_int {
-    let known = state().buffer(id).map(|buffer| {
-        // SAFETY: the C contract: places are valid or NULL.
-        unsafe {
-            if !bytes.is_null() {
-                tell(bytes, length(buffer.tell_length()));
+    let known = || {
+        let known = state().buffer(id).map(|buffer| {
+            // SAFETY: the C contract: places are valid or NULL.
+            unsafe {
+                if !bytes.is_null() {
+                    tell(bytes, length(buffer.tell_length()));
+                }
+                tell(tag, buffer.info.tag);
+                tell(tid, buffer.info.src);
             }
-            tell(tag, buffer.info.tag);
-            tell(tid, buffer.info.src);
-        }
-    });
-    result("pvm_bufinfo", code(known))
+        });
+        result("pvm_bufinfo", code(known))
+    };
+    let told = |code| {
+        let info = super::info(id).unwrap_or_default();
+        ints([code, super::length(id), info.tag, info.src])
+    };
+    traced(calls::BUFINFO, || ints([id]), known, told)
 }
 
 /// `struct pvmminfo`
@@ -113,39 +133,45 @@ pub struct MessageInfo {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getminfo(id: c_int, place: *mut MessageInfo) -> c_int {
-    let known = state().buffer(id).and_then(|buffer| {
-        let len = length(buffer.tell_length());
-        let info = buffer.info;
-        // SAFETY: the C contract: a place is valid or NULL.
-        let place = unsafe { place.as_mut() }.ok_or(BAD_PARAM)?;
-        *place = MessageInfo {
-            len,
-            ctx: info.ctx,
-            tag: info.tag,
-            wid: info.wid,
-            enc: info.encoding,
-            crc: info.crc,
-            src: info.src,
-            dst: info.dst,
-        };
-        Ok(())
-    });
-    result("pvm_getminfo", code(known))
+    let known = || {
+        let known = state().buffer(id).and_then(|buffer| {
+            let len = length(buffer.tell_length());
+            let info = buffer.info;
+            // SAFETY: the C contract: a place is valid or NULL.
+            let place = unsafe { place.as_mut() }.ok_or(BAD_PARAM)?;
+            *place = MessageInfo {
+                len,
+                ctx: info.ctx,
+                tag: info.tag,
+                wid: info.wid,
+                enc: info.encoding,
+                crc: info.crc,
+                src: info.src,
+                dst: info.dst,
+            };
+            Ok(())
+        });
+        result("pvm_getminfo", code(known))
+    };
+    traced(calls::GETMINFO, || ints([id]), known, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_setminfo(id: c_int, place: *const MessageInfo) -> c_int {
-    let known = state().buffer(id).and_then(|buffer| {
-        // SAFETY: the C contract: a place is valid or NULL.
-        let given = unsafe { place.as_ref() }.ok_or(BAD_PARAM)?;
-        buffer.info.ctx = given.ctx;
-        buffer.info.tag = given.tag;
-        buffer.info.wid = given.wid;
-        buffer.info.src = given.src;
-        buffer.info.dst = given.dst;
-        Ok(())
-    });
-    result("pvm_setminfo", code(known))
+    let known = || {
+        let known = state().buffer(id).and_then(|buffer| {
+            // SAFETY: the C contract: a place is valid or NULL.
+            let given = unsafe { place.as_ref() }.ok_or(BAD_PARAM)?;
+            buffer.info.ctx = given.ctx;
+            buffer.info.tag = given.tag;
+            buffer.info.wid = given.wid;
+            buffer.info.src = given.src;
+            buffer.info.dst = given.dst;
+            Ok(())
+        });
+        result("pvm_setminfo", code(known))
+    };
+    traced(calls::SETMINFO, || ints([id]), known, trace::code)
 }
 
 #[inline(always)]
@@ -172,54 +198,73 @@ unsafe fn unpack<T>(kind: Kind, items: *mut T, count: c_int, stride: c_int) -> c
     code(unsafe { buffer.unpack(kind, items.cast(), count as usize, stride as isize) })
 }
 
+/// What a tracer is told of items.
+fn items_told<T>(items: *const T, count: c_int, stride: c_int) -> [Value<'static>; 3] {
+    [
+        Value::Address(items.addr()),
+        Value::Int(count),
+        Value::Int(stride),
+    ]
+}
+
 macro_rules! packing {
-    ($($pack:ident $unpack:ident $kind:ident $type:ty),* $(,)?) => { $(
+    ($($pack:ident $packing:ident $unpack:ident $unpacking:ident $kind:ident $type:ty),* $(,)?) => { $(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $pack(items: *const $type, count: c_int, stride: c_int) -> c_int {
             // SAFETY: the C contract: the items are there.
-            result(stringify!($pack), unsafe { pack(Kind::$kind, items, count, stride) })
+            let packed = || result(stringify!($pack), unsafe { pack(Kind::$kind, items, count, stride) });
+            traced(calls::$packing, move || items_told(items, count, stride), packed, trace::code)
         }
 
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $unpack(items: *mut $type, count: c_int, stride: c_int) -> c_int {
             // SAFETY: the C contract: there is room for the items.
-            result(stringify!($unpack), unsafe { unpack(Kind::$kind, items, count, stride) })
+            let unpacked = || result(stringify!($unpack), unsafe { unpack(Kind::$kind, items, count, stride) });
+            traced(calls::$unpacking, move || items_told(items, count, stride), unpacked, trace::code)
         }
     )* };
 }
 
 packing! {
-    pvm_pkbyte pvm_upkbyte Byte c_char,
-    pvm_pkshort pvm_upkshort Short c_short,
-    pvm_pkint pvm_upkint Int c_int,
-    pvm_pklong pvm_upklong Long c_long,
-    pvm_pkushort pvm_upkushort UShort c_ushort,
-    pvm_pkuint pvm_upkuint UInt c_uint,
-    pvm_pkulong pvm_upkulong ULong c_ulong,
-    pvm_pkfloat pvm_upkfloat Float c_float,
-    pvm_pkdouble pvm_upkdouble Double c_double,
-    pvm_pkcplx pvm_upkcplx Complex c_float,
-    pvm_pkdcplx pvm_upkdcplx DoubleComplex c_double,
+    pvm_pkbyte PKBYTE pvm_upkbyte UPKBYTE Byte c_char,
+    pvm_pkshort PKSHORT pvm_upkshort UPKSHORT Short c_short,
+    pvm_pkint PKINT pvm_upkint UPKINT Int c_int,
+    pvm_pklong PKLONG pvm_upklong UPKLONG Long c_long,
+    pvm_pkushort PKUSHORT pvm_upkushort UPKUSHORT UShort c_ushort,
+    pvm_pkuint PKUINT pvm_upkuint UPKUINT UInt c_uint,
+    pvm_pkulong PKULONG pvm_upkulong UPKULONG ULong c_ulong,
+    pvm_pkfloat PKFLOAT pvm_upkfloat UPKFLOAT Float c_float,
+    pvm_pkdouble PKDOUBLE pvm_upkdouble UPKDOUBLE Double c_double,
+    pvm_pkcplx PKCPLX pvm_upkcplx UPKCPLX Complex c_float,
+    pvm_pkdcplx PKDCPLX pvm_upkdcplx UPKDCPLX DoubleComplex c_double,
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_pkstr(text: *const c_char) -> c_int {
-    let packed = match state().sending() {
-        Err(code) => Err(code),
-        Ok(_) if text.is_null() => Err(BAD_PARAM),
-        // SAFETY: the C contract: a string.
-        Ok((buffer, shelf)) => buffer.pack_string(shelf, unsafe { CStr::from_ptr(text) }),
+    let packed = || {
+        let packed = match state().sending() {
+            Err(code) => Err(code),
+            Ok(_) if text.is_null() => Err(BAD_PARAM),
+            // SAFETY: the C contract: a string.
+            Ok((buffer, shelf)) => buffer.pack_string(shelf, unsafe { CStr::from_ptr(text) }),
+        };
+        result("pvm_pkstr", code(packed))
     };
-    result("pvm_pkstr", code(packed))
+    let entry = move || [Value::Address(text.addr())];
+    traced(calls::PKSTR, entry, packed, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_upkstr(text: *mut c_char) -> c_int {
-    let unpacked = state().receiving().and_then(|buffer| {
-        // SAFETY: the C contract: there is room for the string.
-        unsafe { buffer.unpack_string(text.cast()) }
-    });
-    result("pvm_upkstr", code(unpacked))
+    let unpacked = || {
+        let unpacked = state().receiving().and_then(|buffer| {
+            // SAFETY: the C contract: there is room for the string.
+            unsafe { buffer.unpack_string(text.cast()) }
+        });
+        result("pvm_upkstr", code(unpacked))
+    };
+    let entry = move || [Value::Address(text.addr())];
+    traced(calls::UPKSTR, entry, unpacked, trace::code)
 }
 
 // Of these three PVM 3.4 says nothing when they fail, and remembers nothing.

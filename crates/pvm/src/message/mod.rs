@@ -1,7 +1,7 @@
 //! Messages as PVM has them: buffers with numbers, into which items are packed one after the other.
 //!
 //! Here is everything about them but their way to another task: this module knows neither tasks nor
-//! the engine, and can be tried by itself. Whoever sends takes a message as it goes out
+//! the engine, and can be tried by itself. (Only its functions for programs tell a tracer that they are called.) Whoever sends takes a message as it goes out
 //! ([`outgoing`]); whoever receives brings one in ([`spare`], [`accept`], [`set_received`]).
 //!
 //! PVM's rule holds: one thread at a time is in the library. So the state is plain memory, without
@@ -102,6 +102,12 @@ pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
 /// What goes with a message.
 pub fn info(id: i32) -> Option<Info> {
     state().buffer(id).ok().map(|buffer| buffer.info)
+}
+
+/// How long a message is told to be; -1: there is none.
+pub fn length(id: i32) -> i32 {
+    let buffer = state().buffer(id);
+    buffer.map_or(-1, |buffer| calls::length(buffer.tell_length()))
 }
 
 /// Change what goes with a message, but for its encoding.

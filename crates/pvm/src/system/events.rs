@@ -303,7 +303,52 @@ static pvmtevinfo: Kept<[Counted; EVENTS.len()]> = Kept::new({
     all
 });
 
-/// The name of an event.
-pub fn name(event: usize) -> Option<&'static CStr> {
-    EVENTS.get(event).copied()
+/// The number of the event of this name.
+pub const fn number(name: &str) -> usize {
+    let mut at = 0;
+    while !same(EVENTS[at], name) {
+        at += 1;
+    }
+    at
+}
+
+/// The number of the meaning of this short name.
+pub const fn meaning(name: &str) -> i32 {
+    let mut at = 0;
+    while !same(MEANINGS[at].0, name) {
+        at += 1;
+    }
+    at as i32
+}
+
+const fn same(text: &CStr, name: &str) -> bool {
+    let (text, name) = (text.to_bytes(), name.as_bytes());
+    let mut at = 0;
+    while at < text.len() && at < name.len() && text[at] == name[at] {
+        at += 1;
+    }
+    at == text.len() && at == name.len()
+}
+
+/// The bits beside the number of an event that say which side of a call it is.
+const SIDES: i32 = 0xc000;
+
+/// The name of an event, whichever side of a call it is.
+pub fn name(event: i32) -> Option<&'static CStr> {
+    EVENTS.get((event & !SIDES) as usize).copied()
+}
+
+/// Whether this side of a call has been described to the tracer; from now on it has.
+pub fn describe(event: usize, side: i32) -> bool {
+    let known = &mut pvmtevinfo.get()[event].described;
+    let described = *known & side != 0;
+    *known |= side;
+    described
+}
+
+/// Nothing has been described to the tracer that we have now.
+pub fn forget_described() {
+    for event in pvmtevinfo.get() {
+        event.described = 0;
+    }
 }

@@ -5,7 +5,7 @@
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
 pub mod asking;
-mod events;
+pub mod events;
 pub mod manager;
 pub mod tasker;
 pub mod tracer;

@@ -5,13 +5,13 @@
 //! messages.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Role, events};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
 use crate::state::library;
+use crate::trace::record::{Value, record};
 use crate::{contexts, mailbox, rg, tid, trace};
 
 /// It gets the events of others.
@@ -20,25 +20,18 @@ pub const TRACER: Role = Role {
     flag: 0x800,
 };
 
-/// Words and numbers of the format of traces, those of `pvmtev.h`.
+/// Marks and numbers of the format of traces, those of `pvmtev.h`.
 mod format {
+    use super::events::{meaning, number};
+
     pub const MEANINGS: i32 = -3;
     pub const MEANINGS_END: i32 = -4;
-    pub const DESCRIPTION: i32 = -5;
-    pub const DESCRIPTION_END: i32 = -6;
-    pub const RECORD: i32 = -7;
-    pub const RECORD_END: i32 = -8;
-    pub const INT: i32 = 6;
-    pub const STRING: i32 = 12;
-    pub const SECONDS: i32 = 106;
-    pub const MICROSECONDS: i32 = 107;
-    pub const TASK: i32 = 88;
-    pub const PARENT: i32 = 89;
-    pub const FLAGS: i32 = 91;
-    pub const NAME: i32 = 92;
-    pub const STATUS: i32 = 98;
-    pub const NEWTASK: usize = 75;
-    pub const ENDTASK: usize = 76;
+    pub const PARENT: i32 = meaning("PT");
+    pub const FLAGS: i32 = meaning("TF");
+    pub const NAME: i32 = meaning("TN");
+    pub const STATUS: i32 = meaning("TST");
+    pub const NEWTASK: i32 = number("newtask") as i32;
+    pub const ENDTASK: i32 = number("endtask") as i32;
 }
 
 /// What a tracer wants.
@@ -163,46 +156,6 @@ unsafe extern "C" fn pvm_reg_tracer(
     error::result("pvm_reg_tracer", registered().err().unwrap_or(0))
 }
 
-/// What an event holds.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Int(i32),
-    Text(&'a [u8]),
-}
-
-/// An event as the format has it: described with its values, and when it has been before only these.
-fn event(number: usize, described: bool, task: i32, values: &[(i32, Value)]) -> Body {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default();
-    let when = [
-        (format::SECONDS, Value::Int(now.as_secs() as i32)),
-        (format::MICROSECONDS, Value::Int(now.subsec_micros() as i32)),
-        (format::TASK, Value::Int(task)),
-    ];
-    let (begin, end) = match described {
-        false => (format::DESCRIPTION, format::DESCRIPTION_END),
-        true => (format::RECORD, format::RECORD_END),
-    };
-    let mut body = Body::new().int(begin).int(number as i32);
-    if !described {
-        body = body.string(events::name(number).unwrap_or_default().to_bytes());
-    }
-    for (meaning, value) in when.iter().chain(values) {
-        let kind = match value {
-            Value::Int(_) => format::INT,
-            Value::Text(_) => format::STRING,
-        };
-        if !described {
-            body = body.int(*meaning).int(kind);
-        }
-        body = match value {
-            Value::Int(value) => body.int(*value),
-            Value::Text(text) => body.string(text),
-        };
-    }
-    body.int(end)
-}
-
 /// Whether an event of Regatta's is one that we hear of as the tracer.
 pub fn concerns(event: &rg::Event) -> bool {
     let tracing = library().tracing.as_ref();
@@ -241,12 +194,12 @@ pub fn happened(event_of: &rg::Event, tag: i32, context: i32) -> Result<Option<c
             // What it has used nobody counts: 0, in the four places behind the status.
             let usage = (0..4).map(|at| (format::STATUS + 1 + at, Value::Int(0)));
             let ended = [(format::STATUS, Value::Int(ended))].into_iter();
-            (format::ENDTASK, 1, ended.chain(usage).collect())
+            (format::ENDTASK, 1, ended.chain(usage).collect::<Vec<_>>())
         }
     };
     let first = tracing.described == [false; 2];
     let described = std::mem::replace(&mut tracing.described[which], true);
-    let said = told(event(number, described, task, &values), tag, context)?;
+    let said = told(record(number, described, task, values), tag, context)?;
     if !first {
         return Ok(Some(said));
     }
@@ -281,17 +234,5 @@ mod tests {
         for end in 0..bytes.len() {
             assert_eq!(Wanted::read(&mut Reader::new(&bytes[..end])), None);
         }
-    }
-
-    #[test]
-    fn an_event_is_described_once() {
-        let words = |body: Body| body.into_vec().len() / 4;
-        let values = [(format::PARENT, Value::Int(1))];
-        // A mark, a number, a name of three words, four values with two words before each, and a mark.
-        assert_eq!(
-            words(event(format::NEWTASK, false, 7, &values)),
-            2 + 3 + 12 + 1
-        );
-        assert_eq!(words(event(format::NEWTASK, true, 7, &values)), 2 + 4 + 1);
     }
 }

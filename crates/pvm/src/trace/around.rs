@@ -1,0 +1,217 @@
+//! What happens around a call that a tracer may want to hear of.
+//!
+//! As long as nobody traces it a call looks at one flag. What it calls itself inside the library is not told.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use super::calls::Call;
+use super::record::{Value, record};
+use super::wants;
+use crate::head::Head;
+use crate::message::{Body, codes};
+use crate::rg;
+use crate::send::{outcome, way};
+use crate::state::library;
+use crate::system::events;
+
+/// Which side of a call an event is, beside its number.
+const ENTRY: i32 = 0x4000;
+const EXIT: i32 = 0x8000;
+/// Where several events lie in one message, before the first and behind the last.
+const SEVERAL: i32 = -1;
+const SEVERAL_END: i32 = -2;
+
+/// What is told of calls.
+pub struct Telling {
+    /// Calls have to look further: something is wanted, or we are no task yet and do not know.
+    pub looks: bool,
+    /// A call that a program has made is going on.
+    inside: bool,
+    /// Events that wait for others to fill a message.
+    waiting: Vec<u8>,
+}
+
+impl Telling {
+    pub const fn new() -> Telling {
+        Telling {
+            looks: true,
+            inside: false,
+            waiting: Vec::new(),
+        }
+    }
+}
+
+/// What is known of a call when it begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// Nobody is told of it.
+    Unwatched,
+    /// That it begins has been told, if it is wanted.
+    Told,
+    /// We were no task yet: it is told when we have become one by it.
+    Untold,
+}
+
+/// Make a call, and tell of it what is wanted.
+#[inline(always)]
+pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
+    call: &'static Call,
+    entry: impl Fn() -> [Value<'a>; N] + Copy,
+    run: impl FnOnce() -> R,
+    exit: impl FnOnce(R) -> [Value<'b>; M],
+) -> R {
+    let begun = match library().telling.looks {
+        false => Begun::Unwatched,
+        true => begin(call, entry),
+    };
+    let result = run();
+    if begun != Begun::Unwatched {
+        end(call, begun, entry, || exit(result));
+    }
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn begin<'a, const N: usize>(call: &Call, entry: impl Fn() -> [Value<'a>; N]) -> Begun {
+    let telling = &mut library().telling;
+    if std::mem::replace(&mut telling.inside, true) {
+        return Begun::Unwatched;
+    }
+    if library().tid == 0 {
+        return Begun::Untold;
+    }
+    tell(call.event, ENTRY, call.entry, entry);
+    Begun::Told
+}
+
+#[cold]
+#[inline(never)]
+fn end<'a, 'b, const N: usize, const M: usize>(
+    call: &Call,
+    begun: Begun,
+    entry: impl Fn() -> [Value<'a>; N],
+    exit: impl FnOnce() -> [Value<'b>; M],
+) {
+    library().telling.inside = false;
+    // Who has left with this call has nobody to tell.
+    if library().tid == 0 {
+        return;
+    }
+    if begun == Begun::Untold {
+        tell(call.event, ENTRY, call.entry, entry);
+    }
+    tell(call.event, EXIT, call.exit, exit);
+}
+
+/// Tell this of a call, if it is wanted.
+fn tell<'a, const N: usize>(
+    event: usize,
+    side: i32,
+    meanings: &[i32],
+    values: impl FnOnce() -> [Value<'a>; N],
+) {
+    if !wants(event) {
+        return;
+    }
+    debug_assert_eq!(meanings.len(), N);
+    let described = events::describe(event, side);
+    let values = meanings.iter().copied().zip(values());
+    let body = record(event as i32 | side, described, library().tid, values);
+    let room = library().options.trace_buffer();
+    if room <= 0 {
+        return send(&body.into_vec());
+    }
+    let waiting = &mut library().telling.waiting;
+    if waiting.is_empty() {
+        *waiting = Body::new().int(SEVERAL).into_vec();
+    }
+    waiting.extend_from_slice(&body.into_vec());
+    if waiting.len() >= room as usize {
+        flush();
+    }
+}
+
+/// Send what waits for more.
+pub fn flush() {
+    let mut all = std::mem::take(&mut library().telling.waiting);
+    if !all.is_empty() {
+        all.extend_from_slice(&Body::new().int(SEVERAL_END).into_vec());
+        send(&all);
+    }
+}
+
+/// A message to the tracer. If it is gone nobody misses it.
+fn send(body: &[u8]) {
+    let (to, tag, context) = library().options.trace();
+    let Ok(to) = way(to, tag, context) else {
+        return;
+    };
+    let head = Head {
+        encoding: codes::XDR,
+        wid: 0,
+        host: library().host,
+    };
+    let bytes = [&head.bytes()[..], body].concat();
+    // SAFETY: the bytes are ours until this returns.
+    let _ = outcome(unsafe {
+        rg::rg_bsend(
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            to.task,
+            to.tag,
+            to.group,
+        )
+    });
+}
+
+/// Numbers, as most calls have them.
+pub fn ints<const N: usize>(numbers: [c_int; N]) -> [Value<'static>; N] {
+    numbers.map(Value::Int)
+}
+
+/// What a call returns.
+pub fn code(code: c_int) -> [Value<'static>; 1] {
+    ints([code])
+}
+
+/// A program's text; where there is none, an empty one.
+///
+/// # Safety
+/// `at` is a text that outlives the value, or NULL.
+pub unsafe fn text<'a>(at: *const c_char) -> Value<'a> {
+    match at.is_null() {
+        true => Value::Text(b""),
+        // SAFETY: the caller's.
+        false => Value::Text(unsafe { CStr::from_ptr(at) }.to_bytes()),
+    }
+}
+
+/// A program's numbers; where there are none, no numbers.
+///
+/// # Safety
+/// `at` points to so many, which outlive the value, or is NULL.
+pub unsafe fn numbers<'a>(at: *const c_int, count: c_int) -> Value<'a> {
+    match usize::try_from(count) {
+        // SAFETY: the caller's.
+        Ok(count) if !at.is_null() => Value::Ints(unsafe { std::slice::from_raw_parts(at, count) }),
+        _ => Value::Ints(&[]),
+    }
+}
+
+/// A program's texts, of which there are none where it has none.
+///
+/// # Safety
+/// `at` points to so many texts or NULLs, which outlive the value, or is NULL.
+pub unsafe fn texts<'a>(at: *const *const c_char, count: c_int) -> Value<'a> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let count = if at.is_null() { 0 } else { count };
+    // SAFETY: the caller's.
+    let all = (0..count).map(|index| unsafe { *at.add(index) });
+    let all = all.filter(|text| !text.is_null());
+    // SAFETY: the caller's.
+    Value::Texts(
+        all.map(|text| unsafe { CStr::from_ptr(text) }.to_bytes())
+            .collect(),
+    )
+}
