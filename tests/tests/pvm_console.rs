@@ -357,7 +357,10 @@ fn hosts_join_run_tasks_that_reach_each_other_and_leave() {
 #[test]
 fn a_host_file_says_who_is_there_from_the_first_and_what_counts_later() {
     let machine = Machine::new("pvm-console-hostfile");
-    machine.write("hosts", "# ours\nlocalhost sp=600\n* sp=300\nh1\n& h2 sp=700\n* sp=400\n");
+    machine.write(
+        "hosts",
+        "# ours\nlocalhost sp=600\n* sp=300\nh1\n& h2 sp=700\n* sp=400\n",
+    );
     let mut console = on_hosts(&machine, 4);
     let lines = [
         ("conf", " h1 "),
