@@ -98,7 +98,7 @@ const FULL: i32 = 1;
 
 /// Whether the tracer wants to hear of an event of ours.
 fn wants(event: usize) -> bool {
-    library().telling.looks && of(0).mask[event / 4] & (1 << (event % 4)) != 0
+    of(0).mask[event / 4] & (1 << (event % 4)) != 0
 }
 
 /// What is traced, or who we are, is another now: have calls look for it, or not.
@@ -109,7 +109,7 @@ pub fn settle() {
     let wanted = of(0).mask[..LETTERS]
         .iter()
         .any(|&letter| letter != NOTHING);
-    library().telling.looks = me == 0 || sends && wanted;
+    library().telling.look(me == 0 || sends && wanted);
 }
 
 /// Take up what has been said of us by who started us.

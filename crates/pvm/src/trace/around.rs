@@ -24,9 +24,11 @@ const SEVERAL_END: i32 = -2;
 /// What is told of calls.
 pub struct Telling {
     /// Calls have to look further: something is wanted, or we are no task yet and do not know.
-    pub looks: bool,
-    /// A call that a program has made is going on.
-    inside: bool,
+    looks: bool,
+    /// How many of them go on, each inside the one before.
+    inside: u32,
+    /// The first of them began when we were no task yet: it is told when we have become one by it.
+    untold: bool,
     /// Events that wait for others to fill a message.
     waiting: Vec<u8>,
 }
@@ -35,24 +37,23 @@ impl Telling {
     pub const fn new() -> Telling {
         Telling {
             looks: true,
-            inside: false,
+            inside: 0,
+            untold: false,
             waiting: Vec::new(),
+        }
+    }
+
+    /// From now on calls look, or do not.
+    pub fn look(&mut self, looks: bool) {
+        self.looks = looks;
+        if !looks {
+            self.inside = 0;
         }
     }
 }
 
-/// What is known of a call when it begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    /// Nobody is told of it.
-    Unwatched,
-    /// That it begins has been told, if it is wanted.
-    Told,
-    /// We were no task yet: it is told when we have become one by it.
-    Untold,
-}
-
-/// Make a call, and tell of it what is wanted.
+/// Make a call, and tell of it what is wanted. What is looked at behind it lies in memory, so that compilers keep one copy
+/// of the call itself and put it here.
 #[inline(always)]
 pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
     call: &'static Call,
@@ -60,45 +61,44 @@ pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
     run: impl FnOnce() -> R,
     exit: impl FnOnce(R) -> [Value<'b>; M],
 ) -> R {
-    let begun = match library().telling.looks {
-        false => Begun::Unwatched,
-        true => begin(call, entry),
-    };
+    if library().telling.looks {
+        begin(call, entry);
+    }
     let result = run();
-    if begun != Begun::Unwatched {
-        end(call, begun, entry, || exit(result));
+    if library().telling.inside > 0 {
+        end(call, entry, || exit(result));
     }
     result
 }
 
 #[cold]
 #[inline(never)]
-fn begin<'a, const N: usize>(call: &Call, entry: impl Fn() -> [Value<'a>; N]) -> Begun {
+fn begin<'a, const N: usize>(call: &Call, entry: impl Fn() -> [Value<'a>; N]) {
+    let me = library().tid;
     let telling = &mut library().telling;
-    if std::mem::replace(&mut telling.inside, true) {
-        return Begun::Unwatched;
+    telling.inside += 1;
+    if telling.inside == 1 {
+        telling.untold = me == 0;
+        if me != 0 {
+            tell(call.event, ENTRY, call.entry, entry);
+        }
     }
-    if library().tid == 0 {
-        return Begun::Untold;
-    }
-    tell(call.event, ENTRY, call.entry, entry);
-    Begun::Told
 }
 
 #[cold]
 #[inline(never)]
 fn end<'a, 'b, const N: usize, const M: usize>(
     call: &Call,
-    begun: Begun,
     entry: impl Fn() -> [Value<'a>; N],
     exit: impl FnOnce() -> [Value<'b>; M],
 ) {
-    library().telling.inside = false;
+    let telling = &mut library().telling;
+    telling.inside -= 1;
     // Who has left with this call has nobody to tell.
-    if library().tid == 0 {
+    if telling.inside > 0 || library().tid == 0 {
         return;
     }
-    if begun == Begun::Untold {
+    if telling.untold {
         tell(call.event, ENTRY, call.entry, entry);
     }
     tell(call.event, EXIT, call.exit, exit);
@@ -111,7 +111,7 @@ fn tell<'a, const N: usize>(
     meanings: &[i32],
     values: impl FnOnce() -> [Value<'a>; N],
 ) {
-    if !wants(event) {
+    if !library().telling.looks || !wants(event) {
         return;
     }
     debug_assert_eq!(meanings.len(), N);
