@@ -30,6 +30,10 @@ int main(int argc, char **argv)
         fflush(stdout);
         pvm_catchout(stdout);
         int spawned = pvm_spawn(argv[1], words, PvmTaskDebug, NULL, 1, &tid);
+        if (spawned != 1) {
+            printf("not spawned: %d, %d\n", spawned, tid);
+            return EXIT_FAILURE;
+        }
         pvm_notify(PvmTaskExit, 5, 1, &tid);
         pvm_recv(-1, 5);
         pvm_upkint(&who, 1, 1);

@@ -57,7 +57,7 @@ impl Machine {
     /// Put a program where it is found by this name.
     pub fn install(&self, program: &Path, name: &str) -> PathBuf {
         let path = self.programs().join(name);
-        std::fs::copy(program, &path).expect("a program");
+        copy(program, &path);
         path
     }
 
@@ -80,6 +80,19 @@ impl Machine {
         let program = self.programs().join(name);
         pvm::compile(&source, &program);
         program
+    }
+
+    /// Write a program of the home, for `sh`.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let (draft, path) = (
+            self.folder.join(format!("{name}.draft")),
+            self.folder.join(name),
+        );
+        std::fs::write(&draft, text).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&draft, mode).expect("a program");
+        copy(&draft, &path);
+        path
     }
 
     /// Write a file of the home.
@@ -145,6 +158,17 @@ impl Machine {
             std::thread::yield_now();
         }
     }
+}
+
+/// By another process: a file that this one has open for writing cannot be executed, nor as long as a process that another
+/// test is just starting has it.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-p").arg(from).arg(to).status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "a copy of {}",
+        from.display()
+    );
 }
 
 impl Drop for Machine {

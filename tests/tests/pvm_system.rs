@@ -214,10 +214,7 @@ fn a_daemon_is_tickled() {
 fn a_debugger_gets_the_program_and_its_arguments() {
     let machine = Machine::new("pvm-debugged");
     let program = machine.install(&pvm::program("pvm_debugged"), "pvm_debugged");
-    machine.write("debugger", "#!/bin/sh\necho debugs ${1##*/} $2 $3\n");
-    let debugger = machine.place().join("debugger");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&debugger, mode).expect("a program");
+    let debugger = machine.script("debugger", "#!/bin/sh\necho debugs ${1##*/} $2 $3\n");
     let mut command = machine.by_hand(&program);
     command.arg("pvm_debugged").env("PVM_DEBUGGER", &debugger);
     let said = lines(&said(&mut command));
