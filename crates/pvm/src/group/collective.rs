@@ -119,21 +119,32 @@ unsafe fn reduce(
         return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
     }
     let blocks = [message::spare(bytes)?, message::spare(bytes)?];
-    let [mut place, mut next] = [&blocks[0], &blocks[1]].map(|block| block.body().cast::<c_void>());
-    // As PVM does it combines into what comes: of two that are alike the later one stays.
-    let mut all = data;
+    let [first, next] = [&blocks[0], &blocks[1]].map(|block| block.body().cast::<c_void>());
+    // As PVM does it begins with the lowest number of a task: of two that are alike the one before stays.
+    let mut all: *mut c_void = std::ptr::null_mut();
     let mut failed = 0;
-    for (_, task) in round.others() {
-        let combine = combine.ok_or(codes::BAD_PARAM)?;
+    let mut tasks: Vec<i32> = round.tasks.iter().copied().flatten().collect();
+    tasks.sort_unstable();
+    for task in tasks {
+        let place = match task == round.root() {
+            true => data,
+            false if all.is_null() => first,
+            false => next,
+        };
         // SAFETY: the blocks have room for so many bytes; the data are the caller's.
         unsafe {
-            get(task, tag, place, bytes)?;
+            if place != data {
+                get(task, tag, place, bytes)?;
+            }
+            if all.is_null() {
+                all = place;
+                continue;
+            }
+            let combine = combine.ok_or(codes::BAD_PARAM)?;
             let (mut datatype, mut count, mut info) = (datatype, count, 0);
-            combine(&mut datatype, place, all, &mut count, &mut info);
+            combine(&mut datatype, all, place, &mut count, &mut info);
             failed = failed.min(info);
         }
-        all = place;
-        std::mem::swap(&mut place, &mut next);
     }
     if all != data {
         // SAFETY: as above; a block is not the caller's.

@@ -79,10 +79,17 @@ fn told(group: &rg::NamedGroup) -> Result<Told, i32> {
     // SAFETY: Regatta ends its texts inside their arrays.
     let name = unsafe { CStr::from_ptr(group.name.as_ptr()) };
     let waiting = numbers(name, rg::rg_waiting)?;
+    let members = numbers(name, rg::rg_members)?;
+    let wanted = match (waiting.is_empty(), group.wanted) {
+        (true, _) => -1,
+        // Who waits came between two questions: most barriers are of all.
+        (false, 0) => members.len() as i32,
+        (false, wanted) => wanted,
+    };
     Ok(Told {
         name: name.to_owned(),
-        members: numbers(name, rg::rg_members)?,
-        wanted: if waiting.is_empty() { -1 } else { group.wanted },
+        members,
+        wanted,
         waiting,
     })
 }
