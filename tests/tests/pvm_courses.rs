@@ -1,7 +1,5 @@
 //! Random programs of several tasks see the same on Regatta as on PVM 3.4 itself: what they send, receive, pack, ask and are told,
-//! groups, mailboxes, ends of tasks, and what makes no sense.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! groups, mailboxes, ends of tasks, and what makes no sense. Those that nobody has tried are for `make courses`.
 
 use regatta_tests::courses;
 
@@ -9,12 +7,4 @@ use regatta_tests::courses;
 fn random_programs_see_the_same_on_both_libraries() {
     let played = courses::play("pvm-courses-fixed", 1, 120, |_| ());
     assert!(played.steps > 5000, "the courses are too short");
-}
-
-#[test]
-fn programs_that_nobody_has_tried_see_the_same_on_both_libraries() {
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH);
-    let first = clock.map_or(1, |clock| clock.as_secs());
-    println!("courses from seed {first} on");
-    courses::play("pvm-courses-clock", first, 80, |_| ());
 }
