@@ -23,72 +23,23 @@ void pvmfpkmesg_(int *bufid, int *info) { *info = pvm_pkmesg(*bufid); }
 void pvmfpkmesgbody_(int *bufid, int *info) { *info = pvm_pkmesgbody(*bufid); }
 void pvmfupkmesg_(int *bufid) { *bufid = pvm_upkmesg(); }
 
-/* A text is packed as its bytes: its length is up to the program. */
-void pvmfpack_(int *what, void *items, int *count, int *stride, int *info)
-{
-    switch (*what) {
-    case 0:
-    case 1:
-        *info = pvm_pkbyte(items, *count, *stride);
-        break;
-    case 2:
-        *info = pvm_pkshort(items, *count, *stride);
-        break;
-    case 3:
-        *info = pvm_pkint(items, *count, *stride);
-        break;
-    case 4:
-        *info = pvm_pkfloat(items, *count, *stride);
-        break;
-    case 5:
-        *info = pvm_pkcplx(items, *count, *stride);
-        break;
-    case 6:
-        *info = pvm_pkdouble(items, *count, *stride);
-        break;
-    case 7:
-        *info = pvm_pkdcplx(items, *count, *stride);
-        break;
-    case 8:
-        *info = pvm_pklong(items, *count, *stride);
-        break;
-    default:
-        *info = BAD_PARAM;
+/* Each kind of item by the number it has in fpvm3.h. A text is packed as its bytes: its length is up to the program. */
+#define BY_KIND(call)                                 \
+    switch (*what) {                                  \
+    case 0: /* STRING */                              \
+    case 1: *info = call##byte(items, *count, *stride); break;   \
+    case 2: *info = call##short(items, *count, *stride); break;  \
+    case 3: *info = call##int(items, *count, *stride); break;    \
+    case 4: *info = call##float(items, *count, *stride); break;  \
+    case 5: *info = call##cplx(items, *count, *stride); break;   \
+    case 6: *info = call##double(items, *count, *stride); break; \
+    case 7: *info = call##dcplx(items, *count, *stride); break;  \
+    case 8: *info = call##long(items, *count, *stride); break;   \
+    default: *info = BAD_PARAM;                       \
     }
-}
 
-void pvmfunpack_(int *what, void *items, int *count, int *stride, int *info)
-{
-    switch (*what) {
-    case 0:
-    case 1:
-        *info = pvm_upkbyte(items, *count, *stride);
-        break;
-    case 2:
-        *info = pvm_upkshort(items, *count, *stride);
-        break;
-    case 3:
-        *info = pvm_upkint(items, *count, *stride);
-        break;
-    case 4:
-        *info = pvm_upkfloat(items, *count, *stride);
-        break;
-    case 5:
-        *info = pvm_upkcplx(items, *count, *stride);
-        break;
-    case 6:
-        *info = pvm_upkdouble(items, *count, *stride);
-        break;
-    case 7:
-        *info = pvm_upkdcplx(items, *count, *stride);
-        break;
-    case 8:
-        *info = pvm_upklong(items, *count, *stride);
-        break;
-    default:
-        *info = BAD_PARAM;
-    }
-}
+void pvmfpack_(int *what, void *items, int *count, int *stride, int *info) { BY_KIND(pvm_pk) }
+void pvmfunpack_(int *what, void *items, int *count, int *stride, int *info) { BY_KIND(pvm_upk) }
 
 void pvmfsend_(int *tid, int *tag, int *info) { *info = pvm_send(*tid, *tag); }
 void pvmfmcast_(int *ntask, int *tids, int *tag, int *info) { *info = pvm_mcast(tids, *ntask, *tag); }

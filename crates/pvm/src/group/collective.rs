@@ -11,7 +11,8 @@ use crate::arrival::failure;
 use crate::life::enrol;
 use crate::message::{self, codes};
 use crate::state::library;
-use crate::trace::{self, Value, calls, traced};
+use crate::trace::calls::{self, Call};
+use crate::trace::{self, Value, traced};
 use crate::{rg, send, tid};
 
 /// The channel of these messages, beside that of the news.
@@ -241,6 +242,22 @@ fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     Ok(others)
 }
 
+/// What a collective of this name returns to the program, and a tracer hears of it.
+///
+/// # Safety
+/// The group's name is a text or NULL.
+#[inline(always)]
+unsafe fn told(
+    (call, function): (&'static Call, &str),
+    name: *const c_char,
+    tag: c_int,
+    run: impl FnOnce() -> Result<i32, i32>,
+) -> c_int {
+    // SAFETY: the caller's.
+    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
+    traced(call, entry, || answer(function, run()), trace::code)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_reduce(
     combine: Option<Combine>,
@@ -259,10 +276,8 @@ unsafe extern "C" fn pvm_reduce(
         // SAFETY: the C contract: a text or NULL, and so many items.
         unsafe { reduce(named(name)?, combine, data, (count, datatype), tag, root) }
     };
-    let reduced = || answer("pvm_reduce", reduced());
     // SAFETY: the C contract: a text, or NULL.
-    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
-    traced(calls::REDUCE, entry, reduced, trace::code)
+    unsafe { told((calls::REDUCE, "pvm_reduce"), name, tag, reduced) }
 }
 
 #[unsafe(no_mangle)]
@@ -284,10 +299,8 @@ unsafe extern "C" fn pvm_gather(
         // SAFETY: the C contract: a text or NULL, so many items, and room for all of them at the root.
         unsafe { gather(named(name)?, (result, data), bytes, tag, root) }
     };
-    let gathered = || answer("pvm_gather", gathered());
     // SAFETY: the C contract: a text, or NULL.
-    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
-    traced(calls::GATHER, entry, gathered, trace::code)
+    unsafe { told((calls::GATHER, "pvm_gather"), name, tag, gathered) }
 }
 
 #[unsafe(no_mangle)]
@@ -309,10 +322,8 @@ unsafe extern "C" fn pvm_scatter(
         // SAFETY: the C contract: a text or NULL, room for so many items, and all of them at the root.
         unsafe { scatter(named(name)?, (result, data), bytes, tag, root) }
     };
-    let scattered = || answer("pvm_scatter", scattered());
     // SAFETY: the C contract: a text, or NULL.
-    let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
-    traced(calls::SCATTER, entry, scattered, trace::code)
+    unsafe { told((calls::SCATTER, "pvm_scatter"), name, tag, scattered) }
 }
 
 #[unsafe(no_mangle)]
