@@ -160,6 +160,15 @@ impl Machine {
     }
 }
 
+/// Both libraries let a program say the same, line by line, and at least so many lines.
+pub fn same_lines(ours: &str, theirs: &str, least: usize) {
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    }
+    assert_eq!(ours.lines().count(), theirs.lines().count());
+    assert!(ours.lines().count() >= least, "too little was said: {ours}");
+}
+
 /// By another process: a file that this one has open for writing cannot be executed, nor as long as a process that another
 /// test is just starting has it.
 fn copy(from: &Path, to: &Path) {

@@ -6,15 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use regatta_tests::pvm;
-use regatta_tests::pvm_machine::{Machine, output, said};
-
-fn same_lines(ours: &str, theirs: &str, least: usize) {
-    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
-        assert_eq!(ours, theirs, "Regatta's, then PVM's");
-    }
-    assert_eq!(ours.lines().count(), theirs.lines().count());
-    assert!(ours.lines().count() >= least, "too little was said: {ours}");
-}
+use regatta_tests::pvm_machine::{Machine, output, said, same_lines};
 
 #[test]
 fn every_question_about_groups_has_the_answer_that_pvm_gives() {
