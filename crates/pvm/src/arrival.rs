@@ -6,7 +6,8 @@ use crate::contexts;
 use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
-use crate::system::tasker;
+use crate::system::births::Birth;
+use crate::system::{tasker, tracer};
 use crate::{notify, output, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
@@ -157,6 +158,9 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
         if let Some((head, text)) = output::piece(bytes) {
             return output::heard(&head, text, tag, select.context);
         }
+    }
+    if let Some(birth) = Birth::read(bytes) {
+        return tracer::begun(&birth, tag, select.context);
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

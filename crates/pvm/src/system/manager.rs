@@ -15,6 +15,7 @@ use crate::notify::told_with;
 use crate::output::Route;
 use crate::spawn::{self, Order};
 use crate::state::library;
+use crate::trace::{self, calls, traced};
 use crate::{contexts, listing, mailbox, rg, tid};
 
 /// The context of what daemons send to the manager.
@@ -67,18 +68,21 @@ fn register() -> Result<Vec<asking::Described>, i32> {
 unsafe extern "C" fn pvm_reg_rm(host: *mut *mut HostInfo) -> c_int {
     static FIRST: Kept<Vec<asking::Described>> = Kept::new(Vec::new());
     static INFO: Kept<Vec<HostInfo>> = Kept::new(Vec::new());
-    let hosts = match register() {
-        Ok(hosts) => hosts,
-        Err(code) => return error::result("pvm_reg_rm", code),
+    let registered = || {
+        let hosts = match register() {
+            Ok(hosts) => hosts,
+            Err(code) => return error::result("pvm_reg_rm", code),
+        };
+        let (kept, infos) = (FIRST.get(), INFO.get());
+        *kept = hosts;
+        *infos = kept.iter().map(HostInfo::of).collect();
+        if !host.is_null() {
+            // SAFETY: the C contract.
+            unsafe { *host = infos.as_mut_ptr() };
+        }
+        0
     };
-    let (kept, infos) = (FIRST.get(), INFO.get());
-    *kept = hosts;
-    *infos = kept.iter().map(HostInfo::of).collect();
-    if !host.is_null() {
-        // SAFETY: the C contract.
-        unsafe { *host = infos.as_mut_ptr() };
-    }
-    0
+    traced(calls::REG_RM, || [], registered, trace::code)
 }
 
 /// Whether an event is one that we hear of as the manager.
