@@ -122,6 +122,7 @@ pub fn leave() {
     if library().tid == 0 {
         return;
     }
+    crate::notify::own_end();
     trace::flush();
     crate::group::leave_all();
     output::finish();
