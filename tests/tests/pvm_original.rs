@@ -5,12 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 use regatta_tests::console::{comparable, converse, talk};
+use regatta_tests::programs;
 use regatta_tests::pvm_machine::Machine;
 
 const CONSOLE: &str = "/usr/bin/pvm";
 
-/// The console on our library, and on PVM.
-fn on_both(name: &str, session: impl Fn(Command) -> Vec<String>) -> (Vec<String>, Vec<String>) {
+/// This console on our library, and PVM's own on PVM.
+fn on_both(
+    name: &str,
+    console: &Path,
+    session: impl Fn(Command) -> Vec<String>,
+) -> (Vec<String>, Vec<String>) {
     assert!(
         Path::new(CONSOLE).exists(),
         "this test runs PVM's console, which is not here: scripts/need test, or apt-get install pvm"
@@ -20,19 +25,20 @@ fn on_both(name: &str, session: impl Fn(Command) -> Vec<String>) -> (Vec<String>
         machine.example(name);
     }
     // What it says comes line by line also where nobody sits before it.
-    let lines = |mut command: Command| {
-        command.args(["-oL", CONSOLE]);
+    let lines = |mut command: Command, console: &Path| {
+        command.arg("-oL").arg(console);
         session(command)
     };
     let theirs = {
         let original = machine.original();
-        lines(machine.on_original(&original, "stdbuf".as_ref()))
+        let command = machine.on_original(&original, "stdbuf".as_ref());
+        lines(command, CONSOLE.as_ref())
     };
     // Files that a job is written to must not be there yet.
     for written in ["heard", "written"] {
         let _ = std::fs::remove_file(machine.place().join(written));
     }
-    let ours = lines(machine.by_hand("stdbuf".as_ref()));
+    let ours = lines(machine.by_hand("stdbuf".as_ref()), console);
     machine.halt();
     (ours, theirs)
 }
@@ -158,7 +164,7 @@ const COMMANDS: &[&str] = &[
 #[test]
 fn each_command_does_what_it_does_on_pvm() {
     let session = |mut console: Command| comparable(&talk(&mut console, COMMANDS));
-    let (ours, theirs) = on_both("pvm-original-forms", session);
+    let (ours, theirs) = on_both("pvm-original-forms", CONSOLE.as_ref(), session);
     same(&ours, &theirs, 280);
 }
 
@@ -185,7 +191,7 @@ fn tasks_are_started_heard_and_ended() {
         ("names", "NO_RESET"),
     ];
     let session = |mut console: Command| sorted(&converse(&mut console, &lines));
-    let (ours, theirs) = on_both("pvm-original-tasks", session);
+    let (ours, theirs) = on_both("pvm-original-tasks", CONSOLE.as_ref(), session);
     same(&ours, &theirs, 50);
 }
 
@@ -217,8 +223,8 @@ fn events(said: &[String]) -> Vec<String> {
     events
 }
 
-#[test]
-fn tasks_are_traced() {
+/// Traces as a console tells them, and as PVM's own does on PVM.
+fn same_traces(name: &str, console: &Path) {
     // PVM's library has handlers of its own.
     let lines = [
         ("trace - mhf_invoke", ""),
@@ -226,6 +232,7 @@ fn tasks_are_traced() {
         ("trace opt count", ""),
         ("spawn -@ -> hello", "[3] finished"),
         ("spawn -@written hello", "[5] finished"),
+        ("jobs", ""),
     ];
     let session = |mut console: Command| {
         let said = converse(&mut console, &lines);
@@ -233,9 +240,21 @@ fn tasks_are_traced() {
         events.retain(|event| !event.starts_with("\"host_add") && !event.contains("hello, world"));
         events
     };
-    let (ours, theirs) = on_both("pvm-original-traced", session);
+    let (ours, theirs) = on_both(name, console, session);
     same(&ours, &theirs, 40);
     let told = |name: &str| ours.iter().filter(|line| line.starts_with(name)).count();
     assert_eq!(told("\"newtask(0)\""), 4, "{ours:#?}");
     assert_eq!(told("\"profiling(0)\""), 2, "{ours:#?}");
+}
+
+#[test]
+fn tasks_are_traced() {
+    same_traces("pvm-original-traced", CONSOLE.as_ref());
+}
+
+#[test]
+fn regatta_s_own_console_traces_them_as_well() {
+    let command = programs::built("regatta", "regatta-cli");
+    let console = programs::link(&command, "pvm").join("pvm");
+    same_traces("pvm-console-traced", &console);
 }
