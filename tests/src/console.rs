@@ -99,7 +99,10 @@ impl Typed {
     fn type_in(&mut self, line: &str) {
         let whole = format!("{line}\n");
         self.input.write_all(whole.as_bytes()).expect("a line");
-        while *line != *"halt" {
+        if line == "halt" {
+            return;
+        }
+        loop {
             let heard = self.hear();
             let taken = heard == line;
             if !heard.contains(NUDGE) {
