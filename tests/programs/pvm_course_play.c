@@ -222,7 +222,9 @@ static void question_step(const struct step *step)
             say_tid(tasks[0].ti_tid);
             say_tid(tasks[0].ti_ptid);
             say_tid(tasks[0].ti_host);
-            say(" %x %s %d", tasks[0].ti_flag, tasks[0].ti_a_out, tasks[0].ti_pid > 0);
+            /* PVM may not have heard of a task yet that it has just started. */
+            enum { CONNECTED = 4 };
+            say(" %x %s %d", tasks[0].ti_flag & ~CONNECTED, tasks[0].ti_a_out, tasks[0].ti_pid > 0);
         }
         break;
     case 2:

@@ -164,6 +164,45 @@ static void descriptor(void)
     }
 }
 
+/* Nor is one of several that are looked for one after the other: the look for the second takes in what the first has just been
+ * looked for in vain. */
+static void descriptor_of_several(void)
+{
+    enum { ROUNDS = 30000, TAGS = 3 };
+    uint64_t state = 7;
+    if (me == 1) {
+        for (int i = 0; i < ROUNDS; i++) {
+            for (volatile uint64_t spin = next_random(&state) % 3000; spin > 0;)
+                spin = spin - 1;
+            OK(rg_send(&i, sizeof i, 0, (int)(next_random(&state) % TAGS), RG_WORLD));
+            OK(rg_recv(NULL, 0, 0, TAGS, RG_WORLD, NULL));
+        }
+        return;
+    }
+    int fd = -1;
+    OK(rg_fd(&fd));
+    for (int i = 0; i < ROUNDS; i++) {
+        int found = -1, got;
+        for (;;) {
+            OK(rg_clear_fd());
+            for (int tag = 0; tag < TAGS && found < 0; tag++) {
+                int flag = 0;
+                OK(rg_iprobe(1, tag, RG_WORLD, &flag, NULL));
+                found = flag ? tag : -1;
+            }
+            if (found >= 0)
+                break;
+            struct pollfd one = {fd, POLLIN, 0};
+            check_line = __LINE__;
+            if (poll(&one, 1, 10000) != 1)
+                FAILED("round %d: the descriptor was not readable in 10 s", i);
+        }
+        OK(rg_recv(&got, sizeof got, 1, found, RG_WORLD, NULL));
+        CHECK(got == i);
+        OK(rg_send(NULL, 0, 1, TAGS, RG_WORLD));
+    }
+}
+
 /* ---- cancelling ------------------------------------------------------------------------------ */
 
 /* Receives are cancelled while messages arrive: each message goes to exactly one receive. */
@@ -346,6 +385,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"callbacks", callbacks, false},
         {"descriptor", descriptor, false},
+        {"descriptor-of-several", descriptor_of_several, false},
         {"cancelling", cancelling, false},
         {"probing", probing, false},
         {"idle", idle, false},

@@ -122,6 +122,11 @@ fn no_message_is_slept_through_on_the_descriptor() {
 }
 
 #[test]
+fn nor_is_one_of_several_that_are_looked_for_one_after_the_other() {
+    passes(2, "traffic_completion", "descriptor-of-several");
+}
+
+#[test]
 fn a_receive_is_cancelled_or_complete() {
     passes(2, "traffic_completion", "cancelling");
 }

@@ -128,7 +128,7 @@ impl<T: Transport> Engine<T> {
         self.me
     }
 
-    /// How often progress has moved something.
+    /// Counts what has been taken in or moved on.
     pub fn moves(&self) -> u64 {
         self.moves
     }
@@ -152,8 +152,13 @@ impl<T: Transport> Engine<T> {
         if !self.agreements.is_empty() {
             moved |= self.run_agreements();
         }
-        self.moves += moved as u64;
+        self.note_moves(moved);
         moved
+    }
+
+    #[inline(always)]
+    pub(crate) fn note_moves(&mut self, moved: bool) {
+        self.moves += moved as u64;
     }
 
     fn arrivals(&mut self) -> bool {

@@ -276,6 +276,7 @@ impl<T: Transport> Engine<T> {
                     self.transport
                         .accept(source, &self.requests.get(older).views);
                     self.requests.received(older, source, tag, front.length);
+                    self.note_moves(true);
                     continue;
                 }
                 if select.takes(context, source, tag) {
@@ -291,8 +292,11 @@ impl<T: Transport> Engine<T> {
             }
             match self.handle_front(source) {
                 // An offer or a loan for this receive now waits: nothing after it may overtake it.
-                Ok(true) if self.unexpected.find(select).is_some() => return None,
-                Ok(true) => {}
+                Ok(true) if self.unexpected.find(select).is_some() => {
+                    self.note_moves(true);
+                    return None;
+                }
+                Ok(true) => self.note_moves(true),
                 Ok(false) => return None,
                 Err(fault) => {
                     self.condemn(fault);
@@ -309,7 +313,7 @@ impl<T: Transport> Engine<T> {
         }
         loop {
             match self.handle_front(source) {
-                Ok(true) => {}
+                Ok(true) => self.note_moves(true),
                 Ok(false) => return,
                 Err(fault) => return self.condemn(fault),
             }

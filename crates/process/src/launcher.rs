@@ -149,6 +149,7 @@ impl Process {
     #[cold]
     fn hear(&mut self) -> bool {
         let news = self.job.news(self.engine.me());
+        self.heard += 1;
         let Some(control) = &mut self.control else {
             return false;
         };

@@ -3,9 +3,13 @@
 //! Senders ring a doorbell, not a descriptor, so that programs that do not ask for one pay
 //! nothing. The first call of [`descriptor`] starts a thread that sleeps on the doorbell and, when
 //! it rings, makes an eventfd readable; it then waits until the descriptor has been cleared.
+//!
+//! *What calls take in between.* A program clears the descriptor and then looks for several things, one call after the other. The
+//! call that looks for the second may take in what the first has looked for in vain, and nobody rings for that any more. So the
+//! descriptor also becomes readable when anything has been taken in since it was cleared.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
@@ -23,6 +27,8 @@ struct Notice {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
+    /// What had been taken in when the descriptor was cleared.
+    seen: AtomicU64,
     /// The descriptor is readable and has not been cleared.
     raised: Mutex<bool>,
     cleared: Condvar,
@@ -39,6 +45,7 @@ pub fn descriptor() -> Result<RawFd> {
     let held = enter()?;
     let (job, me) = (held.job.clone(), held.engine.me());
     let fencing = held.engine.transport.fencing();
+    let seen = AtomicU64::new(held.moves());
     drop(held);
     let mut notice = NOTICE
         .lock()
@@ -53,7 +60,10 @@ pub fn descriptor() -> Result<RawFd> {
     }
     // SAFETY: just made, ours alone.
     let event = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared {
+        seen,
+        ..Shared::default()
+    });
     let own = event
         .as_fd()
         .try_clone_to_owned()
@@ -64,12 +74,12 @@ pub fn descriptor() -> Result<RawFd> {
             let mut found = false;
             SLEEPERS.fetch_add(1, Ordering::SeqCst);
             job.bell(me).sleep(fencing, Some(LOOK), || {
-                found = theirs.stop.load(Ordering::Acquire) || anything();
+                found = theirs.stop.load(Ordering::Acquire) || anything(&theirs);
                 found
             });
             SLEEPERS.fetch_sub(1, Ordering::SeqCst);
             // Damage to the bell can lose a ring: it looks now and then unrung.
-            if found || anything() {
+            if found || anything(&theirs) {
                 raise(&own, &theirs);
             }
         }
@@ -95,13 +105,14 @@ pub(crate) fn is_watching() -> bool {
 }
 
 /// Is there something a call would find?
-fn anything() -> bool {
+fn anything(shared: &Shared) -> bool {
     let Ok(mut held) = enter() else {
         return true;
     };
     held.engine.transport.look_everywhere();
     let mut cursor = 0;
-    let found = held.heed()
+    let found = held.moves() != shared.seen.load(Ordering::Relaxed)
+        || held.heed()
         || held.engine.transport.next_ready(&mut cursor).is_some()
         || held.engine.progress();
     if !found {
@@ -126,13 +137,14 @@ fn raise(event: &OwnedFd, shared: &Shared) {
 
 /// Make the descriptor unreadable until something new comes. Call it before looking for messages.
 pub fn clear_descriptor() -> Result<()> {
-    drop(enter()?);
+    let seen = enter()?.moves();
     let notice = NOTICE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     let Some(notice) = &*notice else {
         return Err(Error::State("no descriptor has been asked for"));
     };
+    notice.shared.seen.store(seen, Ordering::Relaxed);
     let mut bytes = [0u8; 8];
     // SAFETY: eight bytes into the array.
     unsafe { libc::read(notice.event.as_raw_fd(), bytes.as_mut_ptr().cast(), 8) };

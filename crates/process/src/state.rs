@@ -1,7 +1,7 @@
 //! The process's engine and its lock.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
@@ -28,6 +28,8 @@ pub(crate) struct Process {
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.
     pub(crate) in_vain: (u32, Option<Instant>),
+    /// How often the launcher has been heard.
+    pub(crate) heard: u64,
     /// Loans being sent to other hosts as copies: nobody else waits for them.
     pub(crate) copies: u32,
     /// The way to the launcher, if it takes requests.
@@ -47,13 +49,20 @@ pub const NONE: i32 = -2;
 pub const ANY: i32 = -1;
 
 /// The lock, held, with the engine in it.
-pub(crate) struct Held(Guard<'static, Option<Process>>);
+///
+/// Whatever is taken in under it may be what another thread sleeps for, and nobody rings for it any more: so letting go of it
+/// wakes them.
+pub(crate) struct Held {
+    guard: Guard<'static, Option<Process>>,
+    /// What had been taken in before.
+    moves: u64,
+}
 
 impl std::ops::Deref for Held {
     type Target = Process;
     #[inline(always)]
     fn deref(&self) -> &Process {
-        match &*self.0 {
+        match &*self.guard {
             Some(process) => process,
             // `enter` is the only maker of `Held`.
             None => unreachable!("entered without an engine"),
@@ -64,9 +73,21 @@ impl std::ops::Deref for Held {
 impl std::ops::DerefMut for Held {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Process {
-        match &mut *self.0 {
+        match &mut *self.guard {
             Some(process) => process,
             None => unreachable!("entered without an engine"),
+        }
+    }
+}
+
+impl Drop for Held {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if PROCESS.is_shared()
+            && let Some(process) = &*self.guard
+            && process.moves() != self.moves
+        {
+            process.wake_sleepers();
         }
     }
 }
@@ -82,10 +103,15 @@ fn outside() -> Error {
 /// Take the lock; an error outside init .. finalize, and in a forked child.
 #[inline(always)]
 pub(crate) fn enter() -> Result<Held> {
-    match PROCESS.lock() {
-        Some(guard) if guard.is_some() => Ok(Held(guard)),
-        Some(_) => Err(outside()),
-        None => Err(crate::fork::in_child()),
+    let Some(guard) = PROCESS.lock() else {
+        return Err(crate::fork::in_child());
+    };
+    match &*guard {
+        Some(process) => {
+            let moves = process.moves();
+            Ok(Held { guard, moves })
+        }
+        None => Err(outside()),
     }
 }
 
@@ -173,6 +199,20 @@ impl Process {
         }
     }
 
+    /// Counts what has been taken in, by whichever call and thread.
+    #[inline(always)]
+    pub(crate) fn moves(&self) -> u64 {
+        self.engine.moves() + self.heard
+    }
+
+    /// Threads of this task that sleep look again.
+    #[cold]
+    pub(crate) fn wake_sleepers(&self) {
+        if SLEEPERS.load(Ordering::SeqCst) > 0 {
+            self.job.bell(self.engine.me()).wake();
+        }
+    }
+
     /// Have a request's completion call back.
     pub(crate) fn call_back(&mut self, handle: Handle, callback: Callback) -> Result<()> {
         let number = self.next_callback;
@@ -207,9 +247,6 @@ pub fn progress() -> Result<bool> {
     let called = !due.is_empty();
     for (callback, status, error) in due {
         callback(status, error);
-    }
-    if moved {
-        crate::wait::wake_other_threads();
     }
     Ok(moved || called)
 }

@@ -72,12 +72,8 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             crate::state::progress()?;
         }
         match polled {
-            Polled::Output(output) => {
-                wake_other_threads();
-                return Ok(output);
-            }
+            Polled::Output(output) => return Ok(output),
             Polled::Moved => {
-                wake_other_threads();
                 (turns, idle_since) = (0, Instant::now());
                 continue;
             }
@@ -185,19 +181,12 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     }
 }
 
-/// After progress: another thread of this process may sleep for what has just been completed.
+/// After a send that is over: it may have been to this task, and another thread of it sleep for just that.
 #[inline(always)]
 pub(crate) fn wake_other_threads() {
-    if PROCESS.is_shared() && SLEEPERS.load(Ordering::SeqCst) > 0 {
-        wake_them();
-    }
-}
-
-#[cold]
-fn wake_them() {
-    if let Ok(held) = enter() {
-        let (job, me) = (held.job.clone(), held.engine.me());
-        drop(held);
-        job.bell(me).wake();
+    if PROCESS.is_shared()
+        && let Ok(held) = enter()
+    {
+        held.wake_sleepers();
     }
 }
