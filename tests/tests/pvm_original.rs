@@ -187,7 +187,6 @@ fn tasks_are_started_heard_and_ended() {
         ("spawn -2 /bin/sleep 1000", "t4"),
         ("reset", ""),
         ("spawn -> hello", "[5] finished"),
-        ("ps -a", "COMMAND"),
         ("names", "NO_RESET"),
     ];
     let session = |mut console: Command| sorted(&converse(&mut console, &lines));

@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use super::births::Birth;
 use super::{Role, events};
+use crate::arrival::{Select, take};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
@@ -284,7 +285,27 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
         Some(at) => tasks.swap_remove(at).1,
         None => tid::of(event.tid, event.host),
     };
-    say(task, said, tag, context).map(in_order)
+    let mut all = Vec::new();
+    if let (Said::Ended { .. }, Some(from)) = (&said, tid::task(task)) {
+        all = last_words(from, tag, context);
+    }
+    all.extend(say(task, said, tag, context)?);
+    Ok(in_order(all))
+}
+
+/// What a task that has ended has told before, and what we have not taken in yet.
+fn last_words(from: i32, tag: i32, context: i32) -> Vec<c_int> {
+    let select = Select {
+        from,
+        tag: tag & i32::MAX,
+        context,
+        reserved: tag < 0,
+    };
+    let mut all = Vec::new();
+    while let Ok(Some(buffer)) = take(select, 0.0) {
+        all.push(buffer);
+    }
+    all
 }
 
 /// A task has begun that is traced for us: what its daemon would say of it. The task says so itself, and who has started
