@@ -50,7 +50,24 @@ pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
     }
 }
 
-/// The same, whatever it is about.
+/// All of this kind that have come.
+pub fn take_all(select: Select) -> Vec<c_int> {
+    let mut all = Vec::new();
+    while let Ok(Some(buffer)) = take(select, 0.0) {
+        all.push(buffer);
+    }
+    all
+}
+
+/// The first of these is the message that has come; the others lie right behind it in the queue.
+pub fn in_order(all: Vec<c_int>) -> Option<c_int> {
+    let mut all = all.into_iter();
+    let first = all.next();
+    library().queue.extend(all);
+    first
+}
+
+/// The next message of this kind as [`take`] has it, whatever it is about.
 #[inline(always)]
 pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
     let mut storage = message::spare(0)?;

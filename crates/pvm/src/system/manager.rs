@@ -7,6 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::{MANAGER, asking, tag};
+use crate::arrival::{Select, in_order, take_all};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::machine::{self, HostInfo};
@@ -20,6 +21,13 @@ use crate::{contexts, listing, mailbox, rg, tid};
 
 /// The context of what daemons send to the manager.
 const CONTEXT: i32 = 0;
+/// What tasks ask of it.
+const REQUESTS: Select = Select {
+    from: rg::ANY,
+    tag: rg::ANY,
+    context: CONTEXT,
+    reserved: true,
+};
 
 /// Have Regatta tell of something, by events that become messages of daemons.
 fn watch(kind: c_int, what: c_int) -> Result<(), i32> {
@@ -106,7 +114,10 @@ pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
         rg::TASK_EXIT => {
             let usage = [0; 4];
             let ended = Body::new().int(task).int(super::status(event));
-            say(tag::TASKX, 0, ended.ints(&usage)).map(Some)
+            // Who has asked to be told of this end has asked before it: the manager is to know that first.
+            let mut all = take_all(REQUESTS);
+            all.push(say(tag::TASKX, 0, ended.ints(&usage))?);
+            Ok(in_order(all))
         }
         rg::HOST_ADDED => watch(rg::HOST_LOST, event.host).map(|()| None),
         rg::HOST_LOST => {

@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use super::births::Birth;
 use super::{Role, events};
-use crate::arrival::{Select, take};
+use crate::arrival::{Select, in_order, take_all};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
@@ -251,14 +251,6 @@ fn say(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_int>, i32>
     Ok(all)
 }
 
-/// The first of these is the message that has come; the others lie right behind it.
-fn in_order(all: Vec<c_int>) -> Option<c_int> {
-    let mut all = all.into_iter();
-    let first = all.next();
-    library().queue.extend(all);
-    first
-}
-
 /// The message that a tracer gets for an event of Regatta's.
 pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let name = event.name.map(|letter| letter as u8);
@@ -287,25 +279,16 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     };
     let mut all = Vec::new();
     if let (Said::Ended { .. }, Some(from)) = (&said, tid::task(task)) {
-        all = last_words(from, tag, context);
+        // What it has told before, and we have not taken in yet.
+        all = take_all(Select {
+            from,
+            tag: tag & i32::MAX,
+            context,
+            reserved: tag < 0,
+        });
     }
     all.extend(say(task, said, tag, context)?);
     Ok(in_order(all))
-}
-
-/// What a task that has ended has told before, and what we have not taken in yet.
-fn last_words(from: i32, tag: i32, context: i32) -> Vec<c_int> {
-    let select = Select {
-        from,
-        tag: tag & i32::MAX,
-        context,
-        reserved: tag < 0,
-    };
-    let mut all = Vec::new();
-    while let Ok(Some(buffer)) = take(select, 0.0) {
-        all.push(buffer);
-    }
-    all
 }
 
 /// A task has begun that is traced for us: what its daemon would say of it. The task says so itself, and who has started
