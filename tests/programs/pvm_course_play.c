@@ -249,7 +249,7 @@ static void question_step(const struct step *step)
     case 7:
         count = pvm_newcontext();
         say(" context %d %d", count > 0, context_index(count));
-        say(" %d", pvm_freecontext(count));
+        /* Once: by now it may be another task's. */
         say(" %d", pvm_freecontext(count));
         break;
     case 8: say(" signal %d", pvm_sendsig(tid, 0)); break;

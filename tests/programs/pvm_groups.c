@@ -147,9 +147,12 @@ static void together(void)
     SAY(pvm_reduce(PvmSum, reals, 3, PVM_DOUBLE, 7, "all", 2));
     if (me == 2)
         SAY((int)(10 * (reals[0] + reals[1] + reals[2])));
+    /* PVM's reductions must not overtake each other: sometimes one of them never ends then. */
+    SAY(pvm_barrier("all", OTHERS + 1));
     SAY(pvm_reduce(PvmMax, &large, 1, PVM_LONG, 7, "all", 0));
     if (me == 0)
         SAY((int)large);
+    SAY(pvm_barrier("all", OTHERS + 1));
     SAY(pvm_reduce(digits, whole, 2, PVM_INT, 8, "all", 0));
     if (me == 0)
         SAY(whole[1]);
