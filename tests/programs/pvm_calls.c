@@ -33,7 +33,8 @@ static const int CALLS[] = {
     TEV_UPKDOUBLE, TEV_UPKCPLX,  TEV_UPKDCPLX, TEV_UPKSTR,   TEV_JOINGROUP,   TEV_LVGROUP,  TEV_GSIZE,      TEV_GETTID,
     TEV_GETINST,   TEV_BARRIER,  TEV_BCAST,    TEV_REDUCE,   TEV_GATHER,      TEV_SCATTER,  TEV_PUTINFO,    TEV_GETINFO,
     TEV_DELINFO,   TEV_GETMBOXINFO, TEV_INSERT, TEV_LOOKUP,  TEV_DELETE,      TEV_SIBLINGS, TEV_RECVF,      TEV_ADDMHF,
-    TEV_DELMHF,    TEV_TICKLE,   TEV_ADDHOSTS, TEV_DELHOSTS,
+    TEV_DELMHF,    TEV_TICKLE,   TEV_ADDHOSTS, TEV_DELHOSTS, TEV_GETFDS,      TEV_PACKF,    TEV_UNPACKF,    TEV_START_PVMD,
+    TEV_REG_RM,    TEV_REG_TASKER, TEV_REG_TRACER,
 };
 
 /* ---- the child: calls of every kind ---------------------------------------------------------- */
@@ -74,12 +75,42 @@ static void packing(int me)
     pvm_upkulong((unsigned long *)&l, 1, 1), pvm_upkfloat(f, 2, 1), pvm_upkdouble(d, 2, 1), pvm_upkcplx(f, 1, 1);
     pvm_upkdcplx(d, 1, 1), pvm_upkstr(text);
     pvm_upkint(&i, 1, 1);
+    pvm_packf("%+ %d %hd", PvmDataDefault, 4, 5);
+    pvm_packf("%q");
+    pvm_send(me, 5);
+    pvm_recv(-1, 5);
+    pvm_unpackf("%d", &i);
+    pvm_unpackf("%d%d", &i, &i);
 }
 
 static int handler(int buffer)
 {
-    (void)buffer;
+    int length, tag, from, number;
+    pvm_bufinfo(buffer, &length, &tag, &from);
+    pvm_upkint(&number, 1, 1);
+    pvm_initsend(PvmDataDefault);
+    pvm_getcontext();
     return 0;
+}
+
+/* A function is called for a message in another context than the current one, which somebody sends who is told of it. */
+static void handled(void)
+{
+    int context = pvm_newcontext(), handles = pvm_addmhf(-1, 98, context, handler);
+    Pvmtmask mask;
+    /* PVM's library has some of its own, which are called earlier. */
+    pvm_gettmask(PvmTaskSelf, mask);
+    TEV_MASK_SET(mask, TEV_MHF_INVOKE);
+    pvm_settmask(PvmTaskSelf, mask);
+    pvm_initsend(PvmDataDefault);
+    pvm_pkint(&context, 1, 1);
+    pvm_bcast("calls", 14);
+    pvm_recv(-1, 97);
+    pvm_getcontext();
+    TEV_MASK_UNSET(mask, TEV_MHF_INVOKE);
+    pvm_settmask(PvmTaskSelf, mask);
+    pvm_delmhf(handles);
+    pvm_freecontext(context);
 }
 
 static void messages(int me)
@@ -141,14 +172,36 @@ static void tasks(int me)
     pvm_tickle(0, request, &count, answers);
     pvm_delhosts(&host, 1, &count);
     pvm_addhosts(NULL, 0, NULL);
+    pvm_getfds(&siblings);
+}
+
+/* What programs do that work for a daemon: they come last. */
+static void daemons(void)
+{
+    char *words[] = {"one", "two"};
+    struct pvmhostinfo *host;
+    Pvmtmask mask;
+    TEV_MASK_INIT(mask);
+    pvm_start_pvmd(2, words, 1);
+    pvm_reg_tracer(1, 2, 3, 4, mask, 5, 1);
+    pvm_reg_rm(&host);
+    pvm_reg_tasker();
 }
 
 /* The other member of the child's group. */
 static int member(void)
 {
+    int context = 0;
     pvm_joingroup("calls");
     pvm_barrier("calls", 2);
     pvm_recv(-1, 14);
+    pvm_upkint(&context, 1, 1);
+    pvm_setcontext(context);
+    pvm_initsend(PvmDataDefault);
+    pvm_pkint(&context, 1, 1);
+    pvm_send(pvm_parent(), 98);
+    pvm_setcontext(0);
+    pvm_send(pvm_parent(), 97);
     return pvm_exit();
 }
 
@@ -170,7 +223,7 @@ static void groups(int me)
     pvm_scatter(&sum, all, 1, PVM_INT, 17, "calls", 0);
     pvm_spawn("pvm_calls", words, PvmTaskHost, ".", 1, &other);
     pvm_barrier("calls", 2);
-    pvm_bcast("calls", 14);
+    handled();
     pvm_lvgroup("calls");
 }
 
@@ -204,6 +257,7 @@ static int child(void)
     tasks(me);
     groups(me);
     mailboxes();
+    daemons();
     pvm_exit();
     return 0;
 }
@@ -243,7 +297,7 @@ static int is_private(int meaning)
     case TEV_DID_CC:
         return call == TEV_PROBE || call == TEV_SETCONTEXT;
     case TEV_DID_PDA: case TEV_DID_MB: case TEV_DID_MSB: case TEV_DID_MRB: case TEV_DID_CXN: case TEV_DID_CXS:
-    case TEV_DID_CXF: case TEV_DID_RCX: case TEV_DID_MCX: case TEV_DID_CXC: case TEV_DID_CD: case TEV_DID_CR:
+    case TEV_DID_CXF: case TEV_DID_FDS: case TEV_DID_RCX: case TEV_DID_MCX: case TEV_DID_CXC: case TEV_DID_CD: case TEV_DID_CR:
         return 1;
     }
     return 0;
@@ -260,7 +314,8 @@ static void say_number(int meaning, int value)
 static void field(int meaning, int type)
 {
     char text[TEXT];
-    int silent = meaning == TEV_DID_TS || meaning == TEV_DID_TU || meaning == TEV_DID_TID;
+    int silent = meaning == TEV_DID_TS || meaning == TEV_DID_TU || meaning == TEV_DID_TID || meaning == TEV_DID_TGS ||
+                 meaning == TEV_DID_TGU;
     int count = type & TEV_DATA_ARRAY ? number() : 1;
     if (!silent)
         say(" %s:%x", pvmtevdidlist[meaning].did, type);
@@ -307,7 +362,15 @@ static int event(int mark)
     int event = number();
     int side = event & TEV_EVENT_EXIT ? 1 : 0;
     call = event & ~(TEV_EVENT_ENTRY | TEV_EVENT_EXIT);
-    if (call == event || call < 0 || call > TEV_MAX)
+    if (call < 0 || call > TEV_MAX)
+        return 0;
+    if (call == TEV_TIMING || call == TEV_PROFILING) {
+        say("%s:", pvmtevinfo[call].name);
+        fields(mark, call, side);
+        say("\n");
+        return 1;
+    }
+    if (call == event)
         return 0;
     if (call == TEV_MYTID)
         becoming = !side;
@@ -333,9 +396,10 @@ static int events(void)
     return ended;
 }
 
-/* With a number: so many bytes of events are sent together. */
+/* With numbers: so many bytes of events are sent together; what is asked for: all events, times or counts. */
 int main(int argc, char **argv)
 {
+    int asked = argc > 2 ? atoi(argv[2]) : PvmTraceFull;
     Pvmtmask mask;
     char *words[] = {"child", NULL};
     int kid, ended = 0;
@@ -348,7 +412,7 @@ int main(int argc, char **argv)
     for (unsigned at = 0; at < sizeof CALLS / sizeof *CALLS; at++)
         TEV_MASK_SET(mask, CALLS[at]);
     pvm_settmask(PvmTaskChild, mask);
-    pvm_reg_tracer(0, EVENTS, 0, OUTPUT, mask, argc > 1 ? atoi(argv[1]) : 0, 1);
+    pvm_reg_tracer(0, EVENTS, 0, OUTPUT, mask, argc > 1 ? atoi(argv[1]) : 0, asked);
     if (pvm_spawn("pvm_calls", words, PvmTaskDefault, NULL, 1, &kid) != 1)
         return EXIT_FAILURE;
     while (!ended) {

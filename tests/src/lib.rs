@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
+pub mod console;
 pub mod courses;
 mod job;
 pub mod lan;

@@ -1,57 +1,11 @@
 //! The console: the same commands say the same on Regatta and on PVM 3.4 itself, up to numbers of tasks and processes.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use regatta_tests::console::{comparable, converse, talk};
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::programs;
 use regatta_tests::pvm_machine::Machine;
-
-/// What a console says for lines that come one after the other on its input.
-fn talk(console: &mut Command, lines: &[&str]) -> String {
-    let mut child = console
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("a console");
-    let mut input = child.stdin.take().expect("its input");
-    for line in lines {
-        writeln!(input, "{line}").expect("a line");
-    }
-    drop(input);
-    let output = child.wait_with_output().expect("its end");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// Without what differs from run to run: numbers of tasks, processes and hosts, and what a host is called.
-fn comparable(text: &str) -> Vec<String> {
-    let plain = |word: &str| {
-        let number = word
-            .trim_start_matches(['t', '[', '('])
-            .trim_end_matches([']', ':', ')']);
-        let number = number.rsplit([':', '=']).next().unwrap_or(number);
-        let number = number.trim_start_matches('t');
-        let is_tid = number.len() >= 5 && number.chars().all(|c| c.is_ascii_hexdigit());
-        let is_owner = word.starts_with("owner=");
-        if is_tid || is_owner {
-            "TID".to_owned()
-        } else {
-            word.to_owned()
-        }
-    };
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
-    let host = host.trim();
-    let line = |line: &str| {
-        let words = line
-            .split_whitespace()
-            .map(|word| if word == host { "localhost" } else { word });
-        words.map(plain).collect::<Vec<_>>().join(" ")
-    };
-    let same = |line: &str| !line.starts_with("pvmd already running");
-    text.lines().filter(|line| same(line)).map(line).collect()
-}
 
 /// Where the console that comes with Regatta is: the command, under PVM's name.
 fn console() -> std::path::PathBuf {
@@ -130,52 +84,6 @@ fn commands_have_the_form_of_pvm_s() {
     assert_eq!(ours.len(), theirs.len());
     assert!(ours.len() > 150, "{ours:?}");
     machine.halt();
-}
-
-/// What asks a console for a sign of life. PVM's own says what tasks have written only when it is asked for something.
-const NUDGE: &str = "still here";
-
-/// What a console says line by line: each is typed when what the one before is to say has come.
-fn converse(console: &mut Command, lines: &[(&str, &str)]) -> Vec<String> {
-    let mut child = console
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .expect("a console");
-    let mut input = child.stdin.take().expect("its input");
-    let mut output = BufReader::new(child.stdout.take().expect("its output"));
-    let mut said = Vec::new();
-    for (line, last) in lines {
-        writeln!(input, "{line}").expect("a line");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let mut answered = false;
-        while !answered && *line != "halt" {
-            assert!(
-                Instant::now() < deadline,
-                "{line:?} is not answered: {said:#?}"
-            );
-            writeln!(input, "echo {NUDGE}").expect("a line");
-            loop {
-                let mut heard = String::new();
-                let count = output.read_line(&mut heard).expect("its words");
-                assert!(count > 0, "the console has ended at {line:?}: {said:#?}");
-                let heard = heard.trim_end().trim_start_matches("pvm> ").to_owned();
-                if heard == NUDGE {
-                    break;
-                }
-                // The echo of what was typed is no answer.
-                answered |= heard.contains(last) && heard != *line;
-                if !heard.contains(NUDGE) {
-                    said.push(heard);
-                }
-            }
-        }
-    }
-    drop(input);
-    output.read_to_string(&mut String::new()).expect("the rest");
-    child.wait().expect("its end");
-    said
 }
 
 #[test]

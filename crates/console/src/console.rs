@@ -86,8 +86,13 @@ impl<M: Machine> Console<M> {
                     return Next::Halted;
                 }
                 News::Job { job, tid, what } => {
-                    let told = self.jobs.hear(job, tid, what);
-                    self.said.extend(told);
+                    let now = self.machine.now();
+                    let told = self.jobs.hear(job, tid, what, now);
+                    self.say_bytes(&told);
+                }
+                News::Event { job, event } => {
+                    let told = self.jobs.hear_event(job, &event);
+                    self.say_bytes(&told);
                 }
                 News::Added(tids) => {
                     let hosts = self
@@ -116,6 +121,11 @@ impl<M: Machine> Console<M> {
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
         self.said.extend_from_slice(line.as_ref().as_bytes());
         self.said.push(b'\n');
+    }
+
+    /// Leaves what is text already.
+    pub(crate) fn say_bytes(&mut self, text: &[u8]) {
+        self.said.extend_from_slice(text);
     }
 
     pub(crate) fn say_all(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) {

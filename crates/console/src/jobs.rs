@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use crate::machine::Output;
+use crate::events::Event;
+use crate::machine::{Host, Output};
+use crate::tracing::{Heading, Now, Trace};
 
 /// Jobs that run.
 #[derive(Default)]
@@ -18,14 +20,35 @@ pub struct Jobs {
 struct Job {
     tasks: BTreeMap<i32, Vec<u8>>,
     file: Option<Box<dyn Write>>,
+    /// Its output is wanted, not only its trace.
+    heard: bool,
+    trace: Option<Trace>,
 }
 
 impl Jobs {
     /// A new job, whose output goes to a file or else to the console.
     pub fn begin(&mut self, file: Option<Box<dyn Write>>) -> i32 {
         self.last += 1;
+        self.put(file, true, None)
+    }
+
+    /// The same of one that is traced; its output may be wanted as well. Its events come by the next number.
+    pub fn begin_traced(&mut self, heard: bool, file: Option<Box<dyn Write>>, trace: Trace) -> i32 {
+        self.last += 1;
+        let number = self.put(file, heard, Some(trace));
+        self.last += 1;
+        number
+    }
+
+    fn put(&mut self, file: Option<Box<dyn Write>>, heard: bool, trace: Option<Trace>) -> i32 {
         let tasks = BTreeMap::new();
-        self.running.insert(self.last, Job { tasks, file });
+        let job = Job {
+            tasks,
+            file,
+            heard,
+            trace,
+        };
+        self.running.insert(self.last, job);
         self.last
     }
 
@@ -38,22 +61,65 @@ impl Jobs {
     pub fn started(&mut self, job: i32, tid: i32) {
         if let Some(job) = self.running.get_mut(&job) {
             job.tasks.entry(tid).or_default();
+            if let Some(trace) = &mut job.trace {
+                trace.started(tid);
+            }
         }
     }
 
-    /// Each job and its tasks.
-    pub fn list(&self) -> impl Iterator<Item = (i32, Vec<i32>)> + '_ {
-        self.running
-            .iter()
-            .map(|(number, job)| (*number, job.tasks.keys().copied().collect()))
+    /// Each job, as it is called, and its tasks.
+    pub fn list(&self) -> impl Iterator<Item = (String, Vec<i32>)> + '_ {
+        self.running.iter().map(|(number, job)| {
+            let kind = if job.trace.is_some() { 'T' } else { ' ' };
+            let tasks = job.tasks.keys().copied().collect();
+            (format!("{kind}{number}"), tasks)
+        })
     }
 
-    /// Something was told of a task. What is for the console is given back.
-    pub fn hear(&mut self, number: i32, tid: i32, what: Output) -> Vec<u8> {
+    /// The trace of a job begins.
+    pub fn begin_trace(&mut self, number: i32, heading: &Heading, hosts: &[Host]) -> Vec<u8> {
+        let job = self.running.get_mut(&number);
+        let trace = job.and_then(|job| job.trace.as_mut());
+        trace.map_or_else(Vec::new, |trace| trace.begin(number, heading, hosts))
+    }
+
+    /// There is an event of a job that is traced.
+    pub fn hear_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();
         };
-        let mut told = job.hear(number, tid, what);
+        let trace = job.trace.as_mut();
+        let mut told = trace.map_or_else(Vec::new, |trace| trace.hear(number, event));
+        told.extend(self.finish(number));
+        told
+    }
+
+    /// If the job is over: its end.
+    fn finish(&mut self, number: i32) -> Vec<u8> {
+        let mut told = Vec::new();
+        if let Some(job) = self.running.get_mut(&number).filter(|job| job.is_over()) {
+            let flushed = job.file.as_mut().map_or(Ok(()), |file| file.flush());
+            if let Err(error) = flushed {
+                told.extend(format!("[{number}] its file was not written: {error}\n").into_bytes());
+            }
+            if let Some(trace) = &mut job.trace {
+                told.extend(trace.end(number));
+            }
+            told.extend(format!("[{number}] finished\n").into_bytes());
+            self.running.remove(&number);
+        }
+        told
+    }
+
+    /// Something was told of a task. What is for the console is given back.
+    pub fn hear(&mut self, number: i32, tid: i32, what: Output, now: Now) -> Vec<u8> {
+        let Some(job) = self.running.get_mut(&number) else {
+            return Vec::new();
+        };
+        let (mut told, lines) = job.hear(number, tid, &what);
+        if !job.heard {
+            told.clear();
+        }
         if let Some(file) = &mut job.file {
             if let Err(error) = file.write_all(&told) {
                 told = format!("[{number}] its file takes no more: {error}\n").into_bytes();
@@ -62,21 +128,18 @@ impl Jobs {
                 told.clear();
             }
         }
-        if job.is_over() {
-            let flushed = job.file.as_mut().map_or(Ok(()), |file| file.flush());
-            if let Err(error) = flushed {
-                told.extend(format!("[{number}] its file was not written: {error}\n").into_bytes());
-            }
-            told.extend(format!("[{number}] finished\n").into_bytes());
-            self.running.remove(&number);
+        if let Some(trace) = &mut job.trace {
+            told.extend(trace.hear_output(number, tid, &what, &lines, now));
         }
+        told.extend(self.finish(number));
         told
     }
 }
 
 impl Job {
-    fn hear(&mut self, number: i32, tid: i32, what: Output) -> Vec<u8> {
-        let mut told = Vec::new();
+    /// As it is told, and the lines by themselves that a task has written.
+    fn hear(&mut self, number: i32, tid: i32, what: &Output) -> (Vec<u8>, Vec<String>) {
+        let (mut told, mut lines) = (Vec::new(), Vec::new());
         let mut line = |text: &[u8]| {
             told.extend(format!("[{number}:t{tid:x}] ").into_bytes());
             told.extend_from_slice(text);
@@ -90,28 +153,38 @@ impl Job {
             }
             Output::Text(text) => {
                 let unfinished = self.tasks.entry(tid).or_default();
-                unfinished.extend_from_slice(&text);
+                unfinished.extend_from_slice(text);
                 let whole = unfinished
                     .iter()
                     .rposition(|byte| *byte == b'\n')
                     .map_or(0, |end| end + 1);
-                let lines: Vec<u8> = unfinished.drain(..whole).collect();
-                lines.split_inclusive(|byte| *byte == b'\n').for_each(line);
+                let text: Vec<u8> = unfinished.drain(..whole).collect();
+                for part in text.split_inclusive(|byte| *byte == b'\n') {
+                    line(part);
+                    lines.push(plain(part));
+                }
             }
             Output::End => {
                 let unfinished = self.tasks.remove(&tid).unwrap_or_default();
                 if !unfinished.is_empty() {
                     line(&unfinished);
+                    lines.push(plain(&unfinished));
                 }
                 line(b"EOF");
             }
         }
-        told
+        (told, lines)
     }
 
     fn is_over(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.is_empty() && self.trace.as_ref().is_none_or(Trace::is_over)
     }
+}
+
+/// A line without its end.
+fn plain(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    text.strip_suffix('\n').unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]
@@ -124,7 +197,7 @@ mod tests {
     const B: i32 = 0x40002;
 
     fn hear(jobs: &mut Jobs, tid: i32, what: Output) -> String {
-        String::from_utf8(jobs.hear(1, tid, what)).unwrap()
+        String::from_utf8(jobs.hear(1, tid, what, (3, 4))).unwrap()
     }
 
     fn text(text: &str) -> Output {
@@ -155,7 +228,10 @@ mod tests {
         hear(&mut jobs, A, Output::Begun);
         hear(&mut jobs, B, Output::Begun);
         assert_eq!(hear(&mut jobs, A, Output::End), "[1:t40001] EOF\n");
-        assert_eq!(jobs.list().collect::<Vec<_>>(), [(1, vec![B])]);
+        assert_eq!(
+            jobs.list().collect::<Vec<_>>(),
+            [(" 1".to_owned(), vec![B])]
+        );
         assert_eq!(
             hear(&mut jobs, B, Output::End),
             "[1:t40002] EOF\n[1] finished\n"

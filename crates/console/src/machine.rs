@@ -2,11 +2,15 @@
 //!
 //! The words are those of PVM: a tid names a task or, with its low bits zero, a host; whoever fails answers with one of its codes.
 
+use crate::events::Event;
+
 /// One of PVM's codes of errors, below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub i32);
 
 impl Code {
+    /// A message that does not read as what it is to be.
+    pub const BAD_MESSAGE: Code = Code(-12);
     /// No such name in a mailbox.
     pub const NOT_FOUND: Code = Code(-32);
     /// A host could not be started.
@@ -83,10 +87,12 @@ pub struct Order {
     pub place: String,
     /// The job whose output comes to the console.
     pub job: Option<i32>,
+    /// Its events come as well.
+    pub traced: bool,
 }
 
 /// What the machine tells without being asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum News {
     /// A task of a job.
     Job {
@@ -96,6 +102,13 @@ pub enum News {
         tid: i32,
         /// What became of it.
         what: Output,
+    },
+    /// An event of a task of a job that is traced.
+    Event {
+        /// The job.
+        job: i32,
+        /// The event.
+        event: Event,
     },
     /// Hosts that are new, and that the console has not added itself.
     Added(Vec<i32>),
@@ -170,6 +183,8 @@ pub trait Machine {
     /// Changes it, for the library and for what is started.
     fn set_variable(&mut self, name: &str, value: &str);
 
+    /// The time of day: seconds and microseconds.
+    fn now(&self) -> (i32, i32);
     /// What there is to hear, if anything: never waits.
     fn news(&mut self) -> Option<News>;
 }

@@ -29,9 +29,12 @@ pub const ALL: [(&str, i32); 23] = [
 
 pub(crate) const OUTPUT_TID: i32 = 4;
 pub(crate) const OUTPUT_CODE: i32 = 5;
+pub(crate) const TRACE_TID: i32 = 6;
+pub(crate) const TRACE_CODE: i32 = 7;
 pub(crate) const TRACE_BUFFER: i32 = 8;
 pub(crate) const TRACE_OPTIONS: i32 = 9;
 pub(crate) const OUTPUT_CONTEXT: i32 = 21;
+pub(crate) const TRACE_CONTEXT: i32 = 22;
 pub(crate) const NO_RESET: i32 = 25;
 
 /// The number of an option.

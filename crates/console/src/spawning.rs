@@ -5,7 +5,6 @@ use crate::machine::Order;
 const TASK_HOST: i32 = 1;
 const TASK_ARCH: i32 = 2;
 const TASK_DEBUG: i32 = 4;
-const TASK_TRACE: i32 = 8;
 /// The console is nobody's parent: tasks it starts ask in vain for one.
 const NO_SPAWN_PARENT: i32 = 64;
 
@@ -44,6 +43,7 @@ pub fn read(words: &[String], is_arch: impl Fn(&str) -> bool) -> Result<Spawning
             flags: NO_SPAWN_PARENT,
             place: String::new(),
             job: None,
+            traced: false,
         },
         output: None,
         trace: None,
@@ -66,7 +66,6 @@ impl Spawning {
         } else if let Some(file) = option.strip_prefix('>') {
             self.output = Some(sink(file, Sink::New));
         } else if let Some(file) = option.strip_prefix('@') {
-            self.order.flags |= TASK_TRACE;
             self.trace = Some(sink(file, Sink::New));
         } else if option == "?" {
             self.order.flags |= TASK_DEBUG;
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(spawn("->> hello").output, Some(Sink::Console));
         let traced = spawn("-@t.trace hello");
         assert_eq!(traced.trace, Some(Sink::New("t.trace".into())));
-        assert_eq!(traced.order.flags, NO_SPAWN_PARENT | TASK_TRACE);
+        assert_eq!(traced.order.flags, NO_SPAWN_PARENT);
     }
 
     #[test]

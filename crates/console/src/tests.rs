@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::console::{Console, Next};
+use crate::events::{Event, Part, Value};
 use crate::machine::{Answer, Class, Code, Entry, Host, Machine, News, Order, Output, Task};
 
 const NO_HOST: Code = Code(-6);
@@ -169,6 +170,9 @@ impl Machine for Pretended {
     }
     fn set_variable(&mut self, name: &str, value: &str) {
         self.variables.insert(name.into(), value.into());
+    }
+    fn now(&self) -> (i32, i32) {
+        (3, 4)
     }
     fn news(&mut self) -> Option<News> {
         if self.news.is_empty() {
@@ -467,4 +471,66 @@ fn hidden_commands_answer_too() {
         "( 16 )\n( )\n"
     );
     assert_eq!(said(&mut console(), "id\nversion"), "t40001\n3.4.6\n");
+}
+
+#[test]
+fn a_traced_job_ends_when_its_tasks_have_and_nothing_comes_of_them() {
+    let mut console = console();
+    let begun = said(&mut console, "spawn -@ hello");
+    assert!(begun.starts_with("[1]\n[T1:t40001] /*\n"), "{begun}");
+    assert!(
+        begun.contains("[T1:t40000] \"host_add(0)\" { 3, 4, 262144, [6] { \"alpha\" }"),
+        "{begun}"
+    );
+    let order = console.machine.orders.last().expect("an order");
+    assert_eq!((order.job, order.traced), (Some(1), true));
+    let task = *console
+        .jobs
+        .list()
+        .next()
+        .expect("the job")
+        .1
+        .first()
+        .expect("a task");
+    let event = |number, name: &str| News::Event {
+        job: 1,
+        event: Event {
+            number,
+            name: name.into(),
+            parts: vec![Part {
+                name: "TID".into(),
+                words: String::new(),
+                value: Value::Int(vec![task]),
+                many: false,
+            }],
+        },
+    };
+    let output = |what| News::Job {
+        job: 1,
+        tid: task,
+        what,
+    };
+    console.machine.news = vec![
+        event(75, "newtask"),
+        output(Output::Begun),
+        output(Output::Text(b"hi\n".to_vec())),
+        output(Output::End),
+    ];
+    assert_eq!(console.hear(), Next::Line);
+    let heard = told(&mut console);
+    assert!(heard.contains("\"newtask(0)\" { "), "{heard}");
+    assert!(heard.contains("[3] { \"hi\" } };;"), "{heard}");
+    assert!(!heard.contains("finished"), "it has not ended: {heard}");
+    assert!(
+        !heard.contains("[1:t"),
+        "its output was not asked for: {heard}"
+    );
+    assert_eq!(said(&mut console, "jobs"), "T1:\n");
+    console.machine.news = vec![event(76, "endtask")];
+    console.hear();
+    assert!(told(&mut console).ends_with("[1] finished\n"));
+    assert_eq!(
+        said(&mut console, "spawn -> hello").lines().next(),
+        Some("[3]")
+    );
 }

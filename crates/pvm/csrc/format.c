@@ -16,7 +16,8 @@ int regatta_pvm_pack_item(int kind, const void *items, int count, int stride, in
 int regatta_pvm_unpack_item(int kind, void *items, int count, int stride);
 int regatta_pvm_pack_text(const char *text);
 int regatta_pvm_unpack_text(char *text);
-int regatta_pvm_format_result(int packing, int code);
+void regatta_pvm_format_begins(int packing, const char *format);
+int regatta_pvm_format_result(int packing, const char *format, int code);
 
 enum { BAD_PARAM = -2 };
 
@@ -189,17 +190,19 @@ static int walk(int packing, const char *at, struct arguments *arguments)
 int regatta_pvm_vpackf(const char *format, va_list list)
 {
     struct arguments arguments;
+    const char *items = format;
     int code = 0;
 
+    regatta_pvm_format_begins(1, format);
     va_copy(arguments.list, list);
     if (format[0] == '%' && format[1] == '+') {
         code = pvm_initsend(va_arg(arguments.list, int));
-        format += 2;
+        items += 2;
     }
     if (code >= 0)
-        code = walk(1, format, &arguments);
+        code = walk(1, items, &arguments);
     va_end(arguments.list);
-    return regatta_pvm_format_result(1, code);
+    return regatta_pvm_format_result(1, format, code);
 }
 
 int regatta_pvm_vunpackf(const char *format, va_list list)
@@ -207,10 +210,11 @@ int regatta_pvm_vunpackf(const char *format, va_list list)
     struct arguments arguments;
     int code;
 
+    regatta_pvm_format_begins(0, format);
     va_copy(arguments.list, list);
     code = walk(0, format, &arguments);
     va_end(arguments.list);
-    return regatta_pvm_format_result(0, code);
+    return regatta_pvm_format_result(0, format, code);
 }
 
 int regatta_pvm_packf(const char *format, ...)

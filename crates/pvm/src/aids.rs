@@ -7,6 +7,7 @@ use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::rg;
+use crate::trace::{Value, calls, traced};
 
 /// Which of the original's debugging texts a program wants; there are none, but programs set it.
 #[unsafe(no_mangle)]
@@ -93,7 +94,64 @@ unsafe extern "C" fn pvm_getfds(fds: *mut *mut c_int) -> c_int {
         }
         Ok(1)
     };
-    error::result("pvm_getfds", got().unwrap_or_else(|code| code))
+    let got = || error::result("pvm_getfds", got().unwrap_or_else(|code| code));
+    let exit = |count: c_int| {
+        let fds = &FDS.get()[..usize::from(count > 0)];
+        [Value::Int(count), Value::Ints(fds)]
+    };
+    traced(calls::GETFDS, || [], got, exit)
+}
+
+/// Put `NAME=value` into the environment, which keeps the program's text itself. -1: it is none.
+///
+/// # Safety
+/// A text that stays, or NULL.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvmputenv(variable: *mut c_char) -> c_int {
+    if variable.is_null() {
+        return -1;
+    }
+    // SAFETY: the C contract: a text.
+    let text = unsafe { CStr::from_ptr(variable) }.to_bytes();
+    match text.iter().position(|&byte| byte == b'=') {
+        None | Some(0) => -1,
+        // SAFETY: the C contract: the text stays; PVM's rule is one thread at a time.
+        Some(_) => unsafe { libc::putenv(variable) },
+    }
+}
+
+/// The number that a text begins with: in hexadecimal behind `0x`, in octal behind `0`, else in decimal.
+///
+/// # Safety
+/// A text.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pvmstrtoi(text: *const c_char) -> c_int {
+    // SAFETY: the C contract.
+    number(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
+fn number(text: &[u8]) -> c_int {
+    let (base, digits) = match text {
+        [b'0', b'x' | b'X', digits @ ..] => (16, digits),
+        [b'0', digits @ ..] => (8, digits),
+        _ => (10, text.trim_ascii_start()),
+    };
+    let (negative, digits) = match digits {
+        [b'-', digits @ ..] if base == 10 => (true, digits),
+        [b'+', digits @ ..] if base == 10 => (false, digits),
+        _ => (false, digits),
+    };
+    let digits = digits
+        .iter()
+        .map_while(|&byte| (byte as char).to_digit(base));
+    let value = digits.fold(0i32, |value, digit| {
+        value.wrapping_mul(base as i32).wrapping_add(digit as i32)
+    });
+    if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    }
 }
 
 /// Sleep so many seconds.
@@ -125,4 +183,21 @@ extern "C" fn pvmgettmp() -> *const c_char {
     let name = std::env::var("PVM_TMP").unwrap_or_else(|_| "/tmp".to_owned());
     let kept = NAME.get();
     kept.insert(CString::new(name).unwrap_or_default()).as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_c_writes_them() {
+        assert_eq!(number(b"0x1Fz"), 31);
+        assert_eq!(number(b"0XffffFFFF"), -1);
+        assert_eq!(number(b"0178"), 15);
+        assert_eq!(number(b" -12 3"), -12);
+        assert_eq!(number(b"+7"), 7);
+        assert_eq!(number(b"0"), 0);
+        assert_eq!(number(b"x"), 0);
+        assert_eq!(number(b""), 0);
+    }
 }

@@ -6,7 +6,8 @@ use crate::contexts;
 use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
-use crate::system::tasker;
+use crate::system::births::Birth;
+use crate::system::{tasker, tracer};
 use crate::{notify, output, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
@@ -49,7 +50,24 @@ pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
     }
 }
 
-/// The same, whatever it is about.
+/// All of this kind that have come.
+pub fn take_all(select: Select) -> Vec<c_int> {
+    let mut all = Vec::new();
+    while let Ok(Some(buffer)) = take(select, 0.0) {
+        all.push(buffer);
+    }
+    all
+}
+
+/// The first of these is the message that has come; the others lie right behind it in the queue.
+pub fn in_order(all: Vec<c_int>) -> Option<c_int> {
+    let mut all = all.into_iter();
+    let first = all.next();
+    library().queue.extend(all);
+    first
+}
+
+/// The next message of this kind as [`take`] has it, whatever it is about.
 #[inline(always)]
 pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
     let mut storage = message::spare(0)?;
@@ -157,6 +175,9 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
         if let Some((head, text)) = output::piece(bytes) {
             return output::heard(&head, text, tag, select.context);
         }
+    }
+    if let Some(birth) = Birth::read(bytes) {
+        return tracer::begun(&birth, tag, select.context);
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

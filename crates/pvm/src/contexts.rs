@@ -104,7 +104,7 @@ extern "C" fn pvm_freecontext(context: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn pvm_setcontext(context: c_int) -> c_int {
+pub extern "C" fn pvm_setcontext(context: c_int) -> c_int {
     let set = || -> Result<i32, i32> {
         enrol()?;
         Ok(change(context))

@@ -3,8 +3,9 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt::Write;
 
+use crate::contexts::pvm_setcontext;
 use crate::life::enrol;
-use crate::message::{self, codes, error};
+use crate::message::{self, codes, error, pvm_freebuf, pvm_setrbuf, pvm_setsbuf};
 use crate::rg::ANY;
 use crate::state::library;
 use crate::trace::{self, calls, ints, traced};
@@ -58,21 +59,30 @@ pub fn offer(buffer: c_int) {
     let library = library();
     let info = message::info(buffer).unwrap_or_default();
     let found = library.handlers.iter().find(|handler| handler.takes(&info));
-    let Some(function) = found
-        .filter(|_| !library.in_handler)
-        .map(|handler| handler.function)
-    else {
+    let Some(handler) = found.filter(|_| !library.in_handler) else {
         library.queue.push_back(buffer);
         return;
     };
-    let (send, receive) = message::current();
-    message::swap_current(0, buffer);
+    let function = handler.function;
+    let entry = || {
+        let (source, tag, context) = (handler.source, handler.tag, handler.context);
+        let length = message::length(buffer);
+        ints([
+            source, tag, context, buffer, length, info.tag, info.ctx, info.src,
+        ])
+    };
     library.in_handler = true;
-    // SAFETY: the program's function; no reference into our state is held.
-    unsafe { function(buffer) };
+    trace::apart(calls::MHF_INVOKE, entry, || {
+        let send = pvm_setsbuf(0);
+        let receive = pvm_setrbuf(buffer);
+        let context = pvm_setcontext(info.ctx);
+        // SAFETY: the program's function; no reference into our state is held.
+        unsafe { function(buffer) };
+        pvm_setcontext(context);
+        pvm_freebuf(pvm_setsbuf(send));
+        pvm_freebuf(pvm_setrbuf(receive));
+    });
     crate::state::library().in_handler = false;
-    message::free(buffer);
-    message::swap_current(send, receive);
 }
 
 #[unsafe(no_mangle)]

@@ -22,6 +22,7 @@ mod options;
 mod output;
 mod pattern;
 mod receive;
+mod reset;
 mod rg;
 mod search;
 mod send;

@@ -2,8 +2,11 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use crate::birth::Birth;
 use crate::message::{self, codes, error};
 use crate::state::library;
+use crate::system::births;
+use crate::system::tracer::Tracing;
 use crate::trace::{self, calls, traced};
 use crate::{birth, contexts, output, rg, sharing, system, tid};
 
@@ -69,7 +72,24 @@ fn enter() -> Result<i32, i32> {
     trace::inherit();
     system::look_around();
     trace::settle();
+    say_begun(&birth);
     Ok(me)
+}
+
+/// Who has us traced hears that we have begun.
+fn say_begun(birth: &Birth) {
+    let library = library();
+    if birth.trace.0 <= 0 || library.options.trace().0 <= 0 {
+        return;
+    }
+    let known = crate::tasks::program_of(library.task);
+    births::Birth {
+        task: library.tid,
+        parent: library.parent,
+        flags: birth.flags,
+        name: known.as_ref().map_or(b"", |name| name.to_bytes()),
+    }
+    .tell(library.options.trace());
 }
 
 /// PVM keeps what nobody has received until memory ends; Regatta until a limit, which is set accordingly.
@@ -97,24 +117,32 @@ fn complain() {
     }
 }
 
-/// Be a task no more.
+/// Be a task no more, in good order.
 pub fn leave() {
-    let library = library();
-    if library.tid == 0 {
+    if library().tid == 0 {
         return;
     }
+    crate::notify::own_end();
     trace::flush();
     crate::group::leave_all();
     output::finish();
     crate::handlers::clear();
-    let library = crate::state::library();
+    forget();
+}
+
+/// Be a task no more. What was sent goes on its way; nobody is told anything.
+fn forget() {
+    let library = library();
+    if library.tid == 0 {
+        return;
+    }
     for buffer in std::mem::take(&mut library.queue) {
         message::free(buffer);
     }
     message::keep_to_oneself();
     library.watches.clear();
     library.managing.clear();
-    library.tracing = None;
+    library.tracing = Tracing::new();
     library.manager = 0;
     library.tid = 0;
     library.task = -1;
@@ -137,6 +165,13 @@ extern "C" fn pvm_exit() -> c_int {
         0
     };
     traced(calls::EXIT, || [], left, |_| [])
+}
+
+/// The last half of `pvm_exit`: for whoever has ended the machine, and has nobody to take leave of.
+#[unsafe(no_mangle)]
+extern "C" fn pvmendtask() -> c_int {
+    forget();
+    0
 }
 
 #[unsafe(no_mangle)]
@@ -179,7 +214,20 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
 /// # Safety
 /// `argv` points to `argc` texts.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, _block: c_int) -> c_int {
+unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, block: c_int) -> c_int {
+    let entry = || {
+        // SAFETY: the C contract: as many texts as there are said to be.
+        let words = unsafe { trace::texts(argv.cast::<*const c_char>(), argc) };
+        [trace::Value::Int(block), words]
+    };
+    // SAFETY: the caller's.
+    let started = || unsafe { start(argc, argv) };
+    traced(calls::START_PVMD, entry, started, trace::code)
+}
+
+/// # Safety
+/// As of `pvm_start_pvmd`.
+unsafe fn start(argc: c_int, argv: *mut *mut c_char) -> c_int {
     let mut file = None;
     for index in 0..if argv.is_null() {
         0

@@ -22,7 +22,7 @@ pub struct MailboxInfo {
 
 /// The same, with the memory it leads to.
 pub struct Class {
-    name: CString,
+    pub name: CString,
     pub indices: Vec<c_int>,
     /// Their tasks; 0: has gone.
     pub owners: Vec<c_int>,
@@ -39,7 +39,7 @@ pub fn class(name: &CStr) -> Result<Option<Class>, i32> {
 }
 
 /// All entries whose names match a pattern of Regatta's, by name.
-fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
+pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     enrol()?;
     let pattern = place(pattern)?;
     let empty = rg::Entry {

@@ -307,6 +307,11 @@ unsafe fn entry_told<'a>(name: *const c_char, index: c_int, flags: c_int) -> [Va
 pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     enrol()?;
     may_change(name, index, 0)?;
+    remove(name, index)
+}
+
+/// The same of an entry that nobody else may delete, as what a task has left behind.
+pub fn remove(name: &CStr, index: c_int) -> Result<(), i32> {
     let name = place(name)?;
     // SAFETY: a text.
     match unsafe { rg::rg_delete(name.as_ptr(), index) } {

@@ -10,7 +10,7 @@ use crate::message::{self, Body, Info, codes, error};
 use crate::state::library;
 use crate::system::{asking, manager, tracer};
 use crate::trace::{self, Value, calls, traced};
-use crate::{contexts, rg, tid};
+use crate::{contexts, handlers, rg, tid};
 
 /// What can be told of.
 mod what {
@@ -100,6 +100,19 @@ fn make(src: i32, wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int,
         ..Info::default()
     };
     message::from_body(&body.into_vec(), info)
+}
+
+/// We leave: who waits for our own end, which only a handler of ours can, hears of it now.
+pub fn own_end() {
+    let me = library().tid;
+    let ours = |watch: &&Watch| watch.what == what::TASK_EXIT && watch.tid == me;
+    let ways = library().watches.iter().filter(ours);
+    let ways: Vec<(i32, i32)> = ways.map(|watch| (watch.tag, watch.context)).collect();
+    for (tag, context) in ways {
+        if let Ok(buffer) = told_by(me, Body::new().int(me), tag, context) {
+            handlers::offer(buffer);
+        }
+    }
 }
 
 fn watch(what: i32, subject: i32, tid: i32, tag: i32, times: i32) -> Result<(), i32> {

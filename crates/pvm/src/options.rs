@@ -54,42 +54,30 @@ impl Options {
         Options(values)
     }
 
-    /// What the task that started this one has set for it.
+    /// What the task that started this one has set for it, and for its children, unless something else has been said here.
     pub fn inherit(&mut self, birth: &Birth) {
-        let places = [
-            (
-                birth.output,
-                [
-                    option::OUTPUT_TID,
-                    option::OUTPUT_CODE,
-                    option::OUTPUT_CONTEXT,
-                ],
-            ),
-            (
-                birth.output,
-                [
-                    option::SELF_OUTPUT_TID,
-                    option::SELF_OUTPUT_CODE,
-                    option::SELF_OUTPUT_CONTEXT,
-                ],
-            ),
-            (
-                birth.trace,
-                [option::TRACE_TID, option::TRACE_CODE, option::TRACE_CONTEXT],
-            ),
-            (
-                birth.trace,
-                [
-                    option::SELF_TRACE_TID,
-                    option::SELF_TRACE_CODE,
-                    option::SELF_TRACE_CONTEXT,
-                ],
-            ),
-        ];
-        for ((task, tag, context), [task_at, tag_at, context_at]) in places {
-            self.0[task_at] = task;
-            self.0[tag_at] = tag;
-            self.0[context_at] = context;
+        for (way, (task, tag, context)) in [(OUTPUT, birth.output), (TRACE, birth.trace)] {
+            if self.0[way[0].1] == 0 {
+                self.set_own(way, [task, tag, context]);
+            }
+        }
+    }
+
+    /// What of ours goes where, and that of children goes there too.
+    fn set_own(&mut self, way: Way, values: [i32; 3]) {
+        for ((of_children, own), value) in way.into_iter().zip(values) {
+            self.0[of_children] = value;
+            self.0[own] = value;
+        }
+    }
+
+    /// How many bytes of events are sent together, and how events are told: ours and those of children.
+    pub fn trace_so(&mut self, buffer: i32, options: i32) {
+        for at in [option::TRACE_BUFFER, option::SELF_TRACE_BUFFER] {
+            self.0[at] = buffer;
+        }
+        for at in [option::TRACE_OPTIONS, option::SELF_TRACE_OPTIONS] {
+            self.0[at] = options;
         }
     }
 
@@ -124,6 +112,11 @@ impl Options {
             value(option::TRACE_CODE),
             value(option::TRACE_CONTEXT),
         )
+    }
+
+    /// How many bytes of those are sent together, and how they are told.
+    pub fn children_trace_way(&self) -> (i32, i32) {
+        (self.0[option::TRACE_BUFFER], self.0[option::TRACE_OPTIONS])
     }
 
     /// Where our own events go.
@@ -163,12 +156,7 @@ impl Options {
                 self.0[context_at] = wanted.context;
             }
         }
-        for at in [option::TRACE_OPTIONS, option::SELF_TRACE_OPTIONS] {
-            self.0[at] = wanted.options;
-        }
-        for at in [option::TRACE_BUFFER, option::SELF_TRACE_BUFFER] {
-            self.0[at] = wanted.buffer;
-        }
+        self.trace_so(wanted.buffer, wanted.options);
     }
 
     /// Are lines of output shown with the task they come from?
@@ -177,33 +165,36 @@ impl Options {
     }
 }
 
-/// Where output goes, and traces: what an option says of our children, and what of ourselves. The task, the tag and the
-/// context.
-const OUTPUT: [(usize, usize); 3] = [
+/// Where something goes: what an option says of our children, and what of ourselves. The task, the tag and the context.
+type Way = [(usize, usize); 3];
+const OUTPUT: Way = [
     (option::OUTPUT_TID, option::SELF_OUTPUT_TID),
     (option::OUTPUT_CODE, option::SELF_OUTPUT_CODE),
     (option::OUTPUT_CONTEXT, option::SELF_OUTPUT_CONTEXT),
 ];
-const TRACE: [(usize, usize); 3] = [
+const TRACE: Way = [
     (option::TRACE_TID, option::SELF_TRACE_TID),
     (option::TRACE_CODE, option::SELF_TRACE_CODE),
     (option::TRACE_CONTEXT, option::SELF_TRACE_CONTEXT),
 ];
 
 /// May one of these have this value? What goes to another task than us goes where our own goes, and in the same way.
-fn may_go(way: [(usize, usize); 3], number: usize, value: c_int) -> bool {
+fn may_go(way: Way, number: usize, value: c_int) -> bool {
     let options = &library().options.0;
-    let wanted = |at: usize| if at == number { value } else { options[at] };
-    let task = wanted(way[0].0);
-    let as_ours = way.iter().all(|&(at, ours)| wanted(at) == options[ours]);
-    task == 0 || task == library().tid || as_ours
+    let [(task, own_task), (tag, own_tag), _] = way;
+    let me = library().tid;
+    if number == task {
+        let as_ours = value == options[own_task] && options[tag] == options[own_tag];
+        return value == 0 || value == me || as_ours;
+    }
+    let as_ours = |&(at, ours): &(usize, usize)| at == number && value == options[ours];
+    options[task] <= 0 || options[task] == me || way.iter().any(as_ours)
 }
 
 /// May the option of this number have this value?
 fn check(number: usize, value: c_int) -> Result<(), i32> {
     let sound = match number {
         option::ROUTE => (1..=3).contains(&value),
-        option::AUTO_ERR => (0..=3).contains(&value),
         option::OUTPUT_TID | option::OUTPUT_CODE | option::OUTPUT_CONTEXT => {
             may_go(OUTPUT, number, value)
         }
@@ -239,7 +230,10 @@ fn set(what: c_int, value: c_int) -> Result<c_int, i32> {
 fn change(what: c_int, value: c_int) -> Result<c_int, i32> {
     let number = number(what)?;
     match number {
-        option::SELF_OUTPUT_CODE | option::SELF_TRACE_CODE => {
+        option::SELF_OUTPUT_CODE if library().options.0[option::SELF_OUTPUT_TID] <= 0 => {
+            return Ok(library().options.0[number]);
+        }
+        option::SELF_TRACE_CODE if library().options.0[option::SELF_TRACE_TID] <= 0 => {
             return Ok(library().options.0[number]);
         }
         option::SELF_OUTPUT_CONTEXT | option::SELF_TRACE_CONTEXT => return Err(codes::NOT_IMPL),
@@ -257,8 +251,18 @@ fn change(what: c_int, value: c_int) -> Result<c_int, i32> {
     if number == option::DEBUG_MASK {
         crate::aids::set_debug_mask(value);
     }
-    let place = &mut library().options.0[number];
-    Ok(std::mem::replace(place, value))
+    if [option::SELF_TRACE_BUFFER, option::SELF_TRACE_OPTIONS].contains(&number) {
+        trace::flush();
+    }
+    let options = &mut library().options;
+    let before = std::mem::replace(&mut options.0[number], value);
+    // Children follow who goes another way.
+    for way in [OUTPUT, TRACE] {
+        if way.iter().any(|&(_, own)| own == number) {
+            options.set_own(way, way.map(|(_, own)| options.0[own]));
+        }
+    }
+    Ok(before)
 }
 
 #[unsafe(no_mangle)]

@@ -151,12 +151,26 @@ fn channels() -> Vec<Select> {
 pub fn take_in() -> Result<bool, i32> {
     let mut any = false;
     for select in channels() {
-        while let Some(buffer) = take(select, 0.0)? {
-            handlers::offer(buffer);
+        while take_in_next(select, 0.0)? {
             any = true;
         }
     }
     Ok(any)
+}
+
+/// Take in the next message of this kind. False: none came in that time.
+fn take_in_next(select: Select, seconds: f64) -> Result<bool, i32> {
+    let before = library().queue.len();
+    let taken = take_next(select, seconds)?;
+    // What comes as one may be several for a program: those behind the first are in the queue already.
+    let behind = library().queue.split_off(before);
+    match taken {
+        Taken::Message(buffer) => handlers::offer(buffer),
+        Taken::Swallowed => {}
+        Taken::Nothing => return Ok(false),
+    }
+    behind.into_iter().for_each(handlers::offer);
+    Ok(true)
 }
 
 fn take_in_all(want: Want) -> Result<(), i32> {
@@ -174,14 +188,7 @@ fn await_one(_want: Want, wait: Wait) -> Result<bool, i32> {
 /// The same for these channels.
 pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     if let &[only] = all {
-        return Ok(match take_next(only, wait.seconds())? {
-            Taken::Message(buffer) => {
-                handlers::offer(buffer);
-                true
-            }
-            Taken::Swallowed => true,
-            Taken::Nothing => false,
-        });
+        return take_in_next(only, wait.seconds());
     }
     let mut fd = -1;
     // SAFETY: a place for a number.

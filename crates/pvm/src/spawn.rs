@@ -7,7 +7,7 @@ use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::output::Route;
 use crate::state::library;
-use crate::system::asking;
+use crate::system::{asking, births};
 use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, rg, search, tid};
 
@@ -73,7 +73,7 @@ pub fn environment(flags: i32) -> Vec<CString> {
         }
         all.push(format!("PVM_EXPORT={export}"));
     }
-    all.extend(crate::trace::variable());
+    all.extend(crate::trace::variables());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
     texts.collect()
 }
@@ -191,8 +191,33 @@ pub fn spawn(
         return Ok(tids);
     }
     match order(flags, place) {
-        Ok(order) => Ok(start(&order, program, arguments, count)),
+        Ok(order) => {
+            let tids = start(&order, program, arguments, count);
+            tell_tracer(&tids, program, flags);
+            Ok(tids)
+        }
         Err(code) => Ok(vec![code; count as usize]),
+    }
+}
+
+/// Who has our children traced hears of these.
+fn tell_tracer(tids: &[i32], program: &CStr, flags: i32) {
+    let tracer = library().options.children_trace();
+    if tracer.0 <= 0 {
+        return;
+    }
+    let parent = match flags & flag::NO_PARENT {
+        0 => library().tid,
+        _ => codes::PARENT_NOT_SET,
+    };
+    for &task in tids.iter().filter(|&&tid| tid > 0) {
+        births::Birth {
+            task,
+            parent,
+            flags,
+            name: program.to_bytes(),
+        }
+        .tell(tracer);
     }
 }
 

@@ -44,8 +44,8 @@ pub struct Library {
     pub managing: Vec<c_int>,
     /// What a tracer is told of our calls.
     pub telling: Telling,
-    /// What we do as the tracer.
-    pub tracing: Option<Tracing>,
+    /// What we do as a tracer.
+    pub tracing: Tracing,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,
     /// The file that `pvm_catchout` has named.
@@ -75,7 +75,7 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     asked: 0,
     managing: Vec::new(),
     telling: Telling::new(),
-    tracing: None,
+    tracing: Tracing::new(),
     writers: Vec::new(),
     caught: std::ptr::null_mut(),
 }));

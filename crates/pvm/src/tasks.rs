@@ -26,7 +26,7 @@ fn outcome(code: c_int) -> Result<(), i32> {
     }
 }
 
-fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
+pub fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     enrol()?;
     let task = tid::named(to).ok_or(codes::BAD_PARAM)?;
     // To a task that is gone nothing is sent, and nobody minds.
@@ -82,6 +82,14 @@ pub fn all() -> Result<Vec<rg::Task>, i32> {
         }
         tasks.resize(count as usize, empty);
     }
+}
+
+/// What a task was started as.
+pub fn program_of(task: c_int) -> Option<CString> {
+    let all = all().ok()?;
+    let known = all.iter().find(|known| known.tid == task)?;
+    // SAFETY: a text that ends inside the array.
+    Some(unsafe { CStr::from_ptr(known.program.as_ptr()) }.to_owned())
 }
 
 #[unsafe(no_mangle)]

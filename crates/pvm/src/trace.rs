@@ -3,6 +3,7 @@
 mod around;
 pub mod calls;
 pub mod record;
+mod tally;
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -12,7 +13,7 @@ use crate::send::send_buffer;
 use crate::state::library;
 use crate::system::events;
 
-pub use around::{Telling, code, flush, ints, numbers, text, texts, traced};
+pub use around::{Telling, apart, begins, code, ends, flush, ints, numbers, text, texts, traced};
 pub use record::Value;
 
 /// Whom a program sends its own events to; the library knows where they go.
@@ -35,8 +36,10 @@ pub fn user_event(tag: i32) -> Result<(), i32> {
 
 /// Letters of a mask: each says of four events whether they are wanted.
 const LETTERS: usize = 35;
-/// The variable that tells children what of them is wanted.
+/// The variables that tell children what of them is wanted, how many bytes of it are sent together, and how it is told.
 const VARIABLE: &str = "PVMTMASK";
+const BUFFER: &str = "PVMTRCBUF";
+const OPTIONS: &str = "PVMTRCOPT";
 /// No event is wanted.
 const NOTHING: u8 = b'@';
 
@@ -93,8 +96,13 @@ pub fn begin(letters: &[u8]) {
     }
 }
 
-/// `PvmTraceFull`: a tracer wants each event by itself, not only how many there are or how long they take.
-const FULL: i32 = 1;
+/// What a tracer wants to know (`PvmTraceFull` and its like): each event by itself; how often each call is made and how long
+/// that takes; or only how often.
+mod way {
+    pub const FULL: i32 = 1;
+    pub const TIME: i32 = 2;
+    pub const COUNT: i32 = 3;
+}
 
 /// Whether the tracer wants to hear of an event of ours.
 fn wants(event: usize) -> bool {
@@ -105,7 +113,8 @@ fn wants(event: usize) -> bool {
 pub fn settle() {
     let me = library().tid;
     let (to, _, _) = library().options.trace();
-    let sends = to > 0 && to != me && library().options.trace_way() == FULL;
+    let sends =
+        to > 0 && to != me && (way::FULL..=way::COUNT).contains(&library().options.trace_way());
     let wanted = of(0).mask[..LETTERS]
         .iter()
         .any(|&letter| letter != NOTHING);
@@ -114,17 +123,30 @@ pub fn settle() {
 
 /// Take up what has been said of us by who started us.
 pub fn inherit() {
-    events::forget_described();
+    events::begin();
     if let Some(letters) = std::env::var_os(VARIABLE) {
         (0..2).for_each(|which| write(which, letters.as_encoded_bytes()));
     }
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    if let (Some(buffer), Some(options)) = (number(BUFFER), number(OPTIONS)) {
+        library().options.trace_so(buffer, options);
+    }
 }
 
-/// What children are told, if something of them is wanted.
-pub fn variable() -> Option<String> {
+/// What children are told, if they are traced.
+pub fn variables() -> Vec<String> {
+    let (buffer, options) = library().options.children_trace_way();
     let letters = &of(1).mask[..LETTERS];
     let wanted = letters.iter().any(|&letter| letter != NOTHING);
-    wanted.then(|| format!("{VARIABLE}={}", String::from_utf8_lossy(letters)))
+    let (to, _, _) = library().options.children_trace();
+    match wanted || to > 0 {
+        false => Vec::new(),
+        true => vec![
+            format!("{VARIABLE}={}", String::from_utf8_lossy(letters)),
+            format!("{BUFFER}={buffer}"),
+            format!("{OPTIONS}={options}"),
+        ],
+    }
 }
 
 /// Ours (0) or that of children (1).

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use crate::console::{Console, name_of, tid};
 use crate::machine::{Machine, Task};
 use crate::report;
-use crate::spawning::{self, Sink};
+use crate::sddf;
+use crate::spawning::{self, Sink, Spawning};
+use crate::tracing::{Heading, Trace};
 
 pub(super) fn ps<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let hosts = console.hosts();
@@ -58,7 +60,7 @@ pub(super) fn jobs<M: Machine>(console: &mut Console<M>, words: &[String]) {
     if !long {
         for (job, tids) in jobs {
             let tids: String = tids.iter().map(|tid| format!(" t{tid:x}")).collect();
-            console.say(format!(" {job}:{tids}"));
+            console.say(format!("{job}:{tids}"));
         }
         return;
     }
@@ -69,7 +71,7 @@ pub(super) fn jobs<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let own = console.machine.tid();
     console.say(report::tasks_heading(false));
     for (job, tids) in jobs {
-        console.say(format!(" {job}:"));
+        console.say(format!("{job}:"));
         for task in tasks.iter().filter(|task| tids.contains(&task.tid)) {
             console.say(report::task(task, name_of(&hosts, task.host), own, false));
         }
@@ -143,21 +145,9 @@ pub(super) fn spawn<M: Machine>(console: &mut Console<M>, words: &[String]) {
         console.say("incorrect arg count");
         return;
     };
-    if spawning.trace.is_some() {
-        console.say("spawn: tasks are not traced yet; without -@ they are started");
+    if let Err(sentence) = begin_job(console, &mut spawning) {
+        console.say(sentence);
         return;
-    }
-    if let Some(sink) = &spawning.output {
-        let file = match open(sink) {
-            Ok(file) => file,
-            Err(sentence) => {
-                console.say(sentence);
-                return;
-            }
-        };
-        let job = console.jobs.begin(file);
-        console.say(format!("[{job}]"));
-        spawning.order.job = Some(job);
     }
     let answers = console.machine.spawn(&spawning.order).unwrap_or_default();
     let started: Vec<i32> = answers.iter().filter_map(|answer| answer.ok()).collect();
@@ -175,6 +165,41 @@ pub(super) fn spawn<M: Machine>(console: &mut Console<M>, words: &[String]) {
         if started.is_empty() {
             console.jobs.forget(job);
         }
+    }
+}
+
+/// Begins the job that the tasks are to be of, if something of them is to be heard.
+fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> Result<(), String> {
+    let heard = spawning.output.is_some();
+    let file = spawning.output.as_ref().map_or(Ok(None), open)?;
+    let Some(sink) = &spawning.trace else {
+        if heard {
+            let job = console.jobs.begin(file);
+            spawning.order.job = Some(job);
+            console.say(format!("[{job}]"));
+        }
+        return Ok(());
+    };
+    let trace = Trace::new(open(sink)?);
+    // Why not the library has said.
+    let _ = console.machine.set_trace_mask(&console.events.mask());
+    let job = console.jobs.begin_traced(heard, file, trace);
+    (spawning.order.job, spawning.order.traced) = (Some(job), true);
+    console.say(format!("[{job}]"));
+    let (heading, hosts) = (heading(&console.machine), console.hosts());
+    let told = console.jobs.begin_trace(job, &heading, &hosts);
+    console.say_bytes(&told);
+    Ok(())
+}
+
+/// How the trace of a job begins.
+fn heading(machine: &impl Machine) -> Heading {
+    let (now, version) = (machine.now(), machine.version());
+    let about = format!("Console {version} (PVM {version})");
+    Heading {
+        console: machine.tid(),
+        now,
+        text: sddf::heading(&sddf::date(now.0.into()), &about),
     }
 }
 

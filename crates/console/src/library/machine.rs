@@ -1,9 +1,12 @@
 //! The library as the console's machine.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::events;
 use crate::machine::{Answer, Class, Code, Entry, Host, Machine, News, Order, Output, Task};
 use crate::options;
 
-use super::calls::{self, Message};
+use super::calls::{self, Calls, Message};
 use super::{HOST_ADDED_TAG, Library};
 
 impl Machine for Library {
@@ -51,6 +54,15 @@ impl Machine for Library {
         let (reader, tag) = order.job.map_or((0, 0), |job| (self.tid, job));
         self.calls.set_option(options::OUTPUT_TID, reader);
         self.calls.set_option(options::OUTPUT_CODE, tag);
+        let (reader, tag) = match order.traced {
+            true => (reader, tag + 1),
+            false => (0, 0),
+        };
+        self.calls.set_option(options::TRACE_TID, reader);
+        self.calls.set_option(options::TRACE_CODE, tag);
+        if order.traced {
+            self.traced.insert(tag, tag - 1);
+        }
         self.calls
             .spawn(&order.program, order.flags, &order.place, order.count)
     }
@@ -111,8 +123,17 @@ impl Machine for Library {
         calls::set_variable(name, value);
     }
 
+    fn now(&self) -> (i32, i32) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        (now.as_secs() as i32, now.subsec_micros() as i32)
+    }
+
     fn news(&mut self) -> Option<News> {
         loop {
+            if let Some(news) = self.waiting.pop_front() {
+                return Some(news);
+            }
             let message = match self.calls.receive() {
                 Ok(message) => message?,
                 Err(_) => return Some(News::Ended),
@@ -139,6 +160,15 @@ impl Library {
             tids.retain(|tid| !self.own_additions.contains(tid));
             return Ok(Some(News::Added(tids)).filter(|_| count > 0));
         }
+        if let Some(&job) = self.traced.get(&message.tag) {
+            let events = self.events.read(&mut Pieces {
+                calls: &self.calls,
+                length: message.length,
+            });
+            let news = events.into_iter().map(|event| News::Event { job, event });
+            self.waiting.extend(news);
+            return Ok(None);
+        }
         let (tid, length) = (self.calls.number()?, self.calls.number()?);
         let what = match length {
             NO_MORE => Output::End,
@@ -150,5 +180,24 @@ impl Library {
         };
         let job = message.tag;
         Ok(Some(News::Job { job, tid, what }))
+    }
+}
+
+/// What a message holds.
+struct Pieces<'a> {
+    calls: &'a Calls,
+    length: usize,
+}
+
+impl events::Pieces for Pieces<'_> {
+    fn number(&mut self) -> Answer<i32> {
+        self.calls.number()
+    }
+
+    fn bytes(&mut self, count: usize) -> Answer<Vec<u8>> {
+        match count <= self.length {
+            true => self.calls.bytes(count),
+            false => Err(Code::BAD_MESSAGE),
+        }
     }
 }

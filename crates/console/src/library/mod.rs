@@ -4,10 +4,12 @@ mod calls;
 mod machine;
 mod symbols;
 
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
 use std::os::fd::BorrowedFd;
 
-use crate::machine::Code;
+use crate::events;
+use crate::machine::{Code, News};
 use crate::options;
 
 use calls::Calls;
@@ -21,6 +23,11 @@ pub struct Library {
     tid: c_int,
     /// Hosts that this console has added: it is told of them, and has told already.
     own_additions: Vec<c_int>,
+    /// The jobs that are traced, by the tags of their events.
+    traced: BTreeMap<c_int, c_int>,
+    events: events::Reader,
+    /// What has been heard at once with something else.
+    waiting: VecDeque<News>,
 }
 
 /// How a session began.
@@ -61,15 +68,22 @@ impl Library {
         const ROUTE: c_int = 1;
         const DONT_ROUTE: c_int = 1;
         const RESERVED_TIDS: c_int = 11;
+        /// Each event by itself.
+        const TRACE_ALL: c_int = 1;
         calls.set_option(ROUTE, DONT_ROUTE);
         calls.set_option(RESERVED_TIDS, 1);
         calls.set_option(options::NO_RESET, 1);
         calls.set_option(options::OUTPUT_CONTEXT, 0);
+        calls.set_option(options::TRACE_CONTEXT, 0);
+        calls.set_option(options::TRACE_OPTIONS, TRACE_ALL);
         calls.watch_hosts(HOST_ADDED_TAG);
         Ok(Library {
             calls,
             tid,
             own_additions: Vec::new(),
+            traced: BTreeMap::new(),
+            events: events::Reader::default(),
+            waiting: VecDeque::new(),
         })
     }
 

@@ -48,8 +48,9 @@ extern "C" fn pvm_initsend(encoding: c_int) -> c_int {
     )
 }
 
+/// Forget a buffer.
 #[unsafe(no_mangle)]
-extern "C" fn pvm_freebuf(id: c_int) -> c_int {
+pub extern "C" fn pvm_freebuf(id: c_int) -> c_int {
     let freed = || result("pvm_freebuf", code(state().free(id)));
     traced(calls::FREEBUF, || ints([id]), freed, trace::code)
 }
@@ -64,14 +65,16 @@ extern "C" fn pvm_getrbuf() -> c_int {
     traced(calls::GETRBUF, || [], || state().current().1, trace::code)
 }
 
+/// Have another send buffer; the one before.
 #[unsafe(no_mangle)]
-extern "C" fn pvm_setsbuf(id: c_int) -> c_int {
+pub extern "C" fn pvm_setsbuf(id: c_int) -> c_int {
     let set = || result("pvm_setsbuf", number(state().set_send(id)));
     traced(calls::SETSBUF, || ints([id]), set, trace::code)
 }
 
+/// Have another receive buffer; the one before.
 #[unsafe(no_mangle)]
-extern "C" fn pvm_setrbuf(id: c_int) -> c_int {
+pub extern "C" fn pvm_setrbuf(id: c_int) -> c_int {
     let set = || result("pvm_setrbuf", number(state().set_receive(id)));
     traced(calls::SETRBUF, || ints([id]), set, trace::code)
 }

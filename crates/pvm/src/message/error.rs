@@ -126,13 +126,17 @@ fn failed(function: &str, code: i32) -> c_int {
 fn say(what: &str, code: i32) {
     // SAFETY: the texts are constants.
     let text = unsafe { CStr::from_ptr(text_of(code).0) }.to_string_lossy();
-    let me = state().me;
-    let who = match me {
+    say_line(&format!("{what}: {text}\n"));
+}
+
+/// Write a line to standard error, or some, with who says so.
+pub(super) fn say_line(text: &str) {
+    let who = match state().me {
         -1 => format!("pid{}", std::process::id()),
         tid => format!("t{tid:x}"),
     };
     // Where standard error is closed there is nobody to tell.
-    let _ = std::io::stderr().write_all(format!("libpvm [{who}]: {what}: {text}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("libpvm [{who}]: {text}").as_bytes());
 }
 
 /// Fail with this code on behalf of a function of the program; one that is no failure is told as well.

@@ -12,6 +12,8 @@ use super::codes::{BAD_PARAM, NO_BUF, NO_MEM};
 use super::error::result;
 use super::kind::Kind;
 use super::state;
+use crate::trace;
+use crate::trace::calls::{self, Call};
 
 unsafe extern "C" {
     fn regatta_pvm_packf();
@@ -133,13 +135,32 @@ unsafe extern "C" fn regatta_pvm_unpack_text(text: *mut c_char) -> c_int {
     code(unsafe { buffer.unpack_string(text.cast()) })
 }
 
+/// How a tracer is told of the function as a whole.
+fn call(packing: c_int) -> (&'static str, &'static Call) {
+    match packing {
+        0 => ("pvm_unpackf", calls::UNPACKF),
+        _ => ("pvm_packf", calls::PACKF),
+    }
+}
+
+/// A function begins.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn regatta_pvm_format_begins(packing: c_int, format: *const c_char) {
+    // SAFETY: the C contract: a text.
+    trace::begins(call(packing).1, || [unsafe { trace::text(format) }]);
+}
+
 /// What the function as a whole returns.
 #[unsafe(no_mangle)]
-extern "C" fn regatta_pvm_format_result(packing: c_int, code: c_int) -> c_int {
-    let name = if packing != 0 {
-        "pvm_packf"
-    } else {
-        "pvm_unpackf"
-    };
-    result(name, code)
+unsafe extern "C" fn regatta_pvm_format_result(
+    packing: c_int,
+    format: *const c_char,
+    code: c_int,
+) -> c_int {
+    let (name, call) = call(packing);
+    let code = result(name, code);
+    // SAFETY: the C contract: a text.
+    let entry = || [unsafe { trace::text(format) }];
+    trace::ends(call, entry, || trace::code(code));
+    code
 }

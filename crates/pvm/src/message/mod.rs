@@ -10,6 +10,7 @@
 mod buffer;
 mod calls;
 pub mod codes;
+mod dump;
 pub mod error;
 mod format;
 mod in_place;
@@ -28,6 +29,7 @@ mod xdr_read;
 use std::cell::UnsafeCell;
 
 pub use buffer::Info;
+pub use calls::{pvm_freebuf, pvm_setrbuf, pvm_setsbuf};
 pub use in_place::Piece;
 pub use kind::Kind;
 pub use storage::{Blocks, HEAD, STANDARD, Storage, set_blocks};

@@ -162,6 +162,12 @@ impl Buffers {
         self.free.push(index);
     }
 
+    /// All buffers that there are, by their numbers.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = (i32, &Buffer)> {
+        let used = self.slots.iter().filter(|slot| slot.used);
+        used.map(|slot| (slot.id, &slot.buffer))
+    }
+
     #[cfg(test)]
     pub fn slots_in_use(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -2,6 +2,7 @@
 //! them from the library: `pvmtevinfo`, `pvmtevdidlist`.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::kept::Kept;
 
@@ -252,14 +253,34 @@ struct Meaning {
     words: *const c_char,
 }
 
-/// `struct Pvmtevinfo`: of each event its name, and room for readers to count in.
+/// `struct Pvmtevinfo`: of each event its name, and room to count in.
 #[repr(C)]
-struct Counted {
+#[derive(Clone, Copy)]
+pub struct Counted {
     name: *const c_char,
     described: c_int,
     mark: libc::timeval,
     total: libc::timeval,
     count: c_int,
+}
+
+impl Counted {
+    pub fn name(&self) -> &'static [u8] {
+        // SAFETY: names are constants.
+        unsafe { CStr::from_ptr(self.name) }.to_bytes()
+    }
+
+    pub fn seconds(&self) -> i32 {
+        self.total.tv_sec as i32
+    }
+
+    pub fn microseconds(&self) -> i32 {
+        self.total.tv_usec as i32
+    }
+
+    pub fn count(&self) -> i32 {
+        self.count
+    }
 }
 
 const NEVER: libc::timeval = libc::timeval {
@@ -346,9 +367,53 @@ pub fn describe(event: usize, side: i32) -> bool {
     described
 }
 
-/// Nothing has been described to the tracer that we have now.
-pub fn forget_described() {
-    for event in pvmtevinfo.get() {
+/// Nothing has been described to the tracer that we have now, or been counted for it.
+pub fn begin() {
+    let all = pvmtevinfo.get();
+    for event in all.iter_mut() {
         event.described = 0;
+    }
+    forget_counted(all);
+}
+
+/// One more event of this kind.
+pub fn count(event: usize) {
+    pvmtevinfo.get()[event].count += 1;
+}
+
+/// The same of a call that begins or has ended: what it took is added to what those before it took.
+pub fn time(event: usize, begins: bool) {
+    const SECOND: i64 = 1_000_000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_micros() as i64);
+    let of = |time: libc::timeval| time.tv_sec * SECOND + time.tv_usec;
+    let counted = &mut pvmtevinfo.get()[event];
+    counted.count += 1;
+    let (place, value) = if begins {
+        (&mut counted.mark, now)
+    } else {
+        // Clocks are set back now and then.
+        let took = (now - of(counted.mark)).max(0);
+        let all = of(counted.total) + took;
+        (&mut counted.total, all)
+    };
+    place.tv_sec = value / SECOND;
+    place.tv_usec = value % SECOND;
+}
+
+/// What has been counted. From now on it is counted anew.
+pub fn counted() -> Vec<Counted> {
+    let all = pvmtevinfo.get();
+    let counted = all.iter().filter(|event| event.count > 0);
+    let counted = counted.copied().collect();
+    forget_counted(all);
+    counted
+}
+
+fn forget_counted(all: &mut [Counted]) {
+    for event in all {
+        event.count = 0;
+        event.mark = NEVER;
+        event.total = NEVER;
     }
 }

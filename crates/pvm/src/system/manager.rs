@@ -7,6 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::{MANAGER, asking, tag};
+use crate::arrival::{Select, in_order, take_all};
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::machine::{self, HostInfo};
@@ -15,10 +16,18 @@ use crate::notify::told_with;
 use crate::output::Route;
 use crate::spawn::{self, Order};
 use crate::state::library;
+use crate::trace::{self, calls, traced};
 use crate::{contexts, listing, mailbox, rg, tid};
 
 /// The context of what daemons send to the manager.
 const CONTEXT: i32 = 0;
+/// What tasks ask of it.
+const REQUESTS: Select = Select {
+    from: rg::ANY,
+    tag: rg::ANY,
+    context: CONTEXT,
+    reserved: true,
+};
 
 /// Have Regatta tell of something, by events that become messages of daemons.
 fn watch(kind: c_int, what: c_int) -> Result<(), i32> {
@@ -67,18 +76,21 @@ fn register() -> Result<Vec<asking::Described>, i32> {
 unsafe extern "C" fn pvm_reg_rm(host: *mut *mut HostInfo) -> c_int {
     static FIRST: Kept<Vec<asking::Described>> = Kept::new(Vec::new());
     static INFO: Kept<Vec<HostInfo>> = Kept::new(Vec::new());
-    let hosts = match register() {
-        Ok(hosts) => hosts,
-        Err(code) => return error::result("pvm_reg_rm", code),
+    let registered = || {
+        let hosts = match register() {
+            Ok(hosts) => hosts,
+            Err(code) => return error::result("pvm_reg_rm", code),
+        };
+        let (kept, infos) = (FIRST.get(), INFO.get());
+        *kept = hosts;
+        *infos = kept.iter().map(HostInfo::of).collect();
+        if !host.is_null() {
+            // SAFETY: the C contract.
+            unsafe { *host = infos.as_mut_ptr() };
+        }
+        0
     };
-    let (kept, infos) = (FIRST.get(), INFO.get());
-    *kept = hosts;
-    *infos = kept.iter().map(HostInfo::of).collect();
-    if !host.is_null() {
-        // SAFETY: the C contract.
-        unsafe { *host = infos.as_mut_ptr() };
-    }
-    0
+    traced(calls::REG_RM, || [], registered, trace::code)
 }
 
 /// Whether an event is one that we hear of as the manager.
@@ -102,7 +114,10 @@ pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
         rg::TASK_EXIT => {
             let usage = [0; 4];
             let ended = Body::new().int(task).int(super::status(event));
-            say(tag::TASKX, 0, ended.ints(&usage)).map(Some)
+            // Who has asked to be told of this end has asked before it: the manager is to know that first.
+            let mut all = take_all(REQUESTS);
+            all.push(say(tag::TASKX, 0, ended.ints(&usage))?);
+            Ok(in_order(all))
         }
         rg::HOST_ADDED => watch(rg::HOST_LOST, event.host).map(|()| None),
         rg::HOST_LOST => {

@@ -5,6 +5,7 @@
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
 pub mod asking;
+pub mod births;
 pub mod events;
 pub mod manager;
 pub mod tasker;

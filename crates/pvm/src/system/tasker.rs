@@ -10,6 +10,7 @@ use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
+use crate::trace::{self, calls, traced};
 use crate::{contexts, mailbox, rg, tid};
 
 /// The context of what daemons send to those who do their work.
@@ -29,7 +30,8 @@ extern "C" fn pvm_reg_tasker() -> c_int {
             _ => Err(codes::SYS_ERR),
         }
     };
-    error::result("pvm_reg_tasker", registered().err().unwrap_or(0))
+    let registered = || error::result("pvm_reg_tasker", registered().err().unwrap_or(0));
+    traced(calls::REG_TASKER, || [], registered, trace::code)
 }
 
 /// What is to be started.

@@ -2,17 +2,21 @@
 //!
 //! Who it is, and where it wants events, stands in the mailbox, where tasks look when they become tasks. Their own events
 //! (`trace.rs`) they send by themselves. That tasks begin and end a daemon of PVM says; here Regatta's events become its
-//! messages.
+//! messages, and for who has single tasks traced (`PvmTraceTid`) the words of these tasks (`births.rs`).
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int};
 
+use super::births::Birth;
 use super::{Role, events};
+use crate::arrival::{Select, in_order, take_all};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
 use crate::state::library;
 use crate::trace::record::{Value, record};
-use crate::{contexts, mailbox, rg, tid, trace};
+use crate::trace::{self, calls, ints, traced};
+use crate::{contexts, mailbox, rg, tid};
 
 /// It gets the events of others.
 pub const TRACER: Role = Role {
@@ -31,6 +35,7 @@ mod format {
     pub const NAME: i32 = meaning("TN");
     pub const STATUS: i32 = meaning("TST");
     pub const NEWTASK: i32 = number("newtask") as i32;
+    pub const SPNTASK: i32 = number("spntask") as i32;
     pub const ENDTASK: i32 = number("endtask") as i32;
 }
 
@@ -76,11 +81,30 @@ pub fn wanted() -> Option<Wanted> {
     (wanted.tracer != library().tid).then_some(wanted)
 }
 
-/// What we do as the tracer.
+/// What we do as a tracer.
 pub struct Tracing {
-    watch: c_int,
-    /// The events that have been described to it.
-    described: [bool; 2],
+    /// Regatta's number for the watch of all tasks, if we are the tracer of all.
+    all: Option<c_int>,
+    /// Single tasks that are traced for us, with the number of the watch of the end of each.
+    tasks: Vec<(c_int, i32)>,
+    /// All of which it has been said that they have begun.
+    known: BTreeSet<i32>,
+    /// We have been told what the parts of events mean, and these events have been described to us.
+    begun: bool,
+    described: [bool; 3],
+}
+
+impl Tracing {
+    /// Nothing yet.
+    pub const fn new() -> Tracing {
+        Tracing {
+            all: None,
+            tasks: Vec::new(),
+            known: BTreeSet::new(),
+            begun: false,
+            described: [false; 3],
+        }
+    }
 }
 
 /// What the parts of all events mean.
@@ -102,17 +126,14 @@ fn begin(wanted: &Wanted) -> Result<(), i32> {
     if unsafe { rg::rg_notify(rg::TASKS, 0, tag & i32::MAX, channel, &mut watch) } != rg::OK {
         return Err(codes::SYS_ERR);
     }
-    library().tracing = Some(Tracing {
-        watch,
-        described: [false; 2],
-    });
+    library().tracing.all = Some(watch);
     mailbox::put_role(TRACER.name, &wanted.write().into_vec(), 0).map(|_| ())
 }
 
 fn end(watch: c_int) -> Result<(), i32> {
     // SAFETY: a number and no place for the answer.
     unsafe { rg::rg_notify_cancel(watch, std::ptr::null_mut()) };
-    library().tracing = None;
+    library().tracing = Tracing::new();
     mailbox::delete(TRACER.name, 0)
 }
 
@@ -132,8 +153,8 @@ unsafe extern "C" fn pvm_reg_tracer(
 ) -> c_int {
     let registered = || -> Result<(), i32> {
         let me = enrol()?;
-        if let Some(tracing) = &library().tracing {
-            return end(tracing.watch);
+        if let Some(watch) = library().tracing.all {
+            return end(watch);
         }
         if mask.is_null() {
             return Err(codes::BAD_PARAM);
@@ -153,58 +174,149 @@ unsafe extern "C" fn pvm_reg_tracer(
             options,
         })
     };
-    error::result("pvm_reg_tracer", registered().err().unwrap_or(0))
-}
-
-/// Whether an event of Regatta's is one that we hear of as the tracer.
-pub fn concerns(event: &rg::Event) -> bool {
-    let tracing = library().tracing.as_ref();
-    tracing.is_some_and(|tracing| tracing.watch == event.watch)
-}
-
-/// The message that a tracer gets for it.
-pub fn happened(event_of: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
-    let Some(tracing) = &mut library().tracing else {
-        return Ok(None);
+    let registered = || error::result("pvm_reg_tracer", registered().err().unwrap_or(0));
+    let entry = || {
+        let [context, tag, output_context, output_tag, buffer, options] =
+            ints([context, tag, output_context, output_tag, buffer, options]);
+        // SAFETY: the C contract: a text, or NULL.
+        let mask = unsafe { trace::text(mask) };
+        [
+            context,
+            tag,
+            output_context,
+            output_tag,
+            mask,
+            buffer,
+            options,
+        ]
     };
-    let task = tid::of(event_of.tid, event_of.host);
-    let name = event_of.name.map(|letter| letter as u8);
-    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-    let (number, which, values) = match (event_of.kind, event_of.value) {
-        // Who was started by hand has neither parent nor name for PVM.
-        (rg::TASKS, rg::NONE) => {
-            let nobody = [
-                (format::PARENT, Value::Int(-1)),
-                (format::FLAGS, Value::Int(-1)),
-                (format::NAME, Value::Text(b"-")),
-            ];
-            (format::NEWTASK, 0, nobody.to_vec())
-        }
-        (rg::TASKS, parent) => {
-            let parent = tid::of_task(parent).unwrap_or(codes::PARENT_NOT_SET);
-            let born = [
+    traced(calls::REG_TRACER, entry, registered, trace::code)
+}
+
+/// Whether an event of Regatta's is one that we hear of as a tracer.
+pub fn concerns(event: &rg::Event) -> bool {
+    let tracing = &library().tracing;
+    let of_one = |&(watch, _): &(c_int, i32)| watch == event.watch;
+    tracing.all == Some(event.watch) || tracing.tasks.iter().any(of_one)
+}
+
+/// What a daemon says of a task.
+enum Said<'a> {
+    New {
+        parent: i32,
+        flags: i32,
+        name: &'a [u8],
+    },
+    Spawned {
+        parent: i32,
+    },
+    Ended {
+        status: i32,
+    },
+}
+
+/// The messages by which it says so: this one, and before the first of all another one.
+fn say(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_int>, i32> {
+    let (number, which, values) = match said {
+        Said::New {
+            parent,
+            flags,
+            name,
+        } => {
+            let born = vec![
                 (format::PARENT, Value::Int(parent)),
-                (format::FLAGS, Value::Int(0)),
-                (format::NAME, Value::Text(name.to_bytes())),
+                (format::FLAGS, Value::Int(flags)),
+                (format::NAME, Value::Text(name)),
             ];
-            (format::NEWTASK, 0, born.to_vec())
+            (format::NEWTASK, 0, born)
         }
-        _ => {
-            let ended = super::status(event_of);
+        Said::Spawned { parent } => {
+            let spawned = vec![(format::PARENT, Value::Int(parent))];
+            (format::SPNTASK, 1, spawned)
+        }
+        Said::Ended { status } => {
             // What it has used nobody counts: 0, in the four places behind the status.
             let usage = (0..4).map(|at| (format::STATUS + 1 + at, Value::Int(0)));
-            let ended = [(format::STATUS, Value::Int(ended))].into_iter();
-            (format::ENDTASK, 1, ended.chain(usage).collect::<Vec<_>>())
+            let ended = [(format::STATUS, Value::Int(status))].into_iter();
+            (format::ENDTASK, 2, ended.chain(usage).collect())
         }
     };
-    let first = tracing.described == [false; 2];
-    let described = std::mem::replace(&mut tracing.described[which], true);
-    let said = told(record(number, described, task, values), tag, context)?;
-    if !first {
-        return Ok(Some(said));
+    let tracing = &mut library().tracing;
+    let mut all = Vec::new();
+    if !std::mem::replace(&mut tracing.begun, true) {
+        all.push(told(meanings(), tag, context)?);
     }
-    library().queue.push_back(said);
-    told(meanings(), tag, context).map(Some)
+    let described = std::mem::replace(&mut library().tracing.described[which], true);
+    all.push(told(record(number, described, task, values), tag, context)?);
+    Ok(all)
+}
+
+/// The message that a tracer gets for an event of Regatta's.
+pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let name = event.name.map(|letter| letter as u8);
+    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+    let said = match (event.kind, event.value) {
+        // Who was started by hand has neither parent nor name for PVM.
+        (rg::TASKS, rg::NONE) => Said::New {
+            parent: -1,
+            flags: -1,
+            name: b"-",
+        },
+        (rg::TASKS, parent) => Said::New {
+            parent: tid::of_task(parent).unwrap_or(codes::PARENT_NOT_SET),
+            flags: 0,
+            name: name.to_bytes(),
+        },
+        _ => Said::Ended {
+            status: super::status(event),
+        },
+    };
+    let tasks = &mut library().tracing.tasks;
+    let one = tasks.iter().position(|&(watch, _)| watch == event.watch);
+    let task = match one {
+        Some(at) => tasks.swap_remove(at).1,
+        None => tid::of(event.tid, event.host),
+    };
+    let mut all = Vec::new();
+    if let (Said::Ended { .. }, Some(from)) = (&said, tid::task(task)) {
+        // What it has told before, and we have not taken in yet.
+        all = take_all(Select {
+            from,
+            tag: tag & i32::MAX,
+            context,
+            reserved: tag < 0,
+        });
+    }
+    all.extend(say(task, said, tag, context)?);
+    Ok(in_order(all))
+}
+
+/// A task has begun that is traced for us: what its daemon would say of it. The task says so itself, and who has started
+/// it, so that it is known before anything else of it; it is said once.
+pub fn begun(birth: &Birth, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+    let tracing = &mut library().tracing;
+    let Some(task) = tid::task(birth.task) else {
+        return Ok(None);
+    };
+    if tracing.all.is_some() || !tracing.known.insert(birth.task) {
+        return Ok(None);
+    }
+    let channel = contexts::channel(context, tag);
+    let mut watch = 0;
+    // SAFETY: a place for the number.
+    match unsafe { rg::rg_notify(rg::TASK_EXIT, task, tag & i32::MAX, channel, &mut watch) } {
+        rg::OK => tracing.tasks.push((watch, birth.task)),
+        _ => return Ok(None),
+    }
+    let (parent, flags, name) = (birth.parent, birth.flags, birth.name);
+    let born = Said::New {
+        parent,
+        flags,
+        name,
+    };
+    let mut all = say(birth.task, born, tag, context)?;
+    all.extend(say(birth.task, Said::Spawned { parent }, tag, context)?);
+    Ok(in_order(all))
 }
 
 /// Take up what the tracer wants, as a task that has just become one.

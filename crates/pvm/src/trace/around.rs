@@ -6,17 +6,21 @@ use std::ffi::{CStr, c_char, c_int};
 
 use super::calls::Call;
 use super::record::{Value, record};
-use super::wants;
+use super::{tally, wants, way};
 use crate::head::Head;
 use crate::message::{Body, codes};
 use crate::rg;
-use crate::send::{outcome, way};
+use crate::send::{self, outcome};
 use crate::state::library;
 use crate::system::events;
 
 /// Which side of a call an event is, beside its number.
-const ENTRY: i32 = 0x4000;
-const EXIT: i32 = 0x8000;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Entry = 0x4000,
+    Exit = 0x8000,
+}
+
 /// Where several events lie in one message, before the first and behind the last.
 const SEVERAL: i32 = -1;
 const SEVERAL_END: i32 = -2;
@@ -61,14 +65,47 @@ pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
     run: impl FnOnce() -> R,
     exit: impl FnOnce(R) -> [Value<'b>; M],
 ) -> R {
+    begins(call, entry);
+    let result = run();
+    ends(call, entry, || exit(result));
+    result
+}
+
+/// The first half of [`traced`].
+#[inline(always)]
+pub fn begins<'a, const N: usize>(call: &'static Call, entry: impl Fn() -> [Value<'a>; N]) {
     if library().telling.looks {
         begin(call, entry);
     }
-    let result = run();
+}
+
+/// The second half of it.
+#[inline(always)]
+pub fn ends<'a, 'b, const N: usize, const M: usize>(
+    call: &'static Call,
+    entry: impl Fn() -> [Value<'a>; N],
+    exit: impl FnOnce() -> [Value<'b>; M],
+) {
     if library().telling.inside > 0 {
-        end(call, entry, || exit(result));
+        end(call, entry, exit);
     }
-    result
+}
+
+/// Tell that something of the program's begins inside a call, and of the calls that it makes as if it were outside, if that
+/// is wanted at all.
+pub fn apart<'a, const N: usize>(
+    call: &'static Call,
+    entry: impl FnOnce() -> [Value<'a>; N],
+    run: impl FnOnce(),
+) {
+    let telling = &mut library().telling;
+    if !telling.looks || !wants(call.event) {
+        return run();
+    }
+    tell(call, Side::Entry, entry);
+    let inside = std::mem::take(&mut library().telling.inside);
+    run();
+    library().telling.inside = inside;
 }
 
 #[cold]
@@ -80,7 +117,7 @@ fn begin<'a, const N: usize>(call: &Call, entry: impl Fn() -> [Value<'a>; N]) {
     if telling.inside == 1 {
         telling.untold = me == 0;
         if me != 0 {
-            tell(call.event, ENTRY, call.entry, entry);
+            tell(call, Side::Entry, entry);
         }
     }
 }
@@ -99,22 +136,35 @@ fn end<'a, 'b, const N: usize, const M: usize>(
         return;
     }
     if telling.untold {
-        tell(call.event, ENTRY, call.entry, entry);
+        tell(call, Side::Entry, entry);
     }
-    tell(call.event, EXIT, call.exit, exit);
+    tell(call, Side::Exit, exit);
 }
 
-/// Tell this of a call, if it is wanted.
-fn tell<'a, const N: usize>(
-    event: usize,
-    side: i32,
-    meanings: &[i32],
-    values: impl FnOnce() -> [Value<'a>; N],
-) {
-    if !library().telling.looks || !wants(event) {
+/// Tell this of a call, or count it, if it is wanted.
+fn tell<'a, const N: usize>(call: &Call, side: Side, values: impl FnOnce() -> [Value<'a>; N]) {
+    if !library().telling.looks || !wants(call.event) {
         return;
     }
+    match library().options.trace_way() {
+        way::FULL => tell_fully(call, side, values),
+        way::TIME => events::time(call.event, side == Side::Entry),
+        way::COUNT => events::count(call.event),
+        _ => {}
+    }
+}
+
+fn tell_fully<'a, const N: usize>(
+    call: &Call,
+    side: Side,
+    values: impl FnOnce() -> [Value<'a>; N],
+) {
+    let meanings = match side {
+        Side::Entry => call.entry,
+        Side::Exit => call.exit,
+    };
     debug_assert_eq!(meanings.len(), N);
+    let (event, side) = (call.event, side as i32);
     let described = events::describe(event, side);
     let values = meanings.iter().copied().zip(values());
     let body = record(event as i32 | side, described, library().tid, values);
@@ -132,19 +182,31 @@ fn tell<'a, const N: usize>(
     }
 }
 
-/// Send what waits for more.
+/// Send what waits for more, or what has been counted.
 pub fn flush() {
-    let mut all = std::mem::take(&mut library().telling.waiting);
-    if !all.is_empty() {
-        all.extend_from_slice(&Body::new().int(SEVERAL_END).into_vec());
-        send(&all);
+    let me = library().tid;
+    let (to, _, _) = library().options.trace();
+    if to <= 0 || me == 0 || to == me {
+        return;
+    }
+    match library().options.trace_way() {
+        way::FULL => {
+            let mut all = std::mem::take(&mut library().telling.waiting);
+            if !all.is_empty() {
+                all.extend_from_slice(&Body::new().int(SEVERAL_END).into_vec());
+                send(&all);
+            }
+        }
+        way::TIME => send(&tally::times(me).into_vec()),
+        way::COUNT => send(&tally::counts(me).into_vec()),
+        _ => {}
     }
 }
 
 /// A message to the tracer. If it is gone nobody misses it.
 fn send(body: &[u8]) {
     let (to, tag, context) = library().options.trace();
-    let Ok(to) = way(to, tag, context) else {
+    let Ok(to) = send::way(to, tag, context) else {
         return;
     };
     let head = Head {

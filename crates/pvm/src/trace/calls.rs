@@ -45,6 +45,13 @@ calls! {
     ARCHCODE archcode [AN] [AC];
     GETOPT getopt [OPT] [OPV];
     SETOPT setopt [OPT OPV] [OPV];
+    START_PVMD start_pvmd [BF AS] [CC];
+    GETFDS getfds [] [CC FDS];
+
+    // What daemons do.
+    REG_RM reg_rm [] [CC];
+    REG_TASKER reg_tasker [] [CC];
+    REG_TRACER reg_tracer [TRC TRT TRX TRO TRM TRB TRL] [CC];
 
     // Messages on their way.
     SEND send [MNB DST MC MCX] [CC];
@@ -58,6 +65,7 @@ calls! {
     RECVF recvf [] [];
     ADDMHF addmhf [RST RMC RCX] [MHI];
     DELMHF delmhf [MHI] [CC];
+    MHF_INVOKE mhf_invoke [RST RMC RCX MB MNB MC MCX SRC] [];
     NEWCONTEXT newcontext [] [CXN];
     FREECONTEXT freecontext [CXF] [CC];
     SETCONTEXT setcontext [CXS] [CC];
@@ -100,6 +108,8 @@ calls! {
     UPKCPLX upkcplx [PDA PC PSD] [CC];
     UPKDCPLX upkdcplx [PDA PC PSD] [CC];
     UPKSTR upkstr [PDA] [CC];
+    PACKF packf [PF] [CC];
+    UNPACKF unpackf [PF] [CC];
 
     // Groups.
     JOINGROUP joingroup [GN] [CC];

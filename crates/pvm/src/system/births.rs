@@ -1,0 +1,90 @@
+//! How a tracer of single tasks hears that one has begun: a small message in place of its events, which its library makes
+//! those of a daemon from.
+
+use crate::rg;
+use crate::send::way;
+
+/// The first word of such a message.
+const MARK: u32 = 0x6274_4752;
+/// The words before the name.
+const WORDS: usize = 4;
+
+/// A task that has begun, and is traced.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Birth<'a> {
+    pub task: i32,
+    pub parent: i32,
+    /// As they were given to `pvm_spawn`.
+    pub flags: i32,
+    pub name: &'a [u8],
+}
+
+impl<'a> Birth<'a> {
+    fn write(&self) -> Vec<u8> {
+        let words = [
+            MARK,
+            self.task as u32,
+            self.parent as u32,
+            self.flags as u32,
+        ];
+        let words = words.iter().flat_map(|word| word.to_ne_bytes());
+        words.chain(self.name.iter().copied()).collect()
+    }
+
+    /// What these bytes say, if they say such a thing.
+    pub fn read(bytes: &'a [u8]) -> Option<Birth<'a>> {
+        let (head, name) = bytes.split_at_checked(4 * WORDS)?;
+        let word = |at: usize| Some(i32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
+        let (task, parent, flags) = (word(1)?, word(2)?, word(3)?);
+        (word(0)? as u32 == MARK).then_some(Birth {
+            task,
+            parent,
+            flags,
+            name,
+        })
+    }
+
+    /// Tell the tracer. If it is gone nobody misses it.
+    pub fn tell(&self, (to, tag, context): (i32, i32, i32)) {
+        let Ok(to) = way(to, tag, context) else {
+            return;
+        };
+        let bytes = self.write();
+        // SAFETY: the bytes are ours until this returns.
+        unsafe {
+            rg::rg_bsend(
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                to.task,
+                to.tag,
+                to.group,
+            )
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_half_of_it_is_nothing() {
+        let birth = Birth {
+            task: 0x40003,
+            parent: -35,
+            flags: 64,
+            name: b"",
+        };
+        let bytes = birth.write();
+        assert_eq!(Birth::read(&bytes), Some(birth));
+        for end in 0..bytes.len() {
+            assert_eq!(Birth::read(&bytes[..end]), None);
+        }
+        let named = [&bytes[..], b"hello"].concat();
+        assert_eq!(
+            Birth::read(&named).map(|birth| birth.name),
+            Some(&b"hello"[..])
+        );
+        assert_eq!(Birth::read(&[0; 20]), None);
+    }
+}
