@@ -425,6 +425,13 @@ static void reduce_step(const struct step *step)
     }
     for (int at = 0; is_real && at < (int)sizeof data / 4; at++)
         ((float *)(void *)data)[at] = (float)(1 + random_below(&state, 4));
+    /* Of two complex numbers that are as large as each other PVM keeps the one that came first: here they are the same. */
+    for (int at = 0; operator > 1 && at + 1 < (int)sizeof data / 8; at += 2) {
+        if (types[type] == PVM_DCPLX)
+            ((double *)(void *)data)[at + 1] = ((double *)(void *)data)[at];
+        else if (types[type] == PVM_CPLX)
+            ((float *)(void *)data)[at + 1] = ((float *)(void *)data)[at];
+    }
     say(" type %d operator %d count %d:", types[type], operator, count);
     say(" %d", pvm_reduce(operators[operator], data, count, types[type], step->tag, (char *)group_names[step->group], step->other));
     /* What is left where others than the root had their data is nobody's business. */
