@@ -17,7 +17,9 @@ mod whole;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ask, Ending, Event, HostInfo, Route, Spawn, TaskInfo, Tell, Why};
+use regatta_wire::control::{
+    Ask, Ending, Event, HostInfo, HostStarted, Route, Spawn, TaskInfo, Tell, Why,
+};
 
 use crate::course::End;
 use groups::Groups;
@@ -71,6 +73,15 @@ pub(crate) enum Deed {
     Lend { group: String, members: Vec<u32> },
     /// Have this task start the tasks of its host.
     Starter { by: u32, id: u32 },
+    /// Have this task start the agents of hosts that are to come, or no more.
+    Hoster { by: u32, id: u32, on: bool },
+    /// It says what has become of those that it was to start.
+    HostsStarted {
+        by: u32,
+        id: u32,
+        request: u32,
+        hosts: Vec<HostStarted>,
+    },
     /// The task that starts tasks in our place says that one has ended, with this status of `wait`.
     Ended {
         by: u32,
@@ -240,6 +251,15 @@ impl Desk {
                 return Some(Deed::Hosts { by, id, wish });
             }
             Ask::Starter { id } => return Some(Deed::Starter { by, id }),
+            Ask::Hoster { id, on } => return Some(Deed::Hoster { by, id, on }),
+            Ask::HostsStarted { id, request, hosts } => {
+                return Some(Deed::HostsStarted {
+                    by,
+                    id,
+                    request,
+                    hosts,
+                });
+            }
             Ask::Ended { id, task, status } => {
                 return Some(Deed::Ended {
                     by,

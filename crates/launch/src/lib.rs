@@ -5,8 +5,11 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
+pub mod apart;
 pub mod attend;
 mod bind;
+mod calling;
+mod card;
 mod caught;
 pub mod cgroup;
 mod channel;

@@ -1,9 +1,10 @@
 //! Hosts that a task asks for, and gives back. The launcher has them join the job, or leave it.
 
-use regatta_engine::{Error, Result};
-use regatta_wire::control::{Ask, Tell, Why};
+use regatta_engine::{Error, GroupId, Result};
+use regatta_wire::control::{Ask, HostStarted, Tell, Why};
 
-use crate::launcher::ask;
+use crate::launcher::{Watch, ask, ask_to_watch};
+use crate::state::enter;
 use crate::tasks::value;
 
 /// What has become of hosts that were asked for or given back.
@@ -43,6 +44,28 @@ pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
 /// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
     hosted(ask(|id| Ask::HostFile { id, text })?, None)
+}
+
+/// From now on this task starts the agents of hosts that are to come: it is sent messages, by itself, with this tag in
+/// this group, which tell it how. Without a place for them: no more.
+pub fn start_hosts(place: Option<(i32, GroupId)>) -> Result<()> {
+    let Some((tag, group)) = place else {
+        return value(ask(|id| Ask::Hoster { id, on: false })?).map(|_| ());
+    };
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let watch = Watch {
+        context: enter()?.context(group)?,
+        tag,
+        stays: true,
+    };
+    ask_to_watch(|id| Ask::Hoster { id, on: true }, watch).map(|_| ())
+}
+
+/// What has become of the hosts that this task was to start.
+pub fn hosts_started(request: u32, hosts: Vec<HostStarted>) -> Result<()> {
+    value(ask(|id| Ask::HostsStarted { id, request, hosts })?).map(|_| ())
 }
 
 /// What time it is on a host, in microseconds since 1970: that was so between call and return.

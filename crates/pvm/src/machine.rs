@@ -309,6 +309,10 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
         rg::ERR_EXISTS => codes::DUP_HOST,
         rg::ERR_ARGUMENT => codes::BAD_PARAM,
         rg::ERR_SYSTEM => codes::CANT_START,
+        rg::ERR_STATE => codes::D_SYS_ERR,
+        rg::ERR_MEMORY => codes::OUT_OF_RES,
+        rg::ERR_PROGRAM => codes::NO_FILE,
+        rg::ERR_DENIED => codes::DENIED,
         _ => codes::SYS_ERR,
     };
     Ok(answers.into_iter().map(code).collect())

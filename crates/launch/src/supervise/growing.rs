@@ -27,9 +27,11 @@ use crate::remote::{self, Remote};
 use crate::signals::Signals;
 use crate::succession::Will;
 use arriving::{Arriving, Step};
+use hosters::Hosters;
 use wishes::Wishes;
 
 mod arriving;
+mod hosters;
 mod wishes;
 
 /// What a job needs to take in hosts.
@@ -41,6 +43,7 @@ pub(super) struct Growing<'p> {
     /// None: nobody tells, but tasks may ask for hosts.
     news: Option<News>,
     wishes: Wishes,
+    hosters: Hosters,
     listed: Vec<Listed>,
     /// The hosts that there are from the first have not all arrived.
     gathering: bool,
@@ -84,6 +87,7 @@ impl<'p> Growing<'p> {
             ground,
             news,
             wishes: Wishes::default(),
+            hosters: Hosters::default(),
             listed: Vec::new(),
             told: false,
             known: growth.known.iter().cloned().collect(),
@@ -141,19 +145,23 @@ impl<'p> Growing<'p> {
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
         let news = self.news.iter().flat_map(News::polls);
-        news.chain(arriving.flat_map(Remote::polls))
+        let calling = self.arriving.iter().filter_map(Arriving::poll);
+        news.chain(arriving.flat_map(Remote::polls)).chain(calling)
     }
 
     /// Until something has to be done for a host that arrives.
     pub(super) fn until_step(&self) -> Option<Duration> {
+        let left = |remote: &Remote| self.across.connect.saturating_sub(remote.heard.elapsed());
         let until = |arriving: &Arriving| match &arriving.step {
-            Step::Waiting(at) => at.saturating_duration_since(Instant::now()),
-            Step::Greeting(remote, _) => self.across.connect.saturating_sub(remote.heard.elapsed()),
-            Step::Preparing(remote) => remote
-                .until_beat()
-                .min(self.across.connect.saturating_sub(remote.heard.elapsed())),
+            Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
+            Step::Asked(_) => None,
+            Step::Calling(calling) => {
+                Some(calling.until().saturating_duration_since(Instant::now()))
+            }
+            Step::Greeting(remote, _) => Some(left(remote)),
+            Step::Preparing(remote) => Some(remote.until_beat().min(left(remote))),
         };
-        self.arriving.iter().map(until).min()
+        self.arriving.iter().filter_map(until).min()
     }
 
     /// Nobody is taken in any more.
@@ -190,6 +198,7 @@ impl<'p> Growing<'p> {
                 host: host.clone(),
                 since: now,
                 step: Step::Waiting(now),
+                number: None,
                 wish: None,
             });
         }
@@ -264,7 +273,10 @@ impl Supervisor<'_> {
             (Err(refusal), step) if arriving.wish.is_some() => {
                 growing.part(step);
                 self.output.say(&refusal.sentence);
-                let unknown = arriving.wish.as_ref().is_some_and(|wish| !wish.is_known());
+                // Who starts hosts in our place may know names that nobody else does.
+                let ours = arriving.number.is_none();
+                let wish = arriving.wish.as_ref();
+                let unknown = ours && wish.is_some_and(|wish| !wish.is_known());
                 let why = if unknown { Why::Host } else { Why::System };
                 self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
             }

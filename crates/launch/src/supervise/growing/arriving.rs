@@ -3,8 +3,12 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use rustix::event::PollFd;
+
 use super::Growing;
 use super::wishes::Wish;
+use crate::calling::{Called, Calling};
+use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;
 use crate::news::Listed;
@@ -25,6 +29,8 @@ pub(super) struct Arriving {
     pub(super) host: Listed,
     pub(super) since: Instant,
     pub(super) step: Step,
+    /// The number that it was given before it came.
+    pub(super) number: Option<u32>,
     /// Who has asked for it; none: it was heard of.
     pub(super) wish: Option<Wish>,
 }
@@ -32,6 +38,10 @@ pub(super) struct Arriving {
 pub(super) enum Step {
     /// Nothing leads there; tried again then.
     Waiting(Instant),
+    /// A task is to start its agent, and has been asked under this number.
+    Asked(u32),
+    /// The agent runs, and is being called.
+    Calling(Calling),
     /// A shell is to become an agent; whether it has.
     Greeting(Remote, bool),
     /// The agent makes the job's table.
@@ -58,6 +68,27 @@ impl Growing<'_> {
                     let remote = self.open(arriving, signals)?;
                     arriving.step = Step::Greeting(remote, false);
                 }
+                Step::Asked(request) => {
+                    arriving.step = Step::Asked(request);
+                    return Ok(false);
+                }
+                Step::Calling(calling) => match calling.advance() {
+                    Called::Under(calling) => {
+                        arriving.step = Step::Calling(calling);
+                        return Ok(false);
+                    }
+                    Called::Met(conversation) => {
+                        let link = Link::of_call(conversation);
+                        let remote = Remote::without_command(&arriving.host.name, u32::MAX, link);
+                        arriving.step = Step::Greeting(remote, false);
+                    }
+                    Called::Nobody => {
+                        let name = &arriving.host.name;
+                        return Err(Refusal::of_regatta(format!(
+                            "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
+                        )));
+                    }
+                },
                 Step::Greeting(mut remote, mut ready) => {
                     attend(&mut remote, notes);
                     let young = arriving.wish.is_none() && arriving.since.elapsed() < ACQUAINTANCE;
@@ -144,8 +175,7 @@ impl Growing<'_> {
             Some(wish) => wish.address(&hello, self.across)?,
             None => self.address_of(&hello, &arriving.host)?,
         };
-        remote.number = self.next;
-        self.next += 1;
+        remote.number = arriving.number.unwrap_or_else(|| self.new_number());
         remote.greeted(hello);
         let mut job = Preparation {
             here: remote.number,
@@ -181,15 +211,23 @@ impl Growing<'_> {
 impl Arriving {
     pub(super) fn remote(&self) -> Option<&Remote> {
         match &self.step {
-            Step::Waiting(_) => None,
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// What to wait for while nothing leads there.
+    pub(super) fn poll(&self) -> Option<PollFd<'_>> {
+        match &self.step {
+            Step::Calling(calling) => calling.poll(),
+            _ => None,
         }
     }
 
     pub(super) fn remote_mut(&mut self) -> Option<&mut Remote> {
         match &mut self.step {
-            Step::Waiting(_) => None,
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
+            _ => None,
         }
     }
 }

@@ -11,6 +11,7 @@ use regatta_wire::control::{Tell, Why};
 
 use super::Growing;
 use super::arriving::{Arriving, Step};
+use super::hosters::Request;
 use crate::channel::messages::Hello;
 use crate::desk::{Refused, Wish as Asked};
 use crate::news::Listed;
@@ -127,13 +128,23 @@ impl Supervisor<'_> {
             }
         };
         let number = growing.wishes.begin(by, id, wanted.len())?;
+        // In a virtual machine its daemons lead to its hosts.
+        let mut request = match growing.news {
+            None => growing.hosters.begin(),
+            Some(_) => None,
+        };
         for (index, host) in wanted.into_iter().enumerate() {
             let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
-            let wish = wish.and_then(|host| self.check_wish(growing, host));
-            match wish {
-                Ok(host) => growing.expect(number, index, host),
-                Err(refused) => growing.wishes.answer(number, index, Err(refused)),
+            let expected = wish
+                .and_then(|host| self.check_wish(growing, host, request.is_some()))
+                .and_then(|host| growing.expect(number, index, host, request.as_mut()));
+            if let Err(refused) = expected {
+                growing.wishes.answer(number, index, Err(refused));
             }
+        }
+        let told = request.and_then(|request| growing.hosters.put(request));
+        if let Some((task, told)) = told {
+            self.desk.say(task, told);
         }
         Ok(())
     }
@@ -142,7 +153,8 @@ impl Supervisor<'_> {
         self.here.as_deref() == Some(name) || crate::gather::is_here(name)
     }
 
-    fn check_wish(&self, growing: &Growing, host: Host) -> Result<Host, Refused> {
+    /// Whether a host can be had, which a task starts or this launcher.
+    fn check_wish(&self, growing: &Growing, host: Host, by_task: bool) -> Result<Host, Refused> {
         let name = &host.name;
         let is_member = self
             .remotes
@@ -172,7 +184,7 @@ impl Supervisor<'_> {
             );
             Err((Why::System, sentence))
         };
-        match host.options.start {
+        match host.options.start.filter(|_| !by_task) {
             Some(Start::Password) => return cannot("a password (so=pw)"),
             Some(Start::Manual) => return cannot("a start by hand (so=ms)"),
             None => {}
@@ -252,9 +264,21 @@ impl Wishes {
 }
 
 impl Growing<'_> {
-    /// Has a host arrive.
-    fn expect(&mut self, question: u32, index: usize, host: Host) {
+    /// Has a host arrive. With a request it is a task that starts it.
+    fn expect(
+        &mut self,
+        question: u32,
+        index: usize,
+        host: Host,
+        request: Option<&mut Request>,
+    ) -> Result<(), Refused> {
         let now = Instant::now();
+        let (mut step, mut number) = (Step::Waiting(now), None);
+        if let Some(request) = request {
+            let new = self.new_number();
+            request.add(new, &host)?;
+            (step, number) = (Step::Asked(request.number), Some(new));
+        }
         let Host { name, options, .. } = host;
         self.arriving.push(Arriving {
             host: Listed {
@@ -263,7 +287,8 @@ impl Growing<'_> {
                 address: ([0, 0, 0, 0], 0).into(),
             },
             since: now,
-            step: Step::Waiting(now),
+            step,
+            number,
             wish: Some(Wish {
                 question,
                 index,
@@ -271,6 +296,7 @@ impl Growing<'_> {
                 options,
             }),
         });
+        Ok(())
     }
 }
 
@@ -315,12 +341,16 @@ impl Wish {
             .unwrap_or_else(|| "$HOME".to_owned())
     }
 
+    /// Where its name leads.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
+        named.map(|address| address.ip())
+    }
+
     /// Where its tasks will listen: where its name leads, if that is one of its addresses, or else where others reach it best.
     pub(super) fn address(&self, hello: &Hello, across: &Across) -> Result<IpAddr, Refusal> {
         let allowed = reach::chosen(&hello.candidates, across.interface.as_ref());
-        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
-        let mut named = named.map(|address| address.ip());
-        let address = named.find(|address| allowed.contains(address));
+        let address = self.addresses().find(|address| allowed.contains(address));
         address.or(allowed.first().copied()).ok_or_else(|| {
             let name = &self.name;
             Refusal::of_regatta(format!(
