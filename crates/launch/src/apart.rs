@@ -71,7 +71,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         let _ = rustix::stdio::dup2_stderr(&null);
     }
     let _ = rustix::thread::set_name(c"regatta-apart");
-    let status = match await_launcher(door, &keys) {
+    let status = match await_launcher(door, &keys, PATIENCE) {
         Some(conversation) => agent::serve(Link::of_call(conversation)),
         None => Ok(1),
     };
@@ -79,8 +79,12 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
 }
 
 /// The connection to whoever has the key; none: nobody has called in time.
-fn await_launcher(mut door: Door, keys: &Keys) -> Option<Conversation> {
-    let until = Instant::now() + PATIENCE;
+pub(crate) fn await_launcher(
+    mut door: Door,
+    keys: &Keys,
+    patience: Duration,
+) -> Option<Conversation> {
+    let until = Instant::now() + patience;
     loop {
         for conversation in door.attend(keys) {
             // A caller that got so far and no farther may call again.

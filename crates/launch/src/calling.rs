@@ -115,3 +115,87 @@ impl Calling {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::time::Duration;
+
+    use regatta_transport::calls::Door;
+
+    use super::*;
+    use crate::apart::await_launcher;
+    use crate::channel::Link;
+    use crate::channel::messages::{Order, Report};
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// A door at a port, and the card of who listens there.
+    fn listen() -> (Door, Card) {
+        let listener = TcpListener::bind((HERE, 0)).expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let card = Card::new(vec![HERE], port).expect("a card");
+        (Door::new(listener.into()).expect("a door"), card)
+    }
+
+    /// Until somebody has been met, or nobody.
+    fn call(mut calling: Calling) -> Option<Conversation> {
+        loop {
+            calling = match calling.advance() {
+                Called::Under(calling) => calling,
+                Called::Met(conversation) => return Some(conversation),
+                Called::Nobody => return None,
+            };
+            let left = calling.until().saturating_duration_since(Instant::now());
+            let timeout = rustix::time::Timespec::try_from(left).expect("a short time");
+            let mut fds: Vec<PollFd> = calling.poll().into_iter().collect();
+            rustix::event::poll(&mut fds, Some(&timeout)).expect("a poll");
+        }
+    }
+
+    #[test]
+    fn who_has_the_card_is_heard_and_answered_after_those_who_have_not() {
+        let (door, card) = listen();
+        let (_, other) = listen();
+        let keys = Keys::new(&card.key());
+        let wait = Duration::from_secs(60);
+        let agent = std::thread::spawn(move || await_launcher(door, &keys, wait));
+        let mut stranger = other;
+        stranger.port = card.port;
+        assert!(call(Calling::begin(&stranger, [].into_iter())).is_none());
+        // Where its name leads there is nobody.
+        let nowhere = IpAddr::from([127, 99, 99, 99]);
+        let met = call(Calling::begin(&card, [nowhere].into_iter()));
+        let mut launcher = Link::of_call(met.expect("the agent"));
+        let met = agent.join().expect("the agent").expect("its launcher");
+        let mut agent = Link::of_call(met);
+        let bytes = vec![7; 1 << 20];
+        agent
+            .send(&Report::Answer { bytes: vec![1] })
+            .expect("room");
+        launcher.send(&Order::Charge { bytes }).expect("room");
+        launcher.send(&Order::Beat {}).expect("room");
+        let (mut heard, mut answered) = (Vec::new(), None);
+        while heard.len() < 2 || answered.is_none() {
+            launcher.flush();
+            agent.read();
+            launcher.read();
+            heard.extend(agent.next::<Order>().expect("an order"));
+            answered = answered.or(launcher.next::<Report>().expect("a report"));
+        }
+        assert_eq!(heard[1], Order::Beat {});
+        assert!(matches!(&heard[0], Order::Charge { bytes } if bytes.len() == 1 << 20));
+        launcher.close();
+        while !agent.is_ended() {
+            agent.read();
+        }
+    }
+
+    #[test]
+    fn an_agent_that_nobody_calls_gives_up() {
+        let (door, card) = listen();
+        let keys = Keys::new(&card.key());
+        assert!(await_launcher(door, &keys, Duration::from_millis(50)).is_none());
+        assert!(call(Calling::begin(&card, [].into_iter())).is_none());
+    }
+}

@@ -299,9 +299,6 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
             answers.as_mut_ptr(),
         )
     };
-    if outcome == rg::ERR_LAUNCHER {
-        return Err(codes::SYS_ERR);
-    }
     let code = |answer: c_int| match answer {
         host if host >= 0 && added => tid::of_daemon(host),
         host if host >= 0 => 0,
@@ -315,6 +312,10 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
         rg::ERR_DENIED => codes::DENIED,
         _ => codes::SYS_ERR,
     };
+    // Nothing was asked for that could have been had by itself.
+    if outcome != rg::OK && answers.iter().all(|&answer| answer == rg::ERR_LAUNCHER) {
+        return Err(code(outcome));
+    }
     Ok(answers.into_iter().map(code).collect())
 }
 

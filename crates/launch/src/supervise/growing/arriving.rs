@@ -209,6 +209,11 @@ impl Growing<'_> {
 }
 
 impl Arriving {
+    /// Whether it is to be started by a task that has been asked under this number.
+    pub(super) fn waits_for(&self, request: u32) -> bool {
+        matches!(self.step, Step::Asked(of) if of == request)
+    }
+
     pub(super) fn remote(&self) -> Option<&Remote> {
         match &self.step {
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),

@@ -147,6 +147,12 @@ impl Supervisor<'_> {
             return self.desk.answer(by, id, refused);
         }
         self.desk.answer(by, id, Ok(0));
+        if !self.is_about(request, &hosts) {
+            let sentence = format!(
+                "task {by}, which starts hosts, has not answered of those it was asked for, or of others"
+            );
+            return self.refuse_request(request, &sentence);
+        }
         self.hear_of(request, |arriving| {
             let said = hosts
                 .iter()
@@ -154,26 +160,20 @@ impl Supervisor<'_> {
             let name = &arriving.host.name;
             match said {
                 Some(HostStarted {
-                    refused: None,
-                    line,
-                    ..
-                }) => Card::read(line).ok_or_else(|| {
-                    let line: String = line.chars().take(80).collect();
-                    let sentence = format!(
-                        "the host {name} was not started: task {by}, which starts hosts, got this answer there: {line}"
-                    );
-                    (Why::System, sentence)
-                }),
-                Some(HostStarted {
                     refused: Some(why), ..
                 }) => {
                     let sentence = format!("task {by}, which starts hosts, cannot start {name}");
                     Err((*why, sentence))
                 }
-                None => {
-                    let sentence =
-                        format!("task {by}, which starts hosts, said nothing of {name}");
-                    Err((Why::State, sentence))
+                said => {
+                    let line = said.map_or("", |said| &said.line);
+                    Card::read(line).ok_or_else(|| {
+                        let line: String = line.chars().take(80).collect();
+                        let sentence = format!(
+                            "the host {name} was not started: task {by}, which starts hosts, got this answer there: {line}"
+                        );
+                        (Why::System, sentence)
+                    })
                 }
             }
         });
@@ -193,13 +193,38 @@ impl Supervisor<'_> {
         hosters.open = open;
         let lost: Vec<(u32, u32)> = lost;
         for (request, task) in lost {
-            self.hear_of(request, |arriving| {
-                let name = &arriving.host.name;
-                let sentence = format!(
-                    "the host {name} was not started: task {task}, which was to do that, has ended"
-                );
-                Err((Why::System, sentence))
-            });
+            let sentence = format!("task {task}, which was to start hosts, has ended");
+            self.refuse_request(request, &sentence);
+        }
+    }
+
+    /// Whether an answer is about all hosts of a request, and about no others.
+    fn is_about(&self, request: u32, hosts: &[HostStarted]) -> bool {
+        let arriving = self.growing.iter().flat_map(|growing| &growing.arriving);
+        let asked: Vec<u32> = arriving
+            .filter(|arriving| arriving.waits_for(request))
+            .filter_map(|arriving| arriving.number)
+            .collect();
+        let answered = |number: &u32| hosts.iter().any(|said| said.host == *number);
+        asked.iter().all(answered) && hosts.iter().all(|said| asked.contains(&said.host))
+    }
+
+    /// Nothing comes of a request: nor of all that was asked for together with its hosts.
+    fn refuse_request(&mut self, request: u32, sentence: &str) {
+        self.output.say(sentence);
+        let Some(growing) = &mut self.growing else {
+            return;
+        };
+        let (gone, others) = std::mem::take(&mut growing.arriving)
+            .into_iter()
+            .partition(|arriving| arriving.waits_for(request));
+        growing.arriving = others;
+        let gone: Vec<Arriving> = gone;
+        for wish in gone.into_iter().filter_map(|arriving| arriving.wish) {
+            if let Some((by, id)) = growing.wishes.withdraw(&wish) {
+                let refused = Err((Why::State, sentence.to_owned()));
+                self.desk.answer(by, id, refused);
+            }
         }
     }
 
@@ -210,7 +235,7 @@ impl Supervisor<'_> {
         };
         let all = std::mem::take(&mut growing.arriving);
         for mut arriving in all {
-            if !matches!(arriving.step, Step::Asked(of) if of == request) {
+            if !arriving.waits_for(request) {
                 growing.arriving.push(arriving);
                 continue;
             }

@@ -255,6 +255,14 @@ impl Wishes {
         Ok(number)
     }
 
+    /// Forgets the question that this is part of: who asked it, and its number.
+    pub(super) fn withdraw(&mut self, wish: &Wish) -> Option<(u32, u32)> {
+        let mut open = self.open.iter();
+        let place = open.position(|question| question.number == wish.question)?;
+        let question = self.open.remove(place);
+        Some((question.by, question.id))
+    }
+
     fn answer(&mut self, number: u32, index: usize, outcome: Result<u32, Refused>) {
         let mut open = self.open.iter_mut();
         if let Some(question) = open.find(|question| question.number == number) {
