@@ -168,7 +168,8 @@ impl Supervisor<'_> {
                 said => {
                     let line = said.map_or("", |said| &said.line);
                     Card::read(line).ok_or_else(|| {
-                        let line: String = line.chars().take(80).collect();
+                        // What may be a key is for nobody's log.
+                        let line: String = line.chars().take(40).collect();
                         let sentence = format!(
                             "the host {name} was not started: task {by}, which starts hosts, got this answer there: {line}"
                         );
