@@ -58,6 +58,16 @@ struct Task {
     written: Written,
 }
 
+/// Who asks for hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) by: u32,
+    /// The number of the question.
+    pub(crate) id: u32,
+    /// Where a person can be asked.
+    pub(crate) terminal: Option<String>,
+}
+
 /// What the launcher is asked to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -68,7 +78,7 @@ pub(crate) enum Deed {
     /// End the job.
     Halt,
     /// Take hosts in, or give them back.
-    Hosts { by: u32, id: u32, wish: Wish },
+    Hosts { asker: Asker, wish: Wish },
     /// All members of a group have met; they may be lent a gate (see [`Desk::lend`]).
     Lend { group: String, members: Vec<u32> },
     /// Have this task start the tasks of its host.
@@ -238,17 +248,23 @@ impl Desk {
                 self.answer(by, id, Ok(0));
                 return Some(Deed::Halt);
             }
-            Ask::AddHosts { id, hosts } => {
-                let wish = Wish::Add(hosts);
-                return Some(Deed::Hosts { by, id, wish });
+            Ask::AddHosts {
+                id,
+                hosts,
+                terminal,
+            } => {
+                let (wish, asker) = (Wish::Add(hosts), Asker { by, id, terminal });
+                return Some(Deed::Hosts { asker, wish });
             }
             Ask::RemoveHosts { id, hosts } => {
                 let wish = Wish::Remove(hosts);
-                return Some(Deed::Hosts { by, id, wish });
+                let terminal = None;
+                let asker = Asker { by, id, terminal };
+                return Some(Deed::Hosts { asker, wish });
             }
-            Ask::HostFile { id, text } => {
-                let wish = Wish::File(text);
-                return Some(Deed::Hosts { by, id, wish });
+            Ask::HostFile { id, text, terminal } => {
+                let (wish, asker) = (Wish::File(text), Asker { by, id, terminal });
+                return Some(Deed::Hosts { asker, wish });
             }
             Ask::Starter { id } => return Some(Deed::Starter { by, id }),
             Ask::Hoster { id, on } => return Some(Deed::Hoster { by, id, on }),

@@ -251,6 +251,7 @@ impl<'p> Supervisor<'p> {
             self.heed_guests();
             self.heed_starter();
             self.heed_hosters();
+            self.heed_persons();
             self.speak();
             self.pump();
             self.tick();

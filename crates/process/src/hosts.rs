@@ -1,5 +1,7 @@
 //! Hosts that a task asks for, and gives back. The launcher has them join the job, or leave it.
 
+use std::io::IsTerminal;
+
 use regatta_engine::{Error, GroupId, Result};
 use regatta_wire::control::{Ask, HostStarted, Tell, Why};
 
@@ -27,10 +29,22 @@ fn hosted(answer: Tell, count: Option<usize>) -> Result<Hosted> {
     }
 }
 
+/// The terminal at which somebody sits who can be asked, while we wait for the answer and do not read there.
+fn terminal() -> Option<String> {
+    let path = std::fs::read_link("/proc/self/fd/0").ok()?;
+    let path = path.into_os_string().into_string().ok()?;
+    std::io::stdin().is_terminal().then_some(path)
+}
+
 /// Have hosts join the job, each a line of a host file. Blocks until it is known what has become of each.
 pub fn add_hosts(lines: Vec<String>) -> Result<Hosted> {
     let count = lines.len();
-    let answer = ask(|id| Ask::AddHosts { id, hosts: lines })?;
+    let terminal = terminal();
+    let answer = ask(|id| Ask::AddHosts {
+        id,
+        hosts: lines,
+        terminal,
+    })?;
     hosted(answer, Some(count))
 }
 
@@ -43,7 +57,8 @@ pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
 
 /// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
-    hosted(ask(|id| Ask::HostFile { id, text })?, None)
+    let terminal = terminal();
+    hosted(ask(|id| Ask::HostFile { id, text, terminal })?, None)
 }
 
 /// From now on this task starts the agents of hosts that are to come: it is sent messages, by itself, with this tag in

@@ -104,13 +104,14 @@ messages! {
         17 Groups { id: u32 }
         /// What time is it on a host? The value: microseconds since 1970.
         18 Clock { id: u32, host: u32 }
-        /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
-        20 AddHosts { id: u32, hosts: Vec<String> }
+        /// Take these hosts into the job, each a line of a host file. If a person has to be asked, it is at this terminal.
+        /// Answered by `Hosted`.
+        20 AddHosts { id: u32, hosts: Vec<String>, terminal: Option<String> }
         /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
         21 RemoveHosts { id: u32, hosts: Vec<String> }
         /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
         /// `Hosted`.
-        22 HostFile { id: u32, text: String }
+        22 HostFile { id: u32, text: String, terminal: Option<String> }
         /// From now on the asker starts the tasks of its host, of each of which it is told by a `Start`.
         23 Starter { id: u32 }
         /// The asker, which starts the tasks of its host, could not start this one, or it has ended: with this status, as

@@ -28,10 +28,12 @@ use crate::signals::Signals;
 use crate::succession::Will;
 use arriving::{Arriving, Step};
 use hosters::Hosters;
+use persons::Person;
 use wishes::Wishes;
 
 mod arriving;
 mod hosters;
+mod persons;
 mod wishes;
 
 /// What a job needs to take in hosts.
@@ -44,6 +46,7 @@ pub(super) struct Growing<'p> {
     news: Option<News>,
     wishes: Wishes,
     hosters: Hosters,
+    person: Option<Person>,
     listed: Vec<Listed>,
     /// The hosts that there are from the first have not all arrived.
     gathering: bool,
@@ -88,6 +91,7 @@ impl<'p> Growing<'p> {
             news,
             wishes: Wishes::default(),
             hosters: Hosters::default(),
+            person: None,
             listed: Vec::new(),
             told: false,
             known: growth.known.iter().cloned().collect(),
@@ -146,7 +150,10 @@ impl<'p> Growing<'p> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
         let news = self.news.iter().flat_map(News::polls);
         let calling = self.arriving.iter().filter_map(Arriving::poll);
-        news.chain(arriving.flat_map(Remote::polls)).chain(calling)
+        let person = self.person.iter().map(Person::poll);
+        news.chain(arriving.flat_map(Remote::polls))
+            .chain(calling)
+            .chain(person)
     }
 
     /// Until something has to be done for a host that arrives.
@@ -154,7 +161,7 @@ impl<'p> Growing<'p> {
         let left = |remote: &Remote| self.across.connect.saturating_sub(remote.heard.elapsed());
         let until = |arriving: &Arriving| match &arriving.step {
             Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
-            Step::Asked(_) => None,
+            Step::Asked(_) | Step::ByHand(_) => None,
             Step::Calling(calling) => {
                 Some(calling.until().saturating_duration_since(Instant::now()))
             }

@@ -116,9 +116,19 @@ fn ask() -> impl Strategy<Value = Ask> {
             count
         }),
         (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
-        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::AddHosts { id, hosts }),
+        (id, vec(any::<String>(), 0..4), option::of(any::<String>())).prop_map(
+            |(id, hosts, terminal)| Ask::AddHosts {
+                id,
+                hosts,
+                terminal
+            }
+        ),
         (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
-        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
+        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile {
+            id,
+            text,
+            terminal: None
+        }),
         id.prop_map(|id| Ask::Starter { id }),
         id.prop_map(|id| Ask::Groups { id }),
         (id, any::<bool>()).prop_map(|(id, on)| Ask::Hoster { id, on }),

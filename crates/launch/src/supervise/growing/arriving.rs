@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFd;
 
 use super::Growing;
+use super::persons::Hand;
 use super::wishes::Wish;
 use crate::calling::{Called, Calling};
 use crate::channel::Link;
@@ -40,6 +41,8 @@ pub(super) enum Step {
     Waiting(Instant),
     /// A task is to start its agent, and has been asked under this number.
     Asked(u32),
+    /// A person is to start its agent.
+    ByHand(Hand),
     /// The agent runs, and is being called.
     Calling(Calling),
     /// A shell is to become an agent; whether it has.
@@ -68,8 +71,8 @@ impl Growing<'_> {
                     let remote = self.open(arriving, signals)?;
                     arriving.step = Step::Greeting(remote, false);
                 }
-                Step::Asked(request) => {
-                    arriving.step = Step::Asked(request);
+                step @ (Step::Asked(_) | Step::ByHand(_)) => {
+                    arriving.step = step;
                     return Ok(false);
                 }
                 Step::Calling(calling) => match calling.advance() {

@@ -12,8 +12,9 @@ use regatta_wire::control::{Tell, Why};
 use super::Growing;
 use super::arriving::{Arriving, Step};
 use super::hosters::Request;
+use super::persons::Hand;
 use crate::channel::messages::Hello;
-use crate::desk::{Refused, Wish as Asked};
+use crate::desk::{Asker, Refused, Wish as Asked};
 use crate::news::Listed;
 use crate::plan::Across;
 use crate::reach;
@@ -72,12 +73,18 @@ impl Question {
 
 impl Supervisor<'_> {
     /// A task wants something of hosts.
-    pub(in crate::supervise) fn heed_wish(&mut self, by: u32, id: u32, wish: Asked) {
+    pub(in crate::supervise) fn heed_wish(&mut self, mut asker: Asker, wish: Asked) {
+        let Asker { by, id, .. } = asker;
+        // A terminal of another host is none of ours.
+        let host = self.desk.host_of(by);
+        if host.is_none_or(|host| self.remote(host).is_some()) {
+            asker.terminal = None;
+        }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
             return self.desk.answer(by, id, Err((Why::State, sentence)));
         };
-        if let Err(refused) = self.begin_wish(&mut growing, by, id, wish) {
+        if let Err(refused) = self.begin_wish(&mut growing, &asker, wish) {
             self.desk.answer(by, id, Err(refused));
         }
         self.tell_answered(&mut growing);
@@ -87,10 +94,10 @@ impl Supervisor<'_> {
     fn begin_wish(
         &mut self,
         growing: &mut Growing,
-        by: u32,
-        id: u32,
+        asker: &Asker,
         wish: Asked,
     ) -> Result<(), Refused> {
+        let Asker { by, id, .. } = *asker;
         if self.course.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
@@ -136,8 +143,8 @@ impl Supervisor<'_> {
         for (index, host) in wanted.into_iter().enumerate() {
             let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
             let expected = wish
-                .and_then(|host| self.check_wish(growing, host, request.is_some()))
-                .and_then(|host| growing.expect(number, index, host, request.as_mut()));
+                .and_then(|host| self.check_wish(growing, host))
+                .and_then(|host| growing.expect((number, index), host, request.as_mut(), asker));
             if let Err(refused) = expected {
                 growing.wishes.answer(number, index, Err(refused));
             }
@@ -153,8 +160,8 @@ impl Supervisor<'_> {
         self.here.as_deref() == Some(name) || crate::gather::is_here(name)
     }
 
-    /// Whether a host can be had, which a task starts or this launcher.
-    fn check_wish(&self, growing: &Growing, host: Host, by_task: bool) -> Result<Host, Refused> {
+    /// Whether the job may have this host.
+    fn check_wish(&self, growing: &Growing, host: Host) -> Result<Host, Refused> {
         let name = &host.name;
         let is_member = self
             .remotes
@@ -177,17 +184,6 @@ impl Supervisor<'_> {
                 "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
             );
             return Err((Why::Host, sentence));
-        }
-        let cannot = |what: &str| {
-            let sentence = format!(
-                "the host {name} cannot be asked for {what}: nobody sits at the launcher; let ssh need no question (`ssh-copy-id {name}`)"
-            );
-            Err((Why::System, sentence))
-        };
-        match host.options.start.filter(|_| !by_task) {
-            Some(Start::Password) => return cannot("a password (so=pw)"),
-            Some(Start::Manual) => return cannot("a start by hand (so=ms)"),
-            None => {}
         }
         if host.overload {
             let sentence = format!("the host {name} can be of a job only once");
@@ -271,21 +267,43 @@ impl Wishes {
     }
 }
 
+/// Why a host cannot be had for which a person would have to do something.
+fn nobody(name: &str, what: &str) -> Refused {
+    let sentence = format!(
+        "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
+    );
+    (Why::System, sentence)
+}
+
 impl Growing<'_> {
-    /// Has a host arrive. With a request it is a task that starts it.
+    /// Has a host arrive, for this place in this question. With a request it is a task that starts it, otherwise maybe a person.
     fn expect(
         &mut self,
-        question: u32,
-        index: usize,
+        (question, index): (u32, usize),
         host: Host,
         request: Option<&mut Request>,
+        asker: &Asker,
     ) -> Result<(), Refused> {
         let now = Instant::now();
         let (mut step, mut number) = (Step::Waiting(now), None);
-        if let Some(request) = request {
-            let new = self.new_number();
-            request.add(new, &host)?;
-            (step, number) = (Step::Asked(request.number), Some(new));
+        let person = asker.terminal.as_ref();
+        match (request, host.options.start, person) {
+            (Some(request), _, _) => {
+                let new = self.new_number();
+                request.add(new, &host)?;
+                (step, number) = (Step::Asked(request.number), Some(new));
+            }
+            (None, Some(Start::Manual), Some(terminal)) => {
+                let (by, terminal) = (asker.by, terminal.clone());
+                (step, number) = (Step::ByHand(Hand { by, terminal }), Some(self.new_number()));
+            }
+            (None, Some(Start::Manual), None) => {
+                return Err(nobody(&host.name, "a start by hand (so=ms)"));
+            }
+            (None, Some(Start::Password), _) => {
+                return Err(nobody(&host.name, "a password (so=pw)"));
+            }
+            (None, None, _) => {}
         }
         let Host { name, options, .. } = host;
         self.arriving.push(Arriving {
