@@ -158,15 +158,20 @@ impl<'p> Growing<'p> {
 
     /// Until something has to be done for a host that arrives.
     pub(super) fn until_step(&self) -> Option<Duration> {
-        let left = |remote: &Remote| self.across.connect.saturating_sub(remote.heard.elapsed());
+        let left = |arriving: &Arriving, remote: &Remote| {
+            let limit = arriving.patient(self.across).connect;
+            limit.saturating_sub(remote.heard.elapsed())
+        };
         let until = |arriving: &Arriving| match &arriving.step {
             Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
-            Step::Asked(_) | Step::ByHand(_) => None,
+            Step::Asked(_) => None,
+            // Somebody else asks at the terminal.
+            Step::ByHand(_) => self.person.is_none().then_some(persons::AGAIN),
             Step::Calling(calling) => {
                 Some(calling.until().saturating_duration_since(Instant::now()))
             }
-            Step::Greeting(remote, _) => Some(left(remote)),
-            Step::Preparing(remote) => Some(remote.until_beat().min(left(remote))),
+            Step::Greeting(remote, _) => Some(left(arriving, remote)),
+            Step::Preparing(remote) => Some(remote.until_beat().min(left(arriving, remote))),
         };
         self.arriving.iter().filter_map(until).min()
     }

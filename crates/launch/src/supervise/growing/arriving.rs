@@ -1,5 +1,6 @@
 //! The way of a host into a running job: a shell, an agent that says what it is, a table of the job.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use crate::{gather, limits, reach};
 
 /// A host that the machine has just taken in may not know us yet, and then gives no shell: for so long it is asked again.
 const ACQUAINTANCE: Duration = Duration::from_secs(3);
+/// A person who is asked for a password has so much time.
+const TYPING: Duration = Duration::from_secs(300);
 /// And so often.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -100,8 +103,9 @@ impl Growing<'_> {
                         self.part(Step::Greeting(remote, ready));
                         return Ok(false);
                     }
+                    let patient = arriving.patient(across);
                     let heard = heard
-                        .and_then(|heard| gather::or_failed(across, &mut remote, heard))
+                        .and_then(|heard| gather::or_failed(&patient, &mut remote, heard))
                         .and_then(|heard| match heard {
                             Some(hello) => self.prepare(&mut remote, hello, arriving, others),
                             None => Ok(false),
@@ -212,6 +216,17 @@ impl Growing<'_> {
 }
 
 impl Arriving {
+    /// With the time that whoever has to type something may take.
+    pub(super) fn patient<'a>(&self, across: &'a Across) -> Cow<'a, Across> {
+        match self.wish.as_ref().and_then(|wish| wish.person.as_ref()) {
+            None => Cow::Borrowed(across),
+            Some(_) => Cow::Owned(Across {
+                connect: TYPING,
+                ..across.clone()
+            }),
+        }
+    }
+
     /// Whether it is to be started by a task that has been asked under this number.
     pub(super) fn waits_for(&self, request: u32) -> bool {
         matches!(self.step, Step::Asked(of) if of == request)

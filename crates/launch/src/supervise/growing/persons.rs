@@ -1,4 +1,6 @@
-//! Hosts that a person starts (`so=ms` in a host file): whoever asks for them sits at a terminal.
+//! Hosts for which a person has to do something: whoever asks for them sits at a terminal.
+//!
+//! With `so=ms` in a host's line the person starts it:
 //!
 //! ```text
 //! *** Manual startup ***
@@ -12,9 +14,13 @@
 //! time, and takes the time that it takes: nothing else waits for it. The launcher has no terminal of its own, so it uses that of the
 //! process which has asked for the host, and which waits for the answer and so does not read there. When that process has gone, or
 //! the terminal has, the host is not started; the same for a line that is no agent's.
+//!
+//! With `so=pw` it is ssh that asks, by a program of ours that has the terminal for as long as that takes; here it is only seen to that
+//! nobody asks any more when whoever wanted the host has gone.
 
 use std::fs::File;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use regatta_wire::control::Why;
 use rustix::event::{PollFd, PollFlags};
@@ -28,6 +34,8 @@ use crate::card::Card;
 use crate::gather::Program;
 use crate::rsh;
 
+/// So often it is looked whether a terminal is free.
+pub(super) const AGAIN: Duration = Duration::from_millis(200);
 /// No line of an agent is longer.
 const LONGEST: usize = 1024;
 
@@ -50,8 +58,8 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// Asks for a host.
-    fn ask(hand: &Hand, arriving: &Arriving) -> Result<Person, String> {
+    /// Asks for a host; none: somebody else asks something there.
+    fn ask(hand: &Hand, arriving: &Arriving) -> Result<Option<Person>, String> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = hand.terminal.as_str();
         let terminal = rustix::fs::open(path, flags, Mode::empty()).map(File::from);
@@ -59,8 +67,9 @@ impl Person {
         if !terminal.is_terminal() {
             return Err(format!("{path} is no terminal"));
         }
-        // Somebody may be typing a password there.
-        let _ = rustix::fs::flock(&terminal, FlockOperation::NonBlockingLockExclusive);
+        if rustix::fs::flock(&terminal, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
         let own = Program::own().map_err(|refusal| refusal.sentence)?;
         let daemon = arriving.wish.as_ref();
         let daemon = daemon.and_then(|wish| wish.options.daemon.as_deref());
@@ -74,7 +83,7 @@ impl Person {
             arriving.host.name,
             rsh::apart(&own.path, daemon)
         ));
-        Ok(person)
+        Ok(Some(person))
     }
 
     /// Says something, as much of it as the terminal takes now.
@@ -140,14 +149,19 @@ impl Supervisor<'_> {
         let desk = &self.desk;
         let gone = |arriving: &Arriving| match &arriving.step {
             Step::ByHand(hand) => !desk.lives(hand.by),
+            Step::Greeting(..) => {
+                let typing = arriving.wish.as_ref().and_then(|wish| wish.person.as_ref());
+                typing.is_some_and(|hand| !desk.lives(hand.by))
+            }
             _ => false,
         };
         let all = std::mem::take(&mut growing.arriving);
         let (gone, left) = all.into_iter().partition(gone);
         growing.arriving = left;
         let gone: Vec<Arriving> = gone;
-        for wish in gone.into_iter().filter_map(|arriving| arriving.wish) {
-            growing.wishes.withdraw(&wish);
+        for arriving in gone {
+            growing.part(arriving.step);
+            arriving.wish.map(|wish| growing.wishes.withdraw(&wish));
         }
     }
 }
@@ -172,7 +186,8 @@ impl Growing<'_> {
                 })?;
             let Some(person) = &mut self.person else {
                 match Person::ask(hand, arriving) {
-                    Ok(person) => self.person = Some(person),
+                    Ok(None) => return None,
+                    Ok(person) => self.person = person,
                     Err(why) => return Some((at, Err(why))),
                 }
                 continue;

@@ -46,6 +46,8 @@ pub(super) struct Wish {
     index: usize,
     name: String,
     pub(super) options: Options,
+    /// Who types the password that ssh may ask for.
+    pub(super) person: Option<Hand>,
 }
 
 impl Question {
@@ -285,17 +287,23 @@ impl Growing<'_> {
         asker: &Asker,
     ) -> Result<(), Refused> {
         let now = Instant::now();
-        let (mut step, mut number) = (Step::Waiting(now), None);
-        let person = asker.terminal.as_ref();
+        let (mut step, mut number, mut typing) = (Step::Waiting(now), None, None);
+        let person = asker.terminal.clone().map(|terminal| Hand {
+            by: asker.by,
+            terminal,
+        });
         match (request, host.options.start, person) {
             (Some(request), _, _) => {
                 let new = self.new_number();
                 request.add(new, &host)?;
                 (step, number) = (Step::Asked(request.number), Some(new));
             }
-            (None, Some(Start::Manual), Some(terminal)) => {
-                let (by, terminal) = (asker.by, terminal.clone());
-                (step, number) = (Step::ByHand(Hand { by, terminal }), Some(self.new_number()));
+            (None, Some(Start::Manual), Some(hand)) => {
+                (step, number) = (Step::ByHand(hand), Some(self.new_number()));
+            }
+            // Other commands than ssh ask in ways of their own.
+            (None, Some(Start::Password), Some(hand)) if self.across.rsh.is_none() => {
+                typing = Some(hand);
             }
             (None, Some(Start::Manual), None) => {
                 return Err(nobody(&host.name, "a start by hand (so=ms)"));
@@ -320,6 +328,7 @@ impl Growing<'_> {
                 index,
                 name,
                 options,
+                person: typing,
             }),
         });
         Ok(())
@@ -341,6 +350,7 @@ impl Wish {
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
         let mut target = self.target().to_owned();
+        across.asks_at = self.person.as_ref().map(|hand| hand.terminal.clone());
         match (&self.options.login, &mut across.rsh) {
             (Some(login), None) => target = format!("{login}@{target}"),
             // All commands of this kind know -l.
@@ -398,6 +408,7 @@ mod tests {
             index: 0,
             name,
             options,
+            person: None,
         }
     }
 
