@@ -451,7 +451,8 @@ int rg_clock(int host, int64_t *microseconds);
  * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
  * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
  * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
- * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. */
+ * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. If a host's line
+ * wants a person to be asked (so=pw, so=ms), that happens at the terminal which is this task's standard input. */
 int rg_add_hosts(const char *const *lines, int count, int *numbers);
 int rg_remove_hosts(const char *const *names, int count, int *numbers);
 /* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are

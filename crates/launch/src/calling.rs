@@ -31,7 +31,8 @@ enum Stage {
 /// How far it has come.
 #[derive(Debug)]
 pub(crate) enum Called {
-    Under(Calling),
+    /// Not to its end.
+    Under,
     Met(Conversation),
     /// At none of its addresses anybody answered who has the key.
     Nobody,
@@ -58,9 +59,9 @@ impl Calling {
     }
 
     /// Goes on as far as possible.
-    pub(crate) fn advance(mut self) -> Called {
+    pub(crate) fn advance(&mut self) -> Called {
         loop {
-            self.stage = match self.stage {
+            self.stage = match std::mem::replace(&mut self.stage, Stage::Idle) {
                 Stage::Idle => {
                     let Some(address) = self.left.pop_front() else {
                         return Called::Nobody;
@@ -70,7 +71,7 @@ impl Calling {
                 Stage::Greeting(call) => match call.advance(&self.keys) {
                     Greeting::Under(call) => {
                         self.stage = Stage::Greeting(call);
-                        return Called::Under(self);
+                        return Called::Under;
                     }
                     Greeting::Met(conversation) => {
                         Stage::Encrypting(conversation, Instant::now() + LIMIT)
@@ -81,7 +82,7 @@ impl Calling {
                     Ok(()) if conversation.is_flushed() => return Called::Met(conversation),
                     Ok(()) if Instant::now() < until => {
                         self.stage = Stage::Encrypting(conversation, until);
-                        return Called::Under(self);
+                        return Called::Under;
                     }
                     _ => Stage::Idle,
                 },
@@ -141,11 +142,11 @@ mod tests {
     /// Until somebody has been met, or nobody.
     fn call(mut calling: Calling) -> Option<Conversation> {
         loop {
-            calling = match calling.advance() {
-                Called::Under(calling) => calling,
+            match calling.advance() {
+                Called::Under => {}
                 Called::Met(conversation) => return Some(conversation),
                 Called::Nobody => return None,
-            };
+            }
             let left = calling.until().saturating_duration_since(Instant::now());
             let timeout = rustix::time::Timespec::try_from(left).expect("a short time");
             let mut fds: Vec<PollFd> = calling.poll().into_iter().collect();

@@ -78,8 +78,8 @@ impl Growing<'_> {
                     arriving.step = step;
                     return Ok(false);
                 }
-                Step::Calling(calling) => match calling.advance() {
-                    Called::Under(calling) => {
+                Step::Calling(mut calling) => match calling.advance() {
+                    Called::Under => {
                         arriving.step = Step::Calling(calling);
                         return Ok(false);
                     }
