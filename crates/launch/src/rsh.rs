@@ -37,16 +37,6 @@ pub fn identity() -> String {
     )
 }
 
-/// The same as one word of a shell.
-pub(crate) fn identity_word() -> String {
-    let identity = identity();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
-    let parts = identity
-        .split(|c| !plain(c))
-        .filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("-")
-}
-
 /// The command that runs `sh` on a host.
 pub(crate) fn command(across: &Across, host: &str) -> Command {
     let seconds = across.connect.as_secs().max(1).to_string();
@@ -173,38 +163,6 @@ exec "$file" {role} --temporary
     )
 }
 
-/// A text as a word of a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
-/// Longest command that all who start PVM's daemons have room for.
-const LONGEST: usize = 500;
-
-/// The command that starts an agent apart from its launcher (`apart.rs`): a line for any login shell. The program is
-/// searched for there: where the host's line says (`daemon`), in the path, and where it is `own` here.
-pub(crate) fn apart(own: &Path, daemon: Option<&str>) -> String {
-    let word = identity_word();
-    let line = |programs: &[&str]| {
-        let programs: Vec<String> = programs.iter().map(|program| quoted(program)).collect();
-        let programs = programs.join(" ");
-        let script = format!(
-            r#"for r in {programs};do command -v "$r" >/dev/null&&"$r" agent --apart {word}&&exit;done;echo "no regatta {word} here">&2;exit 1"#
-        );
-        format!("sh -c '{}'", script.replace('\'', r"'\''"))
-    };
-    let own = own.to_string_lossy();
-    let mut programs: Vec<&str> = daemon.into_iter().chain(["regatta", &own]).collect();
-    while line(&programs).len() > LONGEST && programs.len() > 1 {
-        programs.pop();
-    }
-    line(&programs)
-}
-
 fn is_ssh(across: &Across) -> bool {
     let program = across
         .rsh
@@ -286,40 +244,6 @@ pub(crate) fn command_words(across: &Across, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_command_of_an_agent_apart_is_one_line_and_not_too_long() {
-        let word = identity_word();
-        assert_eq!(quoted(&word), word);
-        let command = apart(Path::new("/opt/r/regatta"), None);
-        let begin = "sh -c 'for r in regatta /opt/r/regatta;do ";
-        assert!(command.starts_with(begin), "{command}");
-        assert!(!command.contains('\n') && command.len() <= LONGEST);
-        let far = format!("/{}", "x".repeat(400));
-        assert!(apart(Path::new(&far), Some("r")).contains("in r regatta;"));
-    }
-
-    #[test]
-    fn a_shell_runs_the_first_program_that_is_there_whatever_its_name() {
-        let folder = std::env::temp_dir().join(format!("regatta-apart-{}", std::process::id()));
-        let odd = folder.join("it's \"$here\" | so");
-        std::fs::create_dir_all(&odd).expect("a folder");
-        let program = odd.join("r");
-        std::os::unix::fs::symlink("/bin/echo", &program).expect("a link");
-        let say = |program: &Path| {
-            Command::new("/bin/sh")
-                .args(["-c", &apart(program, None)])
-                .env("PATH", "/nowhere:/bin:/usr/bin")
-                .stdin(Stdio::null())
-                .output()
-                .expect("a shell")
-        };
-        let (there, gone) = (say(&program), say(&odd.join("none")));
-        std::fs::remove_dir_all(&folder).expect("the folder");
-        let words = format!("agent --apart {}\n", identity_word());
-        assert_eq!(String::from_utf8_lossy(&there.stdout), words, "{there:?}");
-        assert!(!gone.status.success() && gone.stdout.is_empty(), "{gone:?}");
-    }
 
     #[test]
     fn what_ssh_says_becomes_a_sentence_with_a_remedy() {

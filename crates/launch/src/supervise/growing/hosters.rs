@@ -18,11 +18,11 @@ use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
 
 use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
+use crate::apart;
 use crate::calling::Calling;
 use crate::card::Card;
 use crate::desk::Refused;
 use crate::gather::Program;
-use crate::rsh;
 
 /// What such a task is asked, and not asked yet.
 #[derive(Default)]
@@ -107,7 +107,7 @@ impl Request {
             }
             .to_owned(),
             login: login.map_or(target.clone(), |login| format!("{login}@{target}")),
-            command: rsh::apart(&own.path, options.daemon.as_deref()),
+            command: apart::command(&own.path, options.daemon.as_deref()),
         });
         Ok(())
     }

@@ -29,10 +29,10 @@ use rustix::io::Errno;
 
 use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
+use crate::apart;
 use crate::calling::Calling;
 use crate::card::Card;
 use crate::gather::Program;
-use crate::rsh;
 
 /// So often it is looked whether a terminal is free.
 pub(super) const AGAIN: Duration = Duration::from_millis(200);
@@ -81,7 +81,7 @@ impl Person {
         person.say(&format!(
             "*** Manual startup ***\nLogin to \"{}\" and type:\n{}\nType response: ",
             arriving.host.name,
-            rsh::apart(&own.path, daemon)
+            apart::command(&own.path, daemon)
         ));
         Ok(Some(person))
     }
