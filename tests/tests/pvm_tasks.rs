@@ -133,3 +133,17 @@ fn a_program_that_comes_while_the_machine_is_ended_begins_the_next_one() {
     }
     machine.is_over();
 }
+
+#[test]
+fn tasks_are_in_the_session_of_the_program_that_began_the_machine_but_not_at_its_terminal() {
+    let machine = Machine::new("pvm-terminal");
+    let program = machine.install(&pvm::program("pvm_terminal"), "pvm_terminal");
+    let command = format!("{} begin", program.display());
+    let text = format!("#!/bin/sh\nexec script -qec '{command}' /dev/null\n");
+    let at_terminal = machine.script("at_terminal", &text);
+    let began = said(&mut machine.by_hand(&at_terminal));
+    assert_eq!(began, "the same session, no terminal\r\n");
+    // The terminal is gone by now.
+    assert_eq!(said(machine.by_hand(&program).arg("end")), "it answers\n");
+    machine.halt();
+}

@@ -1,5 +1,5 @@
 //! The system calls of starting and watching tasks that have no safe wrapper: `fork`, `clone`, `execve`,
-//! `sigprocmask`, `signalfd` and `getifaddrs`.
+//! `sigprocmask`, `signalfd`, `getifaddrs` and what leaves a terminal.
 //!
 //! This is the only file of the crate with `unsafe` in it. Everything offered to the rest of the crate is a safe
 //! function; what each one needs to be sound stands at its block.
@@ -13,10 +13,11 @@
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
@@ -110,6 +111,16 @@ pub(crate) fn process_group() -> Pid {
         let _ = rustix::process::setpgid(None, None);
         rustix::process::getpid()
     })
+}
+
+/// Have no controlling terminal any more, if there was one, without leaving the session: its end and its keys do not concern
+/// this process, nor what it starts.
+pub(crate) fn leave_terminal() {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) {
+        // SAFETY: the request has no argument.
+        unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) };
+    }
 }
 
 /// Splits this process in two. Returns the child's pid to the parent, and nothing to the child.

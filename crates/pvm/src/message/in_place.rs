@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use super::past;
+
 /// Strided memory, laid out as `rg_view` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -110,12 +112,7 @@ impl InPlace {
         let mut to = to;
         for piece in self.pieces() {
             // SAFETY: the caller's.
-            unsafe {
-                piece
-                    .base
-                    .cast::<u8>()
-                    .copy_to_nonoverlapping(to, piece.block)
-            };
+            unsafe { past::copy(piece.base.cast(), to, piece.block) };
             to = to.wrapping_add(piece.block);
         }
     }

@@ -16,6 +16,7 @@ mod in_place;
 mod kind;
 mod nested;
 mod pack;
+mod past;
 mod storage;
 mod table;
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 use std::ptr::copy_nonoverlapping;
 
+use super::past;
+
 /// A type as it is here and as it travels.
 pub trait Number {
     /// Bytes in memory.
@@ -178,7 +180,7 @@ unsafe fn decode_row_wide<N: Number>(from: *const u8, count: usize, to: *mut u8)
 pub unsafe fn gather(from: *const u8, count: usize, width: usize, step: isize, to: *mut u8) {
     if step == width as isize {
         // SAFETY: the caller's.
-        return unsafe { copy_nonoverlapping(from, to, count * width) };
+        return unsafe { past::copy(from, to, count * width) };
     }
     let mut from = from;
     for index in 0..count {
