@@ -123,6 +123,9 @@ fn who_has_gone_is_not_asked_any_more() {
     session.screen.write_all(&[4]).expect("the terminal");
     session.until("added: 0 -29, hosts: 1");
     drop(session);
+    let mut waiting = Session::start(machine.by_hand(&program).arg("127.0.0.3 so=ms"));
+    waiting.asked();
+    // Which ends whoever waits, too.
     machine.halt();
 }
 

@@ -89,7 +89,7 @@ fn a_hoster_that_does_not_answer_keeps_nobody_else_waiting() {
 
 /// The second host has a network of its own, and no name that leads there.
 #[test]
-fn a_host_that_a_hoster_has_started_is_called_over_the_network() {
+fn a_host_that_a_hoster_has_started_is_called_over_the_network_and_can_be_lost() {
     let machine = Machine::new("pvm-hoster-hosts");
     let program = machine.install(&pvm::program("pvm_hoster"), "pvm_hoster");
     let reach = machine.script(
@@ -97,7 +97,7 @@ fn a_host_that_a_hoster_has_started_is_called_over_the_network() {
         "#!/bin/sh\nhost=$1\nshift\nexec ip netns exec \"$host\" \"$@\"\n",
     );
     let script = format!(
-        "set -e\n{}exec ip netns exec h0 env REACH={} {} h1",
+        "set -e\n{}exec ip netns exec h0 env REACH={} LOSE='ip netns pids h1 | xargs kill -9 || true' {} h1",
         make_hosts(2),
         reach.display(),
         program.display()
