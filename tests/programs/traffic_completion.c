@@ -164,6 +164,31 @@ static void descriptor(void)
     }
 }
 
+/* Nor is one that was taken in while another one was looked for. */
+static void looking(void)
+{
+    enum { ROUNDS = 300 };
+    for (int i = 0; i < ROUNDS && me == 1; i++) {
+        OK(rg_send(NULL, 0, 0, 1, RG_WORLD));
+        OK(rg_send(NULL, 0, 0, 2, RG_WORLD));
+        OK(rg_recv(NULL, 0, 0, 3, RG_WORLD, NULL));
+    }
+    if (me == 1)
+        return;
+    int fd = -1;
+    OK(rg_fd(&fd));
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(rg_clear_fd());
+        for (int found = 0; !found;)
+            OK(rg_iprobe(1, 2, RG_WORLD, &found, NULL));
+        struct pollfd one = {fd, POLLIN, 0};
+        CHECK(poll(&one, 1, 10000) == 1);
+        OK(rg_recv(NULL, 0, 1, 1, RG_WORLD, NULL));
+        OK(rg_recv(NULL, 0, 1, 2, RG_WORLD, NULL));
+        OK(rg_send(NULL, 0, 1, 3, RG_WORLD));
+    }
+}
+
 /* ---- cancelling ------------------------------------------------------------------------------ */
 
 /* Receives are cancelled while messages arrive: each message goes to exactly one receive. */
@@ -346,6 +371,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"callbacks", callbacks, false},
         {"descriptor", descriptor, false},
+        {"looking", looking, false},
         {"cancelling", cancelling, false},
         {"probing", probing, false},
         {"idle", idle, false},

@@ -119,6 +119,7 @@ fn callbacks_are_called_once_from_inside_calls() {
 #[test]
 fn no_message_is_slept_through_on_the_descriptor() {
     passes(2, "traffic_completion", "descriptor");
+    passes(2, "traffic_completion", "looking");
 }
 
 #[test]

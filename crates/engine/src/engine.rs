@@ -334,6 +334,11 @@ impl<T: Transport> Engine<T> {
         self.buffer_is_full() || self.unexpected.iter().any(|(_, message)| offered(message))
     }
 
+    /// How many messages have ever come before their receives.
+    pub fn kept(&self) -> u64 {
+        self.unexpected.kept()
+    }
+
     /// Bytes held for receives that have not been made.
     pub fn buffered(&self) -> usize {
         self.buffered

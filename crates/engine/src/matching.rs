@@ -283,12 +283,14 @@ pub struct Waiting<T> {
 /// Messages that came before their receive.
 pub struct Unexpected<T> {
     index: Index<4, Waiting<T>>,
+    kept: u64,
 }
 
 impl<T> Default for Unexpected<T> {
     fn default() -> Self {
         Unexpected {
             index: Index::default(),
+            kept: 0,
         }
     }
 }
@@ -305,6 +307,11 @@ impl<T> Unexpected<T> {
         self.index.len()
     }
 
+    /// How many there have ever been.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
     /// Keep a message.
     pub fn push(&mut self, message: Waiting<T>) {
         let Waiting {
@@ -319,6 +326,7 @@ impl<T> Unexpected<T> {
             (context, ANY_SOURCE, tag),
             (context, ANY_SOURCE, ANY_TAG),
         ];
+        self.kept += 1;
         self.index.insert(keys, message);
     }
 

@@ -5,7 +5,7 @@
 //! it rings, makes an eventfd readable; it then waits until the descriptor has been cleared.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
@@ -23,6 +23,9 @@ struct Notice {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
+    /// How many messages had come before their receives when the descriptor was cleared. Whoever looks for messages takes in what
+    /// has come for others on the way: it is no news for the doorbell any more, and must not be forgotten.
+    seen: AtomicU64,
     /// The descriptor is readable and has not been cleared.
     raised: Mutex<bool>,
     cleared: Condvar,
@@ -64,12 +67,12 @@ pub fn descriptor() -> Result<RawFd> {
             let mut found = false;
             SLEEPERS.fetch_add(1, Ordering::SeqCst);
             job.bell(me).sleep(fencing, Some(LOOK), || {
-                found = theirs.stop.load(Ordering::Acquire) || anything();
+                found = theirs.stop.load(Ordering::Acquire) || anything(&theirs);
                 found
             });
             SLEEPERS.fetch_sub(1, Ordering::SeqCst);
             // Damage to the bell can lose a ring: it looks now and then unrung.
-            if found || anything() {
+            if found || anything(&theirs) {
                 raise(&own, &theirs);
             }
         }
@@ -95,7 +98,7 @@ pub(crate) fn is_watching() -> bool {
 }
 
 /// Is there something a call would find?
-fn anything() -> bool {
+fn anything(shared: &Shared) -> bool {
     let Ok(mut held) = enter() else {
         return true;
     };
@@ -103,7 +106,8 @@ fn anything() -> bool {
     let mut cursor = 0;
     let found = held.heed()
         || held.engine.transport.next_ready(&mut cursor).is_some()
-        || held.engine.progress();
+        || held.engine.progress()
+        || held.engine.kept() != shared.seen.load(Ordering::Acquire);
     if !found {
         held.engine.transport.arm();
     }
@@ -126,7 +130,7 @@ fn raise(event: &OwnedFd, shared: &Shared) {
 
 /// Make the descriptor unreadable until something new comes. Call it before looking for messages.
 pub fn clear_descriptor() -> Result<()> {
-    drop(enter()?);
+    let kept = enter()?.engine.kept();
     let notice = NOTICE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -136,6 +140,7 @@ pub fn clear_descriptor() -> Result<()> {
     let mut bytes = [0u8; 8];
     // SAFETY: eight bytes into the array.
     unsafe { libc::read(notice.event.as_raw_fd(), bytes.as_mut_ptr().cast(), 8) };
+    notice.shared.seen.store(kept, Ordering::Release);
     let mut raised = notice
         .shared
         .raised
