@@ -139,17 +139,23 @@ pub struct Original {
 impl Original {
     /// Start it. PVM 3.4 must be installed: `scripts/need test` does that.
     pub fn start(name: &str) -> Original {
-        Original::start_by(&format!("{name}-{}", std::process::id()), &mut |_| {})
+        let mark = format!("{name}-{}", std::process::id());
+        Original::start_by("localhost", &mark, &mut |_| {})
     }
 
     /// The same for programs of this home.
     pub fn start_in(name: &str, home: &Path) -> Original {
-        Original::start_by(&original_mark(name), &mut |command| {
+        Original::start_at("localhost", name, home)
+    }
+
+    /// The same under another name of this host. One whose own address is that of all loopbacks takes in no others.
+    pub(crate) fn start_at(host: &str, name: &str, home: &Path) -> Original {
+        Original::start_by(host, &original_mark(name), &mut |command| {
             command.env("HOME", home).current_dir(home);
         })
     }
 
-    fn start_by(name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
+    fn start_by(host: &str, name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
         let daemon = Path::new(PVM_ROOT).join("lib/pvmd");
         assert!(
             daemon.exists() && Path::new("/usr/include/pvm3.h").exists(),
@@ -159,13 +165,13 @@ impl Original {
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
         // Where it finds the program that keeps groups, and those of the tests.
         let hosts = folder.join("hosts");
-        let line = "localhost ep=$HOME/pvm3/bin/$PVM_ARCH:/usr/bin\n";
+        let line = format!("{host} ep=$HOME/pvm3/bin/$PVM_ARCH:/usr/bin\n");
         std::fs::write(&hosts, line).expect("a list of hosts");
         let mut command = Command::new(daemon);
         around(&mut command);
         let child = settings(&mut command, &folder)
             .env(left::MARK, name)
-            .arg("-nlocalhost")
+            .arg(format!("-n{host}"))
             .arg(&hosts)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -120,6 +120,11 @@ impl Machine {
         Original::start_in(&self.mark, &self.folder)
     }
 
+    /// The same as a host that can take in others.
+    pub fn original_at(&self, host: &str) -> Original {
+        Original::start_at(host, &self.mark, &self.folder)
+    }
+
     fn around<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("REGATTA_") {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, said};
 
@@ -52,6 +53,72 @@ fn a_tasker_starts_the_tasks_of_its_host() {
     let machine = Machine::new("pvm-tasker");
     same(&machine, "pvm_tasker", 20);
     machine.halt();
+}
+
+/// The first host of PVM itself must have an address of its own to take in others.
+const FIRST: &str = "127.0.0.2";
+/// And this one is started there as a second one.
+const SECOND: &str = "127.0.0.3";
+
+#[test]
+fn a_hoster_starts_hosts_and_what_it_answers_is_what_becomes_of_them() {
+    let machine = Machine::new("pvm-hoster");
+    let program = machine.install(&pvm::program("pvm_hoster"), "pvm_hoster");
+    let original = machine.original_at(FIRST);
+    let theirs = lines(&said(machine.on_original(&original, &program).arg(SECOND)));
+    let ours = lines(&said(machine.by_hand(&program).arg(SECOND)));
+    assert_eq!(ours, theirs, "Regatta's, then PVM's");
+    assert!(ours.len() > 50, "too little is said: {ours:?}");
+    machine.halt();
+}
+
+/// On PVM a daemon that waits for a hoster adds no other hosts.
+#[test]
+fn a_hoster_that_does_not_answer_keeps_nobody_else_waiting() {
+    let machine = Machine::new("pvm-silent");
+    let program = machine.install(&pvm::program("pvm_hoster"), "pvm_hoster");
+    let said = lines(&said(machine.by_hand(&program).args([SECOND, "silent"])));
+    let wanted = "  hosts wanted by a daemon: 1, 1, a number to answer: 1, in 0 as 10000000";
+    assert_eq!(said[1], wanted);
+    assert_eq!(
+        said[said.len() - 2..],
+        ["another one: 0 -28", "asked in vain: -25"]
+    );
+    machine.halt();
+}
+
+/// The second host has a network of its own, and no name that leads there.
+#[test]
+fn a_host_that_a_hoster_has_started_is_called_over_the_network_and_can_be_lost() {
+    let machine = Machine::new("pvm-hoster-hosts");
+    let program = machine.install(&pvm::program("pvm_hoster"), "pvm_hoster");
+    let reach = machine.script(
+        "reach",
+        "#!/bin/sh\nhost=$1\nshift\nexec ip netns exec \"$host\" \"$@\"\n",
+    );
+    let script = format!(
+        "set -e\n{}exec ip netns exec h0 env REACH={} LOSE='ip netns pids h1 | xargs kill -9 || true' {} h1",
+        make_hosts(2),
+        reach.display(),
+        program.display()
+    );
+    let mut command = machine.by_hand("unshare".as_ref());
+    command
+        .args(AS_ROOT)
+        .args(APART)
+        .args(["sh", "-c", &script]);
+    let said = lines(&said(&mut command));
+    let joined = said.iter().filter(|line| line.starts_with("started"));
+    assert_eq!(
+        joined.collect::<Vec<_>>(),
+        ["started: 1 0", "started again: 1 0"]
+    );
+    let used = said.iter().filter(|line| line.starts_with("from there"));
+    assert_eq!(
+        used.collect::<Vec<_>>(),
+        ["from there: 41, on another host: 1"; 2]
+    );
+    machine.is_over();
 }
 
 /// The simple resource manager that comes with PVM's examples, as it is.

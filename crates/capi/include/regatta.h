@@ -451,7 +451,8 @@ int rg_clock(int host, int64_t *microseconds);
  * options, such as "beta lo=joe wd=/scratch sp=500": those of PVM's host files. numbers[i], if not NULL, becomes the
  * number of host i, or the RG_ERR_ code that is the reason why not: RG_ERR_HOST (nobody knows it), RG_ERR_EXISTS (it is
  * of the job), RG_ERR_SYSTEM (it cannot be started). The others are done; the first reason is the return value, and
- * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. */
+ * rg_last_error says it in a sentence. What runs on a host that leaves is ended. Both wait until all is known. If a host's line
+ * wants a person to be asked (so=pw, so=ms), that happens at the terminal which is this task's standard input. */
 int rg_add_hosts(const char *const *lines, int count, int *numbers);
 int rg_remove_hosts(const char *const *names, int count, int *numbers);
 /* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
@@ -480,6 +481,32 @@ typedef struct {
 /* A task that this one was to start could not be started, or has ended and was never a task: with this status, as wait
  * tells it. (The end of one that has entered the job is seen anyway.) */
 int rg_has_ended(int tid, int status);
+
+/* Start the agents of hosts in the launcher's place, when somebody wants hosts to join (rg_add_hosts); a task on the
+ * launcher's host (or RG_ERR_HOST) of a job that was entered. From now on this task is sent a message, by itself, with
+ * this tag in this group, whenever hosts are to be started: rg_start_hosts. It is to have each command run by a shell on its
+ * host, and to say with rg_hosts_started what each printed: one line, by which the launcher finds the agent that goes on
+ * there. How it does that is its affair. RG_ERR_EXISTS: another task does it already. */
+int rg_begin_hosting(int tag, rg_group group);
+/* Do so no more. What it was told to start is still its affair. RG_ERR_TASK: it did not. */
+int rg_end_hosting(void);
+
+#define RG_HOSTS_MARK 0x6f684752 /* the first word of an rg_start_hosts; no message of yours begins with it */
+
+/* The front of the message. As many numbers follow, int32_t, which the hosts will have, and then texts, each with its end, three
+ * for each host: how its line in a host file wants it to be started (so=), or nothing; where: a host, maybe with login@ before
+ * it; the command. Nobody else may read the line that it prints: whoever knows it can be the agent's launcher. */
+typedef struct {
+    uint32_t mark;
+    uint32_t request;
+    uint32_t hosts;
+    uint32_t reserved;
+} rg_start_hosts;
+
+/* What has become of the hosts of a request: for each its number, 0 or the RG_ERR_ code that is the reason why it was not
+ * started, and the line. A host that is not named was not started. RG_ERR_ARGUMENT: nothing was asked, or has been
+ * answered, under this number. */
+int rg_hosts_started(uint32_t request, int count, const int *hosts, const int *codes, const char *const *lines);
 
 /* What to hear of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */

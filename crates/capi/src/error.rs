@@ -74,6 +74,11 @@ pub(crate) fn refusal(why: Why) -> c_int {
     }
 }
 
+/// The reason that a program gives by a code.
+pub(crate) fn reason(code: c_int) -> Option<Why> {
+    Why::ALL.into_iter().find(|why| refusal(*why) == code)
+}
+
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }

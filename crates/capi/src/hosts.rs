@@ -2,10 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
+use regatta_process::control::HostStarted;
 use regatta_process::{self as process, Error, Hosted, Result};
 
-use crate::error::{OK, answer, argument, fail, refusal};
-use crate::memory::output;
+use crate::error::{OK, answer, argument, fail, reason, refusal};
+use crate::memory::{RgGroup, output};
 use crate::text::{put_all, required};
 
 /// The texts of an array.
@@ -83,6 +84,70 @@ unsafe extern "C" fn rg_add_host_file(text: *const c_char, added: *mut c_int) ->
     }
     // SAFETY: nobody wants the numbers.
     unsafe { told(hosted, std::ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_begin_hosting(tag: c_int, group: RgGroup) -> c_int {
+    answer(process::start_hosts(Some((tag, group.id()))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_end_hosting() -> c_int {
+    answer(process::start_hosts(None))
+}
+
+/// What a program says has become of hosts that it was to start.
+///
+/// # Safety
+/// The lists have `count` entries, the texts are valid or NULL; or they are NULL.
+unsafe fn started(
+    count: c_int,
+    hosts: *const c_int,
+    codes: *const c_int,
+    lines: *const *const c_char,
+) -> Result<Vec<HostStarted>> {
+    let count = usize::try_from(count).map_err(|_| argument("count is negative"))?;
+    if count > 0 && (hosts.is_null() || codes.is_null() || lines.is_null()) {
+        return Err(argument("a list of what has become of hosts is NULL"));
+    }
+    let one = |index: usize| {
+        // SAFETY: as the caller promises.
+        let (host, code, line) =
+            unsafe { (*hosts.add(index), *codes.add(index), *lines.add(index)) };
+        let refused = match code {
+            OK => None,
+            code => {
+                Some(reason(code).ok_or_else(|| argument("no reason for a host not to start"))?)
+            }
+        };
+        let line = match refused {
+            // SAFETY: as the caller promises.
+            None => unsafe { required(line, "a line") }?
+                .to_string_lossy()
+                .into_owned(),
+            Some(_) => String::new(),
+        };
+        let host = u32::try_from(host).map_err(|_| argument("a host has no such number"))?;
+        Ok(HostStarted {
+            host,
+            refused,
+            line,
+        })
+    };
+    (0..count).map(one).collect()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_hosts_started(
+    request: u32,
+    count: c_int,
+    hosts: *const c_int,
+    codes: *const c_int,
+    lines: *const *const c_char,
+) -> c_int {
+    // SAFETY: the C contract.
+    let hosts = unsafe { started(count, hosts, codes, lines) };
+    answer(hosts.and_then(|hosts| process::hosts_started(request, hosts)))
 }
 
 #[unsafe(no_mangle)]

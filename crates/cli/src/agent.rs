@@ -4,12 +4,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// The part of a launcher on another host; started by `regatta run --host`.
+/// The part of a launcher on another host; started by `regatta run --host`, or by who starts hosts for a job.
 #[derive(Args)]
 pub struct Arguments {
     /// Say only what this program is
     #[arg(long)]
     identity: bool,
+
+    /// Print where it can be called, and go on in the background, if this is the program that is meant
+    #[arg(long, value_name = "IDENTITY", conflicts_with = "temporary")]
+    apart: Option<String>,
 
     /// This program is a copy made for one job: remove it
     #[arg(long)]
@@ -22,7 +26,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         println!("{}", regatta_launch::identity());
         return ExitCode::SUCCESS;
     }
-    let status = regatta_launch::agent::run(arguments.temporary).unwrap_or_else(|refusal| {
+    let outcome = match &arguments.apart {
+        Some(wanted) => regatta_launch::apart::run(wanted),
+        None => regatta_launch::agent::run(arguments.temporary),
+    };
+    let status = outcome.unwrap_or_else(|refusal| {
         eprintln!("regatta: {refusal}");
         refusal.status
     });

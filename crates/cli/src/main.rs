@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod askpass;
 mod attend;
 mod console;
 mod daemon;
@@ -58,6 +59,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = askpass::if_asked() {
+        return status;
+    }
     if let Some(status) = console::under_another_name() {
         return status;
     }

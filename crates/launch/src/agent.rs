@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 use std::io::IsTerminal;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
@@ -57,6 +57,17 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
             "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use at a terminal",
         ));
     }
+    let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
+    let link = copy(std::io::stdin().as_fd())
+        .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
+        .map_err(|errno| {
+            Refusal::of_regatta(format!("the agent cannot use its channel: {errno}"))
+        })?;
+    serve(link)
+}
+
+/// Serves the launcher at the other end of a channel.
+pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
     // A session of our own keeps the keys of a terminal here, if there is one, from our tasks.
     let _ = rustix::process::setsid();
     let signals = Signals::catch()?;
@@ -72,7 +83,8 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
                 leash: Some(end),
                 group: sys::process_group(),
             };
-            let served = front::adopt_orphans().and_then(|()| Agent::new(signals, owner)?.serve());
+            let served =
+                front::adopt_orphans().and_then(|()| Agent::new(link, signals, owner)?.serve());
             let ended = served.and_then(|estate| estate.map_or(Ok(()), succession::lead::lead));
             tree::kill_all(PATIENCE);
             if let Err(refusal) = ended {
@@ -83,6 +95,7 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
         }
         Some(inner) => {
             drop(end);
+            drop(link);
             let _ = rustix::thread::set_name(c"regatta-guard");
             Ok(guard(inner, &signals, leash))
         }
@@ -136,13 +149,7 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(signals: Signals, owner: Owner) -> Result<Self, Refusal> {
-        let copy = |fd: std::os::fd::BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
-        let link = copy(std::io::stdin().as_fd())
-            .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?))
-            .map_err(|errno| {
-                Refusal::of_regatta(format!("the agent cannot use its channel: {errno}"))
-            })?;
+    fn new(link: Link, signals: Signals, owner: Owner) -> Result<Self, Refusal> {
         Ok(Self {
             link,
             signals,

@@ -17,7 +17,9 @@ mod whole;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ask, Ending, Event, HostInfo, Route, Spawn, TaskInfo, Tell, Why};
+use regatta_wire::control::{
+    Ask, Ending, Event, HostInfo, HostStarted, Route, Spawn, TaskInfo, Tell, Why,
+};
 
 use crate::course::End;
 use groups::Groups;
@@ -56,6 +58,16 @@ struct Task {
     written: Written,
 }
 
+/// Who asks for hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) by: u32,
+    /// The number of the question.
+    pub(crate) id: u32,
+    /// Where a person can be asked.
+    pub(crate) terminal: Option<String>,
+}
+
 /// What the launcher is asked to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -66,11 +78,20 @@ pub(crate) enum Deed {
     /// End the job.
     Halt,
     /// Take hosts in, or give them back.
-    Hosts { by: u32, id: u32, wish: Wish },
+    Hosts { asker: Asker, wish: Wish },
     /// All members of a group have met; they may be lent a gate (see [`Desk::lend`]).
     Lend { group: String, members: Vec<u32> },
     /// Have this task start the tasks of its host.
     Starter { by: u32, id: u32 },
+    /// Have this task start the agents of hosts that are to come, or no more.
+    Hoster { by: u32, id: u32, on: bool },
+    /// It says what has become of those that it was to start.
+    HostsStarted {
+        by: u32,
+        id: u32,
+        request: u32,
+        hosts: Vec<HostStarted>,
+    },
     /// The task that starts tasks in our place says that one has ended, with this status of `wait`.
     Ended {
         by: u32,
@@ -227,19 +248,34 @@ impl Desk {
                 self.answer(by, id, Ok(0));
                 return Some(Deed::Halt);
             }
-            Ask::AddHosts { id, hosts } => {
-                let wish = Wish::Add(hosts);
-                return Some(Deed::Hosts { by, id, wish });
+            Ask::AddHosts {
+                id,
+                hosts,
+                terminal,
+            } => {
+                let (wish, asker) = (Wish::Add(hosts), Asker { by, id, terminal });
+                return Some(Deed::Hosts { asker, wish });
             }
             Ask::RemoveHosts { id, hosts } => {
                 let wish = Wish::Remove(hosts);
-                return Some(Deed::Hosts { by, id, wish });
+                let terminal = None;
+                let asker = Asker { by, id, terminal };
+                return Some(Deed::Hosts { asker, wish });
             }
-            Ask::HostFile { id, text } => {
-                let wish = Wish::File(text);
-                return Some(Deed::Hosts { by, id, wish });
+            Ask::HostFile { id, text, terminal } => {
+                let (wish, asker) = (Wish::File(text), Asker { by, id, terminal });
+                return Some(Deed::Hosts { asker, wish });
             }
             Ask::Starter { id } => return Some(Deed::Starter { by, id }),
+            Ask::Hoster { id, on } => return Some(Deed::Hoster { by, id, on }),
+            Ask::HostsStarted { id, request, hosts } => {
+                return Some(Deed::HostsStarted {
+                    by,
+                    id,
+                    request,
+                    hosts,
+                });
+            }
             Ask::Ended { id, task, status } => {
                 return Some(Deed::Ended {
                     by,

@@ -427,11 +427,24 @@ pub(crate) fn or_failed<T>(
     if answer.is_some() {
         return Ok(answer);
     }
+    if remote.called && remote.link.is_ended() {
+        return Err(Refusal::of_regatta(format!(
+            "the agent on the host {} has hung up before it was one of the job's",
+            remote.name
+        )));
+    }
     if remote.link.is_ended() {
         let status = remote.status();
         let (name, said) = (remote.name.clone(), remote.said());
         return Err(Refusal::of_regatta(rsh::explain(
             across, &name, status, &said,
+        )));
+    }
+    if remote.called && remote.heard.elapsed() >= across.connect {
+        return Err(Refusal::of_regatta(format!(
+            "the agent on the host {} was called and has said nothing for {} s",
+            remote.name,
+            across.connect.as_secs_f32()
         )));
     }
     if remote.heard.elapsed() >= across.connect {
@@ -498,13 +511,13 @@ pub(crate) fn script(across: &Across, role: Role) -> Result<String, Refusal> {
 }
 
 /// The file of this program.
-struct Program {
-    path: PathBuf,
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
     size: u64,
 }
 
 impl Program {
-    fn own() -> Result<Self, Refusal> {
+    pub(crate) fn own() -> Result<Self, Refusal> {
         // The link leads to the file even when it has been replaced or removed since.
         let image = PathBuf::from("/proc/self/exe");
         let size = image.metadata().map_err(|error| {

@@ -5,8 +5,11 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
+pub mod apart;
 pub mod attend;
 mod bind;
+mod calling;
+mod card;
 mod caught;
 pub mod cgroup;
 mod channel;
@@ -64,7 +67,7 @@ pub use plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_transport::job::MOST_TASKS;
-pub use rsh::{OWN_PROGRAM, identity};
+pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
 pub use succession::ORPHAN;
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 

@@ -53,6 +53,8 @@ pub struct Across {
     pub map: Map,
     /// The command that runs `sh` on a host, in words; `{host}` stands for its name. None: ssh.
     pub rsh: Option<Vec<String>>,
+    /// The terminal at which ssh may ask what it has to; None: it asks nothing.
+    pub asks_at: Option<String>,
     /// Where tasks listen; None: where the hosts reach each other.
     pub interface: Option<Choice>,
     /// Where the tasks of other hosts run; None: where we do.
@@ -93,6 +95,7 @@ impl Across {
             hosts,
             map: Map::Block,
             rsh: None,
+            asks_at: None,
             interface: None,
             directory: None,
             trusted: false,

@@ -61,6 +61,8 @@ pub(crate) struct Remote {
     said: String,
     /// What whoever asked for it has said of it.
     pub options: Options,
+    /// Its agent was started by others, and has been called.
+    pub called: bool,
 }
 
 impl Remote {
@@ -95,7 +97,27 @@ impl Remote {
         let link = Link::new(output.into(), input.into())
             .and_then(|link| rustix::io::ioctl_fionbio(&errors, true).map(|()| link))
             .map_err(|errno| refused(format!("cannot be listened to: {errno}")))?;
-        Ok(Self {
+        let mut remote = Self::without_command(name, number, link);
+        remote.command = Some(Pid::from_child(&child));
+        remote.errors = Some(errors);
+        remote.called = false;
+        Ok(remote)
+    }
+
+    /// A host of the job to which nothing leads, because it is lost.
+    pub(crate) fn absent(number: u32, name: &str) -> Result<Self, Refusal> {
+        let nothing = || File::open("/dev/null").map(OwnedFd::from);
+        let link = || -> std::io::Result<Link> { Ok(Link::new(nothing()?, nothing()?)?) };
+        let link = link()
+            .map_err(|error| Refusal::of_regatta(format!("/dev/null cannot be opened: {error}")))?;
+        let mut remote = Self::without_command(name, number, link);
+        remote.settled = true;
+        Ok(remote)
+    }
+
+    /// A host whose channel no command of ours carries.
+    pub(crate) fn without_command(name: &str, number: u32, link: Link) -> Self {
+        Self {
             name: name.to_owned(),
             number,
             link,
@@ -111,42 +133,13 @@ impl Remote {
             spoken: Instant::now(),
             owed: 0,
             copies: false,
-            command: Some(Pid::from_child(&child)),
-            status: None,
-            errors: Some(errors),
-            said: String::new(),
-            options: Options::default(),
-        })
-    }
-
-    /// A host of the job to which nothing leads, because it is lost.
-    pub(crate) fn absent(number: u32, name: &str) -> Result<Self, Refusal> {
-        let nothing = || File::open("/dev/null").map(OwnedFd::from);
-        let link = || -> std::io::Result<Link> { Ok(Link::new(nothing()?, nothing()?)?) };
-        let link = link()
-            .map_err(|error| Refusal::of_regatta(format!("/dev/null cannot be opened: {error}")))?;
-        Ok(Self {
-            name: name.to_owned(),
-            number,
-            link,
-            hello: None,
-            ranks: HashSet::new(),
-            unstarted: Vec::new(),
-            running: BTreeMap::new(),
-            strays: String::new(),
-            births: 0,
-            settled: true,
-            lost: false,
-            heard: Instant::now(),
-            spoken: Instant::now(),
-            owed: 0,
-            copies: false,
             command: None,
             status: None,
             errors: None,
             said: String::new(),
             options: Options::default(),
-        })
+            called: true,
+        }
     }
 
     /// Whether this is the host of a task.

@@ -6,7 +6,7 @@
 //!
 //! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub(crate) const READY: &str = "regatta-agent";
 pub(crate) const SEND: &str = "regatta-send";
 /// Where a daemon's shell finds the daemon's program, which is the right one more often than not.
 pub const OWN_PROGRAM: &str = "REGATTA_AGENT";
+/// Names a terminal to our own command, when ssh calls it to ask something there.
+pub const ASK_AT: &str = "REGATTA_ASK_AT";
 /// It cannot be done: why follows.
 pub(crate) const TROUBLE: &str = "regatta-trouble";
 
@@ -40,13 +42,16 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
     let seconds = across.connect.as_secs().max(1).to_string();
     let words = match &across.rsh {
         Some(words) => fill(across, words, host),
-        // A question would wait for an answer that nobody can give: it is an error instead.
+        // Where nobody can answer a question it is an error.
         None => [
             "ssh",
             "-T",
             "-x",
             "-o",
-            "BatchMode=yes",
+            match across.asks_at {
+                Some(_) => "BatchMode=no",
+                None => "BatchMode=yes",
+            },
             "-o",
             &format!("ConnectTimeout={seconds}"),
             "--",
@@ -56,6 +61,12 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .to_vec(),
     };
     let mut command = Command::new(&words[0]);
+    if let Some(terminal) = &across.asks_at {
+        command
+            .env("SSH_ASKPASS", own_program())
+            .env("SSH_ASKPASS_REQUIRE", "force")
+            .env(ASK_AT, terminal);
+    }
     if slurm::is_srun(&words[0]) {
         slurm::forget_shape(&mut command);
     }
@@ -66,6 +77,12 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// The file of this program.
+fn own_program() -> PathBuf {
+    let found = std::env::current_exe();
+    found.unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
 }
 
 /// The words of a command that leads to a host.

@@ -250,6 +250,8 @@ impl<'p> Supervisor<'p> {
             self.heed_door();
             self.heed_guests();
             self.heed_starter();
+            self.heed_hosters();
+            self.heed_persons();
             self.speak();
             self.pump();
             self.tick();

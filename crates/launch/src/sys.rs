@@ -79,6 +79,17 @@ pub(crate) fn inherited(number: i32) -> rustix::io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Closes whatever this program was started with beside its standard streams. To be called before it has opened anything.
+pub(crate) fn close_inherited() {
+    // SAFETY: nothing in this program owns a descriptor yet but those of the standard streams, which stay.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } < 0 {
+        for fd in 3..1024 {
+            // SAFETY: as above; a number that is no descriptor is an error without consequence.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
 pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     let set = sigset(signals);

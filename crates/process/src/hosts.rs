@@ -1,9 +1,12 @@
 //! Hosts that a task asks for, and gives back. The launcher has them join the job, or leave it.
 
-use regatta_engine::{Error, Result};
-use regatta_wire::control::{Ask, Tell, Why};
+use std::io::IsTerminal;
 
-use crate::launcher::ask;
+use regatta_engine::{Error, GroupId, Result};
+use regatta_wire::control::{Ask, HostStarted, Tell, Why};
+
+use crate::launcher::{Watch, ask, ask_to_watch};
+use crate::state::enter;
 use crate::tasks::value;
 
 /// What has become of hosts that were asked for or given back.
@@ -26,10 +29,22 @@ fn hosted(answer: Tell, count: Option<usize>) -> Result<Hosted> {
     }
 }
 
+/// The terminal at which somebody sits who can be asked, while we wait for the answer and do not read there.
+fn terminal() -> Option<String> {
+    let path = std::fs::read_link("/proc/self/fd/0").ok()?;
+    let path = path.into_os_string().into_string().ok()?;
+    std::io::stdin().is_terminal().then_some(path)
+}
+
 /// Have hosts join the job, each a line of a host file. Blocks until it is known what has become of each.
 pub fn add_hosts(lines: Vec<String>) -> Result<Hosted> {
     let count = lines.len();
-    let answer = ask(|id| Ask::AddHosts { id, hosts: lines })?;
+    let terminal = terminal();
+    let answer = ask(|id| Ask::AddHosts {
+        id,
+        hosts: lines,
+        terminal,
+    })?;
     hosted(answer, Some(count))
 }
 
@@ -42,7 +57,30 @@ pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
 
 /// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
-    hosted(ask(|id| Ask::HostFile { id, text })?, None)
+    let terminal = terminal();
+    hosted(ask(|id| Ask::HostFile { id, text, terminal })?, None)
+}
+
+/// From now on this task starts the agents of hosts that are to come: it is sent messages, by itself, with this tag in
+/// this group, which tell it how. Without a place for them: no more.
+pub fn start_hosts(place: Option<(i32, GroupId)>) -> Result<()> {
+    let Some((tag, group)) = place else {
+        return value(ask(|id| Ask::Hoster { id, on: false })?).map(|_| ());
+    };
+    if tag < 0 {
+        return Err(Error::Tag(tag as i64));
+    }
+    let watch = Watch {
+        context: enter()?.context(group)?,
+        tag,
+        stays: true,
+    };
+    ask_to_watch(|id| Ask::Hoster { id, on: true }, watch).map(|_| ())
+}
+
+/// What has become of the hosts that this task was to start.
+pub fn hosts_started(request: u32, hosts: Vec<HostStarted>) -> Result<()> {
+    value(ask(|id| Ask::HostsStarted { id, request, hosts })?).map(|_| ())
 }
 
 /// What time it is on a host, in microseconds since 1970: that was so between call and return.

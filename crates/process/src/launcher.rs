@@ -194,6 +194,11 @@ impl Process {
                     let what = start::bytes(task, ticket, &program, &arguments, &environment);
                     self.note(watch, &what);
                 }
+                Tell::StartHosts {
+                    watch,
+                    request,
+                    hosts,
+                } => self.note(watch, &start::hosts(request, &hosts)),
                 Tell::Output {
                     task,
                     stream,

@@ -1,4 +1,7 @@
-//! What a task is to start in the launcher's place, as a message: the bytes that `rg_start` in `regatta.h` describes.
+//! What a task is to start in the launcher's place, as a message: the bytes that `rg_start` and `rg_start_host` in
+//! `regatta.h` describe.
+
+use regatta_wire::control::HostStart;
 
 /// The first word of such a message, which tells it from others.
 pub const MARK: u32 = u32::from_le_bytes(*b"RGst");
@@ -35,6 +38,23 @@ pub(crate) fn bytes(
     all
 }
 
+/// The first word of the message that tells of hosts.
+pub const HOSTS_MARK: u32 = u32::from_le_bytes(*b"RGho");
+
+/// The bytes for hosts whose agents are to be started, asked for under this number.
+pub(crate) fn hosts(request: u32, hosts: &[HostStart]) -> Vec<u8> {
+    let head = [HOSTS_MARK, request, hosts.len() as u32, 0];
+    let numbers = hosts.iter().map(|host| host.host);
+    let words = head.into_iter().chain(numbers);
+    let mut all: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();
+    for host in hosts {
+        for text in [&host.manner, &host.login, &host.command] {
+            all.extend(text.bytes().take_while(|&byte| byte != 0).chain([0]));
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +72,22 @@ mod tests {
         assert_eq!(all[4..8], 7_u32.to_ne_bytes());
         assert_eq!(all[12..16], 2_u32.to_ne_bytes());
         assert_eq!(&all[24..], b"/bin/x\0\0two\0A=1\0");
+    }
+
+    #[test]
+    fn hosts_have_their_numbers_first_and_three_texts_each() {
+        let host = |host, manner: &str| HostStart {
+            host,
+            manner: manner.to_owned(),
+            login: "joe@beta".to_owned(),
+            command: "go".to_owned(),
+        };
+        let all = hosts(5, &[host(3, ""), host(4, "m\0s")]);
+        let words: Vec<u8> = [HOSTS_MARK, 5, 2, 0, 3, 4]
+            .into_iter()
+            .flat_map(u32::to_ne_bytes)
+            .collect();
+        assert_eq!(all[..24], words);
+        assert_eq!(&all[24..], b"\0joe@beta\0go\0m\0joe@beta\0go\0");
     }
 }

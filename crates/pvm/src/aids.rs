@@ -185,6 +185,14 @@ extern "C" fn pvmgettmp() -> *const c_char {
     kept.insert(CString::new(name).unwrap_or_default()).as_ptr()
 }
 
+/// What PVM's own hoster asks: may this user run it? Everybody may.
+#[unsafe(no_mangle)]
+extern "C" fn pvmchkuid(_user: c_int) {}
+
+/// What it calls when it can do no more. As on PVM the library does not end a program for that.
+#[unsafe(no_mangle)]
+extern "C" fn pvmbailout(_code: c_int) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

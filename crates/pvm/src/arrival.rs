@@ -7,7 +7,7 @@ use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
 use crate::system::births::Birth;
-use crate::system::{tasker, tracer};
+use crate::system::{hoster, tasker, tracer};
 use crate::{notify, output, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
@@ -171,6 +171,9 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
         }
         if let Some(start) = tasker::read(bytes) {
             return tasker::started(&start).map(Some);
+        }
+        if let Some(hosts) = hoster::read(bytes) {
+            return hoster::wanted(&hosts).map(Some);
         }
         if let Some((head, text)) = output::piece(bytes) {
             return output::heard(&head, text, tag, select.context);

@@ -299,9 +299,6 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
             answers.as_mut_ptr(),
         )
     };
-    if outcome == rg::ERR_LAUNCHER {
-        return Err(codes::SYS_ERR);
-    }
     let code = |answer: c_int| match answer {
         host if host >= 0 && added => tid::of_daemon(host),
         host if host >= 0 => 0,
@@ -309,8 +306,16 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
         rg::ERR_EXISTS => codes::DUP_HOST,
         rg::ERR_ARGUMENT => codes::BAD_PARAM,
         rg::ERR_SYSTEM => codes::CANT_START,
+        rg::ERR_STATE => codes::D_SYS_ERR,
+        rg::ERR_MEMORY => codes::OUT_OF_RES,
+        rg::ERR_PROGRAM => codes::NO_FILE,
+        rg::ERR_DENIED => codes::DENIED,
         _ => codes::SYS_ERR,
     };
+    // Nothing was asked for that could have been had by itself.
+    if outcome != rg::OK && answers.iter().all(|&answer| answer == rg::ERR_LAUNCHER) {
+        return Err(code(outcome));
+    }
     Ok(answers.into_iter().map(code).collect())
 }
 

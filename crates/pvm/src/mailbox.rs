@@ -333,10 +333,18 @@ unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, flags: c_int
     traced(calls::DELINFO, entry, deleted, trace::code)
 }
 
+/// The index under which we are known by this name.
+pub fn role(name: &CStr) -> Result<Option<i32>, i32> {
+    let me = library().tid;
+    Ok(class(name)?.and_then(|class| {
+        let at = class.owners.iter().position(|&owner| owner == me)?;
+        Some(class.indices[at])
+    }))
+}
+
 /// Be known under this name, as long as we are there.
 pub fn take_role(name: &CStr) -> Result<(), i32> {
-    let me = library().tid;
-    if class(name)?.is_some_and(|class| class.owners.contains(&me)) {
+    if role(name)?.is_some() {
         return Ok(());
     }
     put_role(name, &[], rg::SEVERAL).map(|_| ())
@@ -361,15 +369,10 @@ pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
 
 /// Whether a reset spares us: an entry that says so.
 pub fn keep_from_reset(keep: bool) -> Result<(), i32> {
-    let me = library().tid;
-    let ours = class(NO_RESET)?.and_then(|class| {
-        let at = class.owners.iter().position(|&owner| owner == me)?;
-        Some(class.indices[at])
-    });
-    match (keep, ours) {
+    match (keep, role(NO_RESET)?) {
         (true, None) => {
             let info = Info {
-                src: me,
+                src: library().tid,
                 encoding: codes::XDR,
                 ..Info::default()
             };

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_double, c_int, c_void};
 
 pub const OK: c_int = 0;
 pub const ERR_ARGUMENT: c_int = -1;
+pub const ERR_STATE: c_int = -2;
 pub const ERR_TASK: c_int = -3;
 pub const ERR_TRUNCATED: c_int = -6;
 pub const ERR_DEAD: c_int = -7;
@@ -36,6 +37,7 @@ pub const OUTPUT_JOB: c_int = 1;
 pub const OUTPUT_BLOCKS: c_int = 3;
 pub const OUTPUT_BIRTHS: c_int = 16;
 pub const START_MARK: u32 = 0x7473_4752;
+pub const HOSTS_MARK: u32 = 0x6f68_4752;
 pub const EVENT_MARK: u32 = 0x7665_4752;
 
 pub const PERSISTENT: c_int = 1;
@@ -225,6 +227,15 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn rg_start_others(tag: c_int, group: Group) -> c_int;
     pub fn rg_has_ended(tid: c_int, status: c_int) -> c_int;
+    pub fn rg_begin_hosting(tag: c_int, group: Group) -> c_int;
+    pub fn rg_end_hosting() -> c_int;
+    pub fn rg_hosts_started(
+        request: u32,
+        count: c_int,
+        hosts: *const c_int,
+        codes: *const c_int,
+        lines: *const *const c_char,
+    ) -> c_int;
     pub fn rg_notify_cancel(watch: c_int, pending: *mut c_int) -> c_int;
     pub fn rg_put(
         name: *const c_char,

@@ -6,7 +6,9 @@
 use crate::fields::{Bytes, Field};
 use crate::{Malformed, fields, messages};
 
+mod hosting;
 mod output;
+pub use hosting::{HostStart, HostStarted};
 pub use output::{Manner, Output, Route, Then};
 
 /// Why something that was asked for is not done.
@@ -35,7 +37,8 @@ pub enum Why {
 }
 
 impl Why {
-    const ALL: [Why; 10] = [
+    /// All there are.
+    pub const ALL: [Why; 10] = [
         Why::Argument,
         Why::Task,
         Why::Memory,
@@ -101,18 +104,23 @@ messages! {
         17 Groups { id: u32 }
         /// What time is it on a host? The value: microseconds since 1970.
         18 Clock { id: u32, host: u32 }
-        /// Take these hosts into the job, each a line of a host file. Answered by `Hosted`.
-        20 AddHosts { id: u32, hosts: Vec<String> }
+        /// Take these hosts into the job, each a line of a host file. If a person has to be asked, it is at this terminal.
+        /// Answered by `Hosted`.
+        20 AddHosts { id: u32, hosts: Vec<String>, terminal: Option<String> }
         /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
         21 RemoveHosts { id: u32, hosts: Vec<String> }
         /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
         /// `Hosted`.
-        22 HostFile { id: u32, text: String }
+        22 HostFile { id: u32, text: String, terminal: Option<String> }
         /// From now on the asker starts the tasks of its host, of each of which it is told by a `Start`.
         23 Starter { id: u32 }
         /// The asker, which starts the tasks of its host, could not start this one, or it has ended: with this status, as
         /// `wait` tells it.
         24 Ended { id: u32, task: u32, status: i32 }
+        /// From now on the asker starts the agents of hosts that are to come, which it is told by `StartHosts`; or no more.
+        25 Hoster { id: u32, on: bool }
+        /// What has become of the hosts of a `StartHosts`. Those that are not named have not been started.
+        26 HostsStarted { id: u32, request: u32, hosts: Vec<HostStarted> }
     }
 }
 
@@ -147,6 +155,8 @@ messages! {
         11 Born { task: u32, parent: Option<u32>, manner: Manner }
         /// The task that asked `watch` is to start this program, which becomes the task if it enters the job with the ticket.
         12 Start { watch: u32, task: u32, ticket: u32, program: Vec<u8>, arguments: Vec<Vec<u8>>, environment: Vec<(Vec<u8>, Vec<u8>)> }
+        /// The task that asked `watch` is to run these commands, each on its host, and to answer with `HostsStarted`.
+        15 StartHosts { watch: u32, request: u32, hosts: Vec<HostStart> }
         /// A task wrote this to its standard output (0) or error (1).
         10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
     }
@@ -177,7 +187,9 @@ impl Ask {
             | Ask::RemoveHosts { id, .. }
             | Ask::HostFile { id, .. }
             | Ask::Starter { id }
-            | Ask::Ended { id, .. } => Some(*id),
+            | Ask::Ended { id, .. }
+            | Ask::Hoster { id, .. }
+            | Ask::HostsStarted { id, .. } => Some(*id),
             Ask::Taken { .. } => None,
         }
     }
@@ -575,9 +587,11 @@ impl Tell {
             | Tell::Met { id, .. }
             | Tell::Groups { id, .. }
             | Tell::Hosted { id, .. } => Some(*id),
-            Tell::Event { .. } | Tell::Output { .. } | Tell::Born { .. } | Tell::Start { .. } => {
-                None
-            }
+            Tell::Event { .. }
+            | Tell::Output { .. }
+            | Tell::Born { .. }
+            | Tell::Start { .. }
+            | Tell::StartHosts { .. } => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The channel between the launcher and the agent of a host: frames over two descriptors.
+//! The channel between the launcher and the agent of a host: frames over two descriptors, or over a connection.
 //!
 //! Neither side ever waits in a read or a write: what
 //! does not fit now waits in memory, and who sends much (output, input) keeps within a window of bytes that the other
@@ -6,15 +6,17 @@
 //! behind what cannot be written.
 
 pub(crate) mod messages;
+mod way;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 
 use messages::Message;
+use regatta_transport::calls::Conversation;
 use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
+use way::Way;
 
 /// Raised when a message changes: launcher and agent must agree.
 pub(crate) const VERSION: u32 = 4;
@@ -26,9 +28,7 @@ const NOISE: usize = 256 << 10;
 /// One end of a channel.
 #[derive(Debug)]
 pub(crate) struct Link {
-    input: OwnedFd,
-    /// None: we have ended the channel.
-    output: Option<OwnedFd>,
+    way: Way,
     buffer: Vec<u8>,
     arrived: Frames,
     waiting: Vec<u8>,
@@ -42,32 +42,43 @@ impl Link {
     pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> rustix::io::Result<Self> {
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
-        Ok(Self {
+        Ok(Self::over(Way::Streams {
             input,
             output: Some(output),
+        }))
+    }
+
+    /// Takes a connection whose handshake is over.
+    pub(crate) fn of_call(conversation: Conversation) -> Self {
+        Self::over(Way::Call(Some(Box::new(conversation))))
+    }
+
+    fn over(way: Way) -> Self {
+        Self {
+            way,
             buffer: vec![0; PIECE],
             arrived: Frames::default(),
             waiting: Vec::new(),
             written: 0,
             ended: false,
-        })
+        }
     }
 
     /// Reads what has arrived, some of it if it is much. Returns how many bytes it was.
     pub(crate) fn read(&mut self) -> usize {
-        let count = match rustix::io::read(&self.input, &mut self.buffer[..]) {
-            Ok(count) => {
-                self.ended |= count == 0;
-                count
-            }
-            Err(Errno::AGAIN | Errno::INTR) => 0,
-            Err(_) => {
+        let mut all = 0;
+        loop {
+            let Some(count) = self.way.read(&mut self.buffer) else {
                 self.ended = true;
-                0
+                return all;
+            };
+            self.arrived.push(&self.buffer[..count]);
+            all += count;
+            // What is kept back wakes no poll.
+            if count == 0 || !self.way.keeps_back() {
+                return all;
             }
-        };
-        self.arrived.push(&self.buffer[..count]);
-        count
+        }
     }
 
     /// The next message that has arrived as a whole.
@@ -108,18 +119,18 @@ impl Link {
     /// Writes as much as the other side takes now. Returns how much that was.
     pub(crate) fn flush(&mut self) -> usize {
         let before = self.written;
-        let Some(output) = &self.output else {
+        if !self.way.is_open() {
             self.waiting.clear();
             self.written = 0;
             return 0;
-        };
+        }
+        self.way.flush();
         while self.written < self.waiting.len() {
-            match rustix::io::write(output, &self.waiting[self.written..]) {
-                Ok(count) => self.written += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
+            match self.way.write(&self.waiting[self.written..]) {
+                Some(0) => break,
+                Some(count) => self.written += count,
                 // The reading side tells that the channel has ended.
-                Err(_) => self.written = self.waiting.len(),
+                None => self.written = self.waiting.len(),
             }
         }
         let count = self.written - before;
@@ -142,7 +153,7 @@ impl Link {
 
     /// Ends the channel from our side.
     pub(crate) fn close(&mut self) {
-        self.output = None;
+        self.way.close();
     }
 
     /// Whether the other side has ended the channel, and everything it said has been taken.
@@ -152,19 +163,11 @@ impl Link {
 
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let reading = (!self.ended).then(|| PollFd::new(&self.input, PollFlags::IN));
-        let writing = self
-            .output
-            .as_ref()
-            .filter(|_| !self.waiting.is_empty())
-            .map(|output| PollFd::new(output, PollFlags::OUT));
+        let input = self.way.input().filter(|_| !self.ended);
+        let reading = input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let output = self.way.output(!self.waiting.is_empty());
+        let writing = output.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT));
         reading.into_iter().chain(writing)
-    }
-}
-
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.input.as_fd()
     }
 }
 

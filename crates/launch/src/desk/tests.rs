@@ -491,10 +491,17 @@ fn what_is_asked_of_hosts_is_a_deed() {
         Ask::AddHosts {
             id: 4,
             hosts: hosts.clone(),
+            terminal: Some("/dev/pts/1".to_owned()),
         },
     );
     let wish = Wish::Add(hosts);
-    assert_eq!(deed, Some(Deed::Hosts { by: 1, id: 4, wish }));
+    let terminal = Some("/dev/pts/1".to_owned());
+    let asker = Asker {
+        by: 1,
+        id: 4,
+        terminal,
+    };
+    assert_eq!(deed, Some(Deed::Hosts { asker, wish }));
     assert_eq!(desk.take_said(), []);
 }
 

@@ -35,9 +35,16 @@ impl Supervisor<'_> {
             None => {}
             Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
             Some(Deed::Signal { task, signal }) => self.signal(task, signal),
-            Some(Deed::Hosts { by, id, wish }) => self.heed_wish(by, id, wish),
+            Some(Deed::Hosts { asker, wish }) => self.heed_wish(asker, wish),
             Some(Deed::Lend { group, members }) => self.lend(group, members),
             Some(Deed::Starter { by, id }) => self.set_starter(by, id),
+            Some(Deed::Hoster { by, id, on }) => self.set_hoster(by, id, on),
+            Some(Deed::HostsStarted {
+                by,
+                id,
+                request,
+                hosts,
+            }) => self.hosts_started(by, id, request, hosts),
             Some(Deed::Ended {
                 by,
                 id,

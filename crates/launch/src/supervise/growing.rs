@@ -27,9 +27,13 @@ use crate::remote::{self, Remote};
 use crate::signals::Signals;
 use crate::succession::Will;
 use arriving::{Arriving, Step};
+use hosters::Hosters;
+use persons::Person;
 use wishes::Wishes;
 
 mod arriving;
+mod hosters;
+mod persons;
 mod wishes;
 
 /// What a job needs to take in hosts.
@@ -41,6 +45,8 @@ pub(super) struct Growing<'p> {
     /// None: nobody tells, but tasks may ask for hosts.
     news: Option<News>,
     wishes: Wishes,
+    hosters: Hosters,
+    person: Option<Person>,
     listed: Vec<Listed>,
     /// The hosts that there are from the first have not all arrived.
     gathering: bool,
@@ -84,6 +90,8 @@ impl<'p> Growing<'p> {
             ground,
             news,
             wishes: Wishes::default(),
+            hosters: Hosters::default(),
+            person: None,
             listed: Vec::new(),
             told: false,
             known: growth.known.iter().cloned().collect(),
@@ -141,19 +149,31 @@ impl<'p> Growing<'p> {
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
         let news = self.news.iter().flat_map(News::polls);
+        let calling = self.arriving.iter().filter_map(Arriving::poll);
+        let person = self.person.iter().map(Person::poll);
         news.chain(arriving.flat_map(Remote::polls))
+            .chain(calling)
+            .chain(person)
     }
 
     /// Until something has to be done for a host that arrives.
     pub(super) fn until_step(&self) -> Option<Duration> {
-        let until = |arriving: &Arriving| match &arriving.step {
-            Step::Waiting(at) => at.saturating_duration_since(Instant::now()),
-            Step::Greeting(remote, _) => self.across.connect.saturating_sub(remote.heard.elapsed()),
-            Step::Preparing(remote) => remote
-                .until_beat()
-                .min(self.across.connect.saturating_sub(remote.heard.elapsed())),
+        let left = |arriving: &Arriving, remote: &Remote| {
+            let limit = arriving.patient(self.across).connect;
+            limit.saturating_sub(remote.heard.elapsed())
         };
-        self.arriving.iter().map(until).min()
+        let until = |arriving: &Arriving| match &arriving.step {
+            Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
+            Step::Asked(_) => None,
+            // Somebody else asks at the terminal.
+            Step::ByHand(_) => self.person.is_none().then_some(persons::AGAIN),
+            Step::Calling(calling) => {
+                Some(calling.until().saturating_duration_since(Instant::now()))
+            }
+            Step::Greeting(remote, _) => Some(left(arriving, remote)),
+            Step::Preparing(remote) => Some(remote.until_beat().min(left(arriving, remote))),
+        };
+        self.arriving.iter().filter_map(until).min()
     }
 
     /// Nobody is taken in any more.
@@ -190,6 +210,7 @@ impl<'p> Growing<'p> {
                 host: host.clone(),
                 since: now,
                 step: Step::Waiting(now),
+                number: None,
                 wish: None,
             });
         }
@@ -264,7 +285,10 @@ impl Supervisor<'_> {
             (Err(refusal), step) if arriving.wish.is_some() => {
                 growing.part(step);
                 self.output.say(&refusal.sentence);
-                let unknown = arriving.wish.as_ref().is_some_and(|wish| !wish.is_known());
+                // Who starts hosts in our place may know names that nobody else does.
+                let ours = arriving.number.is_none();
+                let wish = arriving.wish.as_ref();
+                let unknown = ours && wish.is_some_and(|wish| !wish.is_known());
                 let why = if unknown { Why::Host } else { Why::System };
                 self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
             }

@@ -7,13 +7,14 @@
 pub mod asking;
 pub mod births;
 pub mod events;
+pub mod hoster;
 pub mod manager;
 pub mod tasker;
 pub mod tracer;
 
 use std::ffi::{CStr, c_int};
 
-use crate::message::{self, Reader, codes, error};
+use crate::message::{self, Reader, codes};
 use crate::state::library;
 use crate::{listing, mailbox, rg, tid};
 
@@ -48,6 +49,10 @@ pub mod tag {
     pub const TASKX: i32 = FIRST + 10;
     /// A task that is to be started.
     pub const STTASK: i32 = FIRST + 16;
+    /// Hosts that are to be started; and what has become of them.
+    pub const STHOST: i32 = FIRST + 14;
+    /// See [`STHOST`].
+    pub const STHOSTACK: i32 = FIRST + 15;
 }
 
 /// A task that does a daemon's work.
@@ -65,6 +70,12 @@ pub const TASKER: Role = Role {
     flag: 0x400,
 };
 
+/// It starts hosts.
+pub const HOSTER: Role = Role {
+    name: c"###_PVM_HOSTER_###",
+    flag: 0x200,
+};
+
 /// It decides where tasks are started.
 pub const MANAGER: Role = Role {
     name: c"###_PVM_RM_###",
@@ -72,7 +83,7 @@ pub const MANAGER: Role = Role {
 };
 
 /// All there are.
-const ROLES: [Role; 3] = [TASKER, MANAGER, tracer::TRACER];
+const ROLES: [Role; 4] = [TASKER, HOSTER, MANAGER, tracer::TRACER];
 
 /// The flags of the tasks that have a role, for each that has.
 pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
@@ -82,13 +93,6 @@ pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
         all.extend(role.map(|role| (owner, role.flag)));
     }
     Ok(all)
-}
-
-/// Become the task that starts daemons for the machine. A host's daemon is here an agent, which speaks with the launcher
-/// through the streams of the command that starts it: who only starts a command and reads a line cannot stand in for that.
-#[unsafe(no_mangle)]
-extern "C" fn pvm_reg_hoster() -> c_int {
-    error::result("pvm_reg_hoster", codes::NOT_IMPL)
 }
 
 /// What a task that has just become one finds out about those that do a daemon's work.
@@ -130,6 +134,7 @@ pub fn send_to_daemon(to: c_int, tag: c_int) -> Result<(), i32> {
     let mut body = Reader::new(&bytes);
     match tag {
         tag::TASKX => tasker::has_ended(&mut body),
+        tag::STHOSTACK => hoster::have_started(out.wid, &mut body),
         tag::EXEC => manager::execute(to, out.wid, &mut body),
         tag::ADD => manager::add(out.wid, &mut body),
         // A daemon takes no notice of what it does not know.

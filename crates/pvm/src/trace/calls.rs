@@ -49,6 +49,7 @@ calls! {
     GETFDS getfds [] [CC FDS];
 
     // What daemons do.
+    REG_HOSTER reg_hoster [] [CC];
     REG_RM reg_rm [] [CC];
     REG_TASKER reg_tasker [] [CC];
     REG_TRACER reg_tracer [TRC TRT TRX TRO TRM TRB TRL] [CC];

@@ -63,6 +63,22 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn host_start()(
+        host: u32, manner: String, login: String, command: String,
+    ) -> HostStart {
+        HostStart { host, manner, login, command }
+    }
+}
+
+prop_compose! {
+    fn host_started()(
+        host: u32, refused in option::of(why()), line: String,
+    ) -> HostStarted {
+        HostStarted { host, refused, line }
+    }
+}
+
 fn ask() -> impl Strategy<Value = Ask> {
     let id = any::<u32>();
     prop_oneof![
@@ -100,11 +116,24 @@ fn ask() -> impl Strategy<Value = Ask> {
             count
         }),
         (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
-        (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::AddHosts { id, hosts }),
+        (id, vec(any::<String>(), 0..4), option::of(any::<String>())).prop_map(
+            |(id, hosts, terminal)| Ask::AddHosts {
+                id,
+                hosts,
+                terminal
+            }
+        ),
         (id, vec(any::<String>(), 0..4)).prop_map(|(id, hosts)| Ask::RemoveHosts { id, hosts }),
-        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile { id, text }),
+        (id, any::<String>()).prop_map(|(id, text)| Ask::HostFile {
+            id,
+            text,
+            terminal: None
+        }),
         id.prop_map(|id| Ask::Starter { id }),
         id.prop_map(|id| Ask::Groups { id }),
+        (id, any::<bool>()).prop_map(|(id, on)| Ask::Hoster { id, on }),
+        (id, any::<u32>(), vec(host_started(), 0..4))
+            .prop_map(|(id, request, hosts)| { Ask::HostsStarted { id, request, hosts } }),
         (id, any::<u32>()).prop_map(|(id, host)| Ask::Clock { id, host }),
         (id, any::<u32>(), any::<i32>()).prop_map(|(id, task, status)| Ask::Ended {
             id,
@@ -158,6 +187,13 @@ fn tell() -> impl Strategy<Value = Tell> {
                     environment,
                 }
             }),
+        (id, any::<u32>(), vec(host_start(), 0..4)).prop_map(|(watch, request, hosts)| {
+            Tell::StartHosts {
+                watch,
+                request,
+                hosts,
+            }
+        }),
         (id, why(), any::<String>()).prop_map(|(id, why, sentence)| Tell::Refused {
             id,
             why,

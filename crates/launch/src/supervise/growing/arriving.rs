@@ -1,10 +1,16 @@
 //! The way of a host into a running job: a shell, an agent that says what it is, a table of the job.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use rustix::event::PollFd;
+
 use super::Growing;
+use super::persons::Hand;
 use super::wishes::Wish;
+use crate::calling::{Called, Calling};
+use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;
 use crate::news::Listed;
@@ -17,6 +23,8 @@ use crate::{gather, limits, reach};
 
 /// A host that the machine has just taken in may not know us yet, and then gives no shell: for so long it is asked again.
 const ACQUAINTANCE: Duration = Duration::from_secs(3);
+/// A person who is asked for a password has so much time.
+const TYPING: Duration = Duration::from_secs(300);
 /// And so often.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -25,6 +33,8 @@ pub(super) struct Arriving {
     pub(super) host: Listed,
     pub(super) since: Instant,
     pub(super) step: Step,
+    /// The number that it was given before it came.
+    pub(super) number: Option<u32>,
     /// Who has asked for it; none: it was heard of.
     pub(super) wish: Option<Wish>,
 }
@@ -32,6 +42,12 @@ pub(super) struct Arriving {
 pub(super) enum Step {
     /// Nothing leads there; tried again then.
     Waiting(Instant),
+    /// A task is to start its agent, and has been asked under this number.
+    Asked(u32),
+    /// A person is to start its agent.
+    ByHand(Hand),
+    /// The agent runs, and is being called.
+    Calling(Calling),
     /// A shell is to become an agent; whether it has.
     Greeting(Remote, bool),
     /// The agent makes the job's table.
@@ -58,6 +74,27 @@ impl Growing<'_> {
                     let remote = self.open(arriving, signals)?;
                     arriving.step = Step::Greeting(remote, false);
                 }
+                step @ (Step::Asked(_) | Step::ByHand(_)) => {
+                    arriving.step = step;
+                    return Ok(false);
+                }
+                Step::Calling(mut calling) => match calling.advance() {
+                    Called::Under => {
+                        arriving.step = Step::Calling(calling);
+                        return Ok(false);
+                    }
+                    Called::Met(conversation) => {
+                        let link = Link::of_call(conversation);
+                        let remote = Remote::without_command(&arriving.host.name, u32::MAX, link);
+                        arriving.step = Step::Greeting(remote, false);
+                    }
+                    Called::Nobody => {
+                        let name = &arriving.host.name;
+                        return Err(Refusal::of_regatta(format!(
+                            "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
+                        )));
+                    }
+                },
                 Step::Greeting(mut remote, mut ready) => {
                     attend(&mut remote, notes);
                     let young = arriving.wish.is_none() && arriving.since.elapsed() < ACQUAINTANCE;
@@ -66,8 +103,9 @@ impl Growing<'_> {
                         self.part(Step::Greeting(remote, ready));
                         return Ok(false);
                     }
+                    let patient = arriving.patient(across);
                     let heard = heard
-                        .and_then(|heard| gather::or_failed(across, &mut remote, heard))
+                        .and_then(|heard| gather::or_failed(&patient, &mut remote, heard))
                         .and_then(|heard| match heard {
                             Some(hello) => self.prepare(&mut remote, hello, arriving, others),
                             None => Ok(false),
@@ -144,8 +182,7 @@ impl Growing<'_> {
             Some(wish) => wish.address(&hello, self.across)?,
             None => self.address_of(&hello, &arriving.host)?,
         };
-        remote.number = self.next;
-        self.next += 1;
+        remote.number = arriving.number.unwrap_or_else(|| self.new_number());
         remote.greeted(hello);
         let mut job = Preparation {
             here: remote.number,
@@ -179,17 +216,41 @@ impl Growing<'_> {
 }
 
 impl Arriving {
+    /// With the time that whoever has to type something may take.
+    pub(super) fn patient<'a>(&self, across: &'a Across) -> Cow<'a, Across> {
+        match self.wish.as_ref().and_then(|wish| wish.person.as_ref()) {
+            None => Cow::Borrowed(across),
+            Some(_) => Cow::Owned(Across {
+                connect: TYPING,
+                ..across.clone()
+            }),
+        }
+    }
+
+    /// Whether it is to be started by a task that has been asked under this number.
+    pub(super) fn waits_for(&self, request: u32) -> bool {
+        matches!(self.step, Step::Asked(of) if of == request)
+    }
+
     pub(super) fn remote(&self) -> Option<&Remote> {
         match &self.step {
-            Step::Waiting(_) => None,
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// What to wait for while nothing leads there.
+    pub(super) fn poll(&self) -> Option<PollFd<'_>> {
+        match &self.step {
+            Step::Calling(calling) => calling.poll(),
+            _ => None,
         }
     }
 
     pub(super) fn remote_mut(&mut self) -> Option<&mut Remote> {
         match &mut self.step {
-            Step::Waiting(_) => None,
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
+            _ => None,
         }
     }
 }

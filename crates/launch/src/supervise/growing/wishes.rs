@@ -11,8 +11,10 @@ use regatta_wire::control::{Tell, Why};
 
 use super::Growing;
 use super::arriving::{Arriving, Step};
+use super::hosters::Request;
+use super::persons::Hand;
 use crate::channel::messages::Hello;
-use crate::desk::{Refused, Wish as Asked};
+use crate::desk::{Asker, Refused, Wish as Asked};
 use crate::news::Listed;
 use crate::plan::Across;
 use crate::reach;
@@ -44,6 +46,8 @@ pub(super) struct Wish {
     index: usize,
     name: String,
     pub(super) options: Options,
+    /// Who types the password that ssh may ask for.
+    pub(super) person: Option<Hand>,
 }
 
 impl Question {
@@ -71,12 +75,18 @@ impl Question {
 
 impl Supervisor<'_> {
     /// A task wants something of hosts.
-    pub(in crate::supervise) fn heed_wish(&mut self, by: u32, id: u32, wish: Asked) {
+    pub(in crate::supervise) fn heed_wish(&mut self, mut asker: Asker, wish: Asked) {
+        let Asker { by, id, .. } = asker;
+        // A terminal of another host is none of ours.
+        let host = self.desk.host_of(by);
+        if host.is_none_or(|host| self.remote(host).is_some()) {
+            asker.terminal = None;
+        }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
             return self.desk.answer(by, id, Err((Why::State, sentence)));
         };
-        if let Err(refused) = self.begin_wish(&mut growing, by, id, wish) {
+        if let Err(refused) = self.begin_wish(&mut growing, &asker, wish) {
             self.desk.answer(by, id, Err(refused));
         }
         self.tell_answered(&mut growing);
@@ -86,10 +96,10 @@ impl Supervisor<'_> {
     fn begin_wish(
         &mut self,
         growing: &mut Growing,
-        by: u32,
-        id: u32,
+        asker: &Asker,
         wish: Asked,
     ) -> Result<(), Refused> {
+        let Asker { by, id, .. } = *asker;
         if self.course.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
@@ -127,13 +137,23 @@ impl Supervisor<'_> {
             }
         };
         let number = growing.wishes.begin(by, id, wanted.len())?;
+        // In a virtual machine its daemons lead to its hosts.
+        let mut request = match growing.news {
+            None => growing.hosters.begin(),
+            Some(_) => None,
+        };
         for (index, host) in wanted.into_iter().enumerate() {
             let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
-            let wish = wish.and_then(|host| self.check_wish(growing, host));
-            match wish {
-                Ok(host) => growing.expect(number, index, host),
-                Err(refused) => growing.wishes.answer(number, index, Err(refused)),
+            let expected = wish
+                .and_then(|host| self.check_wish(growing, host))
+                .and_then(|host| growing.expect((number, index), host, request.as_mut(), asker));
+            if let Err(refused) = expected {
+                growing.wishes.answer(number, index, Err(refused));
             }
+        }
+        let told = request.and_then(|request| growing.hosters.put(request));
+        if let Some((task, told)) = told {
+            self.desk.say(task, told);
         }
         Ok(())
     }
@@ -142,6 +162,7 @@ impl Supervisor<'_> {
         self.here.as_deref() == Some(name) || crate::gather::is_here(name)
     }
 
+    /// Whether the job may have this host.
     fn check_wish(&self, growing: &Growing, host: Host) -> Result<Host, Refused> {
         let name = &host.name;
         let is_member = self
@@ -165,17 +186,6 @@ impl Supervisor<'_> {
                 "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
             );
             return Err((Why::Host, sentence));
-        }
-        let cannot = |what: &str| {
-            let sentence = format!(
-                "the host {name} cannot be asked for {what}: nobody sits at the launcher; let ssh need no question (`ssh-copy-id {name}`)"
-            );
-            Err((Why::System, sentence))
-        };
-        match host.options.start {
-            Some(Start::Password) => return cannot("a password (so=pw)"),
-            Some(Start::Manual) => return cannot("a start by hand (so=ms)"),
-            None => {}
         }
         if host.overload {
             let sentence = format!("the host {name} can be of a job only once");
@@ -243,6 +253,14 @@ impl Wishes {
         Ok(number)
     }
 
+    /// Forgets the question that this is part of: who asked it, and its number.
+    pub(super) fn withdraw(&mut self, wish: &Wish) -> Option<(u32, u32)> {
+        let mut open = self.open.iter();
+        let place = open.position(|question| question.number == wish.question)?;
+        let question = self.open.remove(place);
+        Some((question.by, question.id))
+    }
+
     fn answer(&mut self, number: u32, index: usize, outcome: Result<u32, Refused>) {
         let mut open = self.open.iter_mut();
         if let Some(question) = open.find(|question| question.number == number) {
@@ -251,10 +269,50 @@ impl Wishes {
     }
 }
 
+/// Why a host cannot be had for which a person would have to do something.
+fn nobody(name: &str, what: &str) -> Refused {
+    let sentence = format!(
+        "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
+    );
+    (Why::System, sentence)
+}
+
 impl Growing<'_> {
-    /// Has a host arrive.
-    fn expect(&mut self, question: u32, index: usize, host: Host) {
+    /// Has a host arrive, for this place in this question. With a request it is a task that starts it, otherwise maybe a person.
+    fn expect(
+        &mut self,
+        (question, index): (u32, usize),
+        host: Host,
+        request: Option<&mut Request>,
+        asker: &Asker,
+    ) -> Result<(), Refused> {
         let now = Instant::now();
+        let (mut step, mut number, mut typing) = (Step::Waiting(now), None, None);
+        let person = asker.terminal.clone().map(|terminal| Hand {
+            by: asker.by,
+            terminal,
+        });
+        match (request, host.options.start, person) {
+            (Some(request), _, _) => {
+                let new = self.new_number();
+                request.add(new, &host)?;
+                (step, number) = (Step::Asked(request.number), Some(new));
+            }
+            (None, Some(Start::Manual), Some(hand)) => {
+                (step, number) = (Step::ByHand(hand), Some(self.new_number()));
+            }
+            // Other commands than ssh ask in ways of their own.
+            (None, Some(Start::Password), Some(hand)) if self.across.rsh.is_none() => {
+                typing = Some(hand);
+            }
+            (None, Some(Start::Manual), None) => {
+                return Err(nobody(&host.name, "a start by hand (so=ms)"));
+            }
+            (None, Some(Start::Password), _) => {
+                return Err(nobody(&host.name, "a password (so=pw)"));
+            }
+            (None, None, _) => {}
+        }
         let Host { name, options, .. } = host;
         self.arriving.push(Arriving {
             host: Listed {
@@ -263,14 +321,17 @@ impl Growing<'_> {
                 address: ([0, 0, 0, 0], 0).into(),
             },
             since: now,
-            step: Step::Waiting(now),
+            step,
+            number,
             wish: Some(Wish {
                 question,
                 index,
                 name,
                 options,
+                person: typing,
             }),
         });
+        Ok(())
     }
 }
 
@@ -289,6 +350,7 @@ impl Wish {
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
         let mut target = self.target().to_owned();
+        across.asks_at = self.person.as_ref().map(|hand| hand.terminal.clone());
         match (&self.options.login, &mut across.rsh) {
             (Some(login), None) => target = format!("{login}@{target}"),
             // All commands of this kind know -l.
@@ -315,12 +377,16 @@ impl Wish {
             .unwrap_or_else(|| "$HOME".to_owned())
     }
 
+    /// Where its name leads.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
+        named.map(|address| address.ip())
+    }
+
     /// Where its tasks will listen: where its name leads, if that is one of its addresses, or else where others reach it best.
     pub(super) fn address(&self, hello: &Hello, across: &Across) -> Result<IpAddr, Refusal> {
         let allowed = reach::chosen(&hello.candidates, across.interface.as_ref());
-        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
-        let mut named = named.map(|address| address.ip());
-        let address = named.find(|address| allowed.contains(address));
+        let address = self.addresses().find(|address| allowed.contains(address));
         address.or(allowed.first().copied()).ok_or_else(|| {
             let name = &self.name;
             Refusal::of_regatta(format!(
@@ -342,6 +408,7 @@ mod tests {
             index: 0,
             name,
             options,
+            person: None,
         }
     }
 

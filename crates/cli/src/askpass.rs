@@ -1,0 +1,78 @@
+//! What ssh asks when a host's line says `so=pw`: this command, called by ssh with a question, puts it to the person at the
+//! terminal from which the host was asked for, and prints the answer for ssh.
+//!
+//! The launcher has no terminal, so ssh has none either, and takes this way (`SSH_ASKPASS`). Questions come one at a time. When
+//! ssh ends, because nobody wants the host any more, the question does too: what is typed after that is for others.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::{PidfdFlags, getppid, pidfd_open};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use regatta_launch::ASK_AT;
+
+/// Longest answer.
+const LONGEST: usize = 1024;
+
+/// Asks, if it is for that that the command was called.
+pub fn if_asked() -> Option<ExitCode> {
+    let path = std::env::var_os(ASK_AT)?;
+    let question = std::env::args().nth(1).unwrap_or_default();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = rustix::fs::open(path, flags, Mode::empty());
+    let answer = match terminal.map(File::from) {
+        Ok(terminal) if terminal.is_terminal() => ask(&terminal, &question),
+        _ => None,
+    };
+    Some(match answer {
+        Some(answer) if std::io::stdout().write_all(&answer).is_ok() => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// The line that the person types; none: there is nobody any more who could, or who would read it.
+fn ask(terminal: &File, question: &str) -> Option<Vec<u8>> {
+    let asker = pidfd_open(getppid()?, PidfdFlags::empty()).ok()?;
+    rustix::fs::flock(terminal, FlockOperation::LockExclusive).ok()?;
+    let before = tcgetattr(terminal).ok()?;
+    // Only secrets are typed unseen.
+    if !question.contains("(yes/no") {
+        let mut silent = before.clone();
+        silent.local_modes -= LocalModes::ECHO;
+        silent.local_modes |= LocalModes::ECHONL;
+        tcsetattr(terminal, OptionalActions::Flush, &silent).ok()?;
+    }
+    let _ = (&*terminal).write_all(question.as_bytes());
+    let answer = read(terminal, &asker);
+    let _ = tcsetattr(terminal, OptionalActions::Now, &before);
+    answer
+}
+
+fn read(terminal: &File, asker: &impl std::os::fd::AsFd) -> Option<Vec<u8>> {
+    let mut answer = Vec::new();
+    while !answer.contains(&b'\n') && answer.len() < LONGEST {
+        let mut fds = [
+            PollFd::new(terminal, PollFlags::IN),
+            PollFd::new(asker, PollFlags::IN),
+        ];
+        let waited = rustix::event::poll(&mut fds, None);
+        if waited.is_err() {
+            continue;
+        }
+        if !fds[1].revents().is_empty() {
+            return None;
+        }
+        let mut bytes = [0; 256];
+        match rustix::io::read(terminal, &mut bytes) {
+            Ok(0) => return None,
+            Ok(count) => answer.extend_from_slice(&bytes[..count]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(answer)
+}

@@ -1,0 +1,201 @@
+//! An agent that is started apart from its launcher: by a task in the launcher's place, or by hand.
+//!
+//! ```text
+//! who starts it                agent                                launcher
+//! runs the command        >    listens
+//!                         <    a line: where, and a key (`card.rs`)
+//! passes the line on                                           >    has it
+//!                              goes on without its streams
+//!                                                              <    calls
+//!                              both prove that they know the key, then speak TLS
+//!                              what launcher and agent say otherwise (`channel/messages.rs`)
+//! ```
+//!
+//! So the command ends as soon as the line is there, and nobody but the agent has the secret before that; it is in no
+//! argument and no environment. Of what can go wrong, the agent sees to its part: it takes no call but one that proves to have the
+//! key, and when none has come after a while it ends. Everything else is the launcher's affair (`supervise/growing/hosters.rs`):
+//! no line, a line that is none, an agent that cannot be reached.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use regatta_transport::calls::{Conversation, Door, Keys};
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
+
+use crate::card::Card;
+use crate::channel::Link;
+use crate::refusal::Refusal;
+use crate::{agent, calling, reach, rsh, sys};
+
+/// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often those are looked after who have come and said nothing.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What this program is, as one word of a shell.
+fn identity_word() -> String {
+    let identity = rsh::identity();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+    let parts = identity
+        .split(|c| !plain(c))
+        .filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-")
+}
+
+/// A text as a word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// Longest command that all who start PVM's daemons have room for.
+const LONGEST: usize = 500;
+
+/// The command that starts an agent: a line for any login shell. The program is
+/// searched for there: where the host's line says (`daemon`), in the path, and where it is `own` here.
+pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
+    let word = identity_word();
+    let line = |programs: &[&str]| {
+        let programs: Vec<String> = programs.iter().map(|program| quoted(program)).collect();
+        let programs = programs.join(" ");
+        let script = format!(
+            r#"for r in {programs};do command -v "$r" >/dev/null&&"$r" agent --apart {word}&&exit;done;echo "no regatta {word} here">&2;exit 1"#
+        );
+        format!("sh -c '{}'", script.replace('\'', r"'\''"))
+    };
+    let own = own.to_string_lossy();
+    let mut programs: Vec<&str> = daemon.into_iter().chain(["regatta", &own]).collect();
+    while line(&programs).len() > LONGEST && programs.len() > 1 {
+        programs.pop();
+    }
+    line(&programs)
+}
+
+/// Prints the line, and returns while the agent goes on in the background, if this program is the `wanted` one. Otherwise there
+/// may be another one that is.
+pub fn run(wanted: &str) -> Result<u8, Refusal> {
+    if wanted != identity_word() {
+        return Ok(1);
+    }
+    // Whoever has started us waits for the end of what it has given us.
+    sys::close_inherited();
+    let failed = |what: &str, error: std::io::Error| {
+        Refusal::of_regatta(format!("the agent {what}: {error}"))
+    };
+    let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
+        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)));
+    let listener = listener.map_err(|error| failed("has no port for its launcher", error))?;
+    let port = listener.local_addr().map(|address| address.port());
+    let port = port.map_err(|error| failed("does not know its port", error))?;
+    let candidates = reach::candidates(None);
+    let card = Card::new(reach::chosen(&candidates, None), port)?;
+    let keys = Keys::new(&card.key());
+    let mut output = std::io::stdout();
+    writeln!(output, "{}", card.line())
+        .and_then(|()| output.flush())
+        .map_err(|error| failed("cannot say where it is", error))?;
+    let door = Door::new(listener.into());
+    let door = door.map_err(|error| failed("cannot be called", error))?;
+    let forked = sys::fork().map_err(|errno| failed("cannot go on", errno.into()))?;
+    if forked.is_some() {
+        return Ok(0);
+    }
+    let _ = rustix::process::setsid();
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    let _ = rustix::thread::set_name(c"regatta-apart");
+    let status = match await_launcher(door, &keys, PATIENCE) {
+        Some(conversation) => agent::serve(Link::of_call(conversation)),
+        None => Ok(1),
+    };
+    std::process::exit(i32::from(status.unwrap_or_else(|refusal| refusal.status)))
+}
+
+/// The connection to whoever has the key; none: nobody has called in time.
+pub(crate) fn await_launcher(
+    mut door: Door,
+    keys: &Keys,
+    patience: Duration,
+) -> Option<Conversation> {
+    let until = Instant::now() + patience;
+    loop {
+        for conversation in door.attend(keys) {
+            // A caller that got so far and no farther may call again.
+            if let Some(conversation) = encrypted(conversation) {
+                return Some(conversation);
+            }
+        }
+        let left = until.checked_duration_since(Instant::now())?;
+        let left = if door.is_busy() { left.min(TICK) } else { left };
+        let mut fds: Vec<PollFd> = door
+            .fds()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let _ = rustix::event::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+    }
+}
+
+/// The connection when its encryption stands.
+fn encrypted(mut conversation: Conversation) -> Option<Conversation> {
+    let until = Instant::now() + calling::LIMIT;
+    loop {
+        conversation.flush().ok()?;
+        if conversation.is_flushed() {
+            return Some(conversation);
+        }
+        let left = until.checked_duration_since(Instant::now())?;
+        let mut fds = [PollFd::new(&conversation, PollFlags::IN)];
+        let _ = rustix::event::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn the_command_of_an_agent_apart_is_one_line_and_not_too_long() {
+        let word = identity_word();
+        assert_eq!(quoted(&word), word);
+        let line = command(Path::new("/opt/r/regatta"), None);
+        let begin = "sh -c 'for r in regatta /opt/r/regatta;do ";
+        assert!(line.starts_with(begin), "{line}");
+        assert!(!line.contains('\n') && line.len() <= LONGEST);
+        let far = format!("/{}", "x".repeat(400));
+        assert!(command(Path::new(&far), Some("r")).contains("in r regatta;"));
+    }
+
+    #[test]
+    fn a_shell_runs_the_first_program_that_is_there_whatever_its_name() {
+        let folder = std::env::temp_dir().join(format!("regatta-apart-{}", std::process::id()));
+        let odd = folder.join("it's \"$here\" | so");
+        std::fs::create_dir_all(&odd).expect("a folder");
+        let program = odd.join("r");
+        std::os::unix::fs::symlink("/bin/echo", &program).expect("a link");
+        let say = |program: &Path| {
+            Command::new("/bin/sh")
+                .args(["-c", &command(program, None)])
+                .env("PATH", "/nowhere:/bin:/usr/bin")
+                .stdin(Stdio::null())
+                .output()
+                .expect("a shell")
+        };
+        let (there, gone) = (say(&program), say(&odd.join("none")));
+        std::fs::remove_dir_all(&folder).expect("the folder");
+        let words = format!("agent --apart {}\n", identity_word());
+        assert_eq!(String::from_utf8_lossy(&there.stdout), words, "{there:?}");
+        assert!(!gone.status.success() && gone.stdout.is_empty(), "{gone:?}");
+    }
+}

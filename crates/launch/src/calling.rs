@@ -1,0 +1,202 @@
+//! Calling an agent that was started apart: one address after the other, until it answers. Nothing here waits.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
+use rustix::event::{PollFd, PollFlags};
+
+use crate::card::Card;
+
+/// An encryption that takes longer to begin comes to nothing.
+pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    keys: Keys,
+    left: VecDeque<SocketAddr>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// At the next address.
+    Idle,
+    Greeting(Call),
+    Encrypting(Conversation, Instant),
+}
+
+/// How far it has come.
+#[derive(Debug)]
+pub(crate) enum Called {
+    /// Not to its end.
+    Under,
+    Met(Conversation),
+    /// At none of its addresses anybody answered who has the key.
+    Nobody,
+}
+
+impl Calling {
+    /// The agent of a card, first where its host's name leads.
+    pub(crate) fn begin(card: &Card, named: impl Iterator<Item = IpAddr>) -> Calling {
+        let mut left: VecDeque<SocketAddr> = VecDeque::new();
+        for address in named.chain(card.addresses.iter().copied()) {
+            let address = SocketAddr::new(address, card.port);
+            if !left.contains(&address) {
+                left.push_back(address);
+            }
+        }
+        // A loopback is this host's own, and the agent's only if it runs here.
+        left.make_contiguous()
+            .sort_by_key(|address| address.ip().is_loopback());
+        Calling {
+            keys: Keys::new(&card.key()),
+            left,
+            stage: Stage::Idle,
+        }
+    }
+
+    /// Goes on as far as possible.
+    pub(crate) fn advance(&mut self) -> Called {
+        loop {
+            self.stage = match std::mem::replace(&mut self.stage, Stage::Idle) {
+                Stage::Idle => {
+                    let Some(address) = self.left.pop_front() else {
+                        return Called::Nobody;
+                    };
+                    Call::to(address).map_or(Stage::Idle, Stage::Greeting)
+                }
+                Stage::Greeting(call) => match call.advance(&self.keys) {
+                    Greeting::Under(call) => {
+                        self.stage = Stage::Greeting(call);
+                        return Called::Under;
+                    }
+                    Greeting::Met(conversation) => {
+                        Stage::Encrypting(conversation, Instant::now() + LIMIT)
+                    }
+                    Greeting::Version | Greeting::Nothing => Stage::Idle,
+                },
+                Stage::Encrypting(mut conversation, until) => match conversation.flush() {
+                    Ok(()) if conversation.is_flushed() => return Called::Met(conversation),
+                    Ok(()) if Instant::now() < until => {
+                        self.stage = Stage::Encrypting(conversation, until);
+                        return Called::Under;
+                    }
+                    _ => Stage::Idle,
+                },
+            };
+        }
+    }
+
+    /// What to wait for.
+    pub(crate) fn poll(&self) -> Option<PollFd<'_>> {
+        match &self.stage {
+            Stage::Idle => None,
+            Stage::Greeting(call) => {
+                // Once connected it can always be written: from there on only what is read counts.
+                let connected = rustix::net::getpeername(call).is_ok();
+                let flags = match connected {
+                    true => PollFlags::IN,
+                    false => PollFlags::IN | PollFlags::OUT,
+                };
+                Some(PollFd::new(call, flags))
+            }
+            Stage::Encrypting(conversation, _) => Some(PollFd::new(conversation, PollFlags::IN)),
+        }
+    }
+
+    /// When it is to go on whatever happens.
+    pub(crate) fn until(&self) -> Instant {
+        match &self.stage {
+            Stage::Idle => Instant::now(),
+            Stage::Greeting(call) => call.until(),
+            Stage::Encrypting(_, until) => *until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::time::Duration;
+
+    use regatta_transport::calls::Door;
+
+    use super::*;
+    use crate::apart::await_launcher;
+    use crate::channel::Link;
+    use crate::channel::messages::{Order, Report};
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// A door at a port, and the card of who listens there.
+    fn listen() -> (Door, Card) {
+        let listener = TcpListener::bind((HERE, 0)).expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let card = Card::new(vec![HERE], port).expect("a card");
+        (Door::new(listener.into()).expect("a door"), card)
+    }
+
+    /// Until somebody has been met, or nobody.
+    fn call(mut calling: Calling) -> Option<Conversation> {
+        loop {
+            match calling.advance() {
+                Called::Under => {}
+                Called::Met(conversation) => return Some(conversation),
+                Called::Nobody => return None,
+            }
+            let left = calling.until().saturating_duration_since(Instant::now());
+            let timeout = rustix::time::Timespec::try_from(left).expect("a short time");
+            let mut fds: Vec<PollFd> = calling.poll().into_iter().collect();
+            rustix::event::poll(&mut fds, Some(&timeout)).expect("a poll");
+        }
+    }
+
+    #[test]
+    fn who_has_the_card_is_heard_and_answered_after_those_who_have_not() {
+        let (door, card) = listen();
+        let (_, other) = listen();
+        let keys = Keys::new(&card.key());
+        let wait = Duration::from_secs(60);
+        let agent = std::thread::spawn(move || await_launcher(door, &keys, wait));
+        let mut stranger = other;
+        stranger.port = card.port;
+        assert!(call(Calling::begin(&stranger, [].into_iter())).is_none());
+        // Where its name leads there is nobody.
+        let nowhere = IpAddr::from([127, 99, 99, 99]);
+        let met = call(Calling::begin(&card, [nowhere].into_iter()));
+        let mut launcher = Link::of_call(met.expect("the agent"));
+        let met = agent.join().expect("the agent").expect("its launcher");
+        let mut agent = Link::of_call(met);
+        let bytes = vec![7; 1 << 20];
+        agent
+            .send(&Report::Answer { bytes: vec![1] })
+            .expect("room");
+        launcher.send(&Order::Charge { bytes }).expect("room");
+        launcher.send(&Order::Beat {}).expect("room");
+        let (mut heard, mut answered) = (Vec::new(), None);
+        while heard.len() < 2 || answered.is_none() {
+            launcher.flush();
+            agent.read();
+            launcher.read();
+            heard.extend(agent.next::<Order>().expect("an order"));
+            answered = answered.or(launcher.next::<Report>().expect("a report"));
+        }
+        assert_eq!(heard[1], Order::Beat {});
+        assert!(matches!(&heard[0], Order::Charge { bytes } if bytes.len() == 1 << 20));
+        launcher.close();
+        while !agent.is_ended() {
+            agent.read();
+        }
+    }
+
+    #[test]
+    fn an_agent_that_nobody_calls_gives_up() {
+        let (door, card) = listen();
+        let keys = Keys::new(&card.key());
+        assert!(await_launcher(door, &keys, Duration::from_millis(50)).is_none());
+        assert!(call(Calling::begin(&card, [].into_iter())).is_none());
+    }
+}

@@ -1,0 +1,180 @@
+//! The line by which an agent is found that was started apart from its launcher.
+//!
+//! ```text
+//! ddpro<2316> arch<x86_64> ip<10.0.0.2,127.0.0.1> port<35615> key<00112233445566778899aabbccddeeff>
+//! ```
+//!
+//! Whoever starts the agent passes the line on to the launcher as it is. It looks like the line of PVM's daemons, so
+//! that programs that start those know it when they see it: they skip lines that do not begin with `ddpro`, and have room for 255 bytes.
+//! The key is made for this one line, and is good for one connection: who knows it is the agent's launcher.
+
+use std::net::IpAddr;
+
+use regatta_transport::place::Key;
+use regatta_wire::hello::WORD;
+
+use crate::refusal::Refusal;
+
+/// What PVM's daemons begin their line with: the version of what they say to each other.
+const BEGIN: &str = "ddpro<2316>";
+/// Longest line that all who start daemons have room for.
+const LONGEST: usize = 250;
+/// Bytes of the key that are random: no more can be guessed than can be typed.
+const SECRET: usize = 16;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// Where the agent may be reached, the likeliest first.
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) port: u16,
+    secret: [u8; SECRET],
+}
+
+impl Card {
+    /// With a fresh key.
+    pub(crate) fn new(addresses: Vec<IpAddr>, port: u16) -> Result<Card, Refusal> {
+        let mut secret = [0; SECRET];
+        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(
+            |errno| Refusal::of_regatta(format!("there are no random numbers for a key: {errno}")),
+        )?;
+        Ok(Card {
+            addresses,
+            port,
+            secret,
+        })
+    }
+
+    /// What both ends prove to each other that they know.
+    pub(crate) fn key(&self) -> Key {
+        let mut key = [0; WORD];
+        key[..SECRET].copy_from_slice(&self.secret);
+        key
+    }
+
+    /// The line, without its end. Addresses that do not fit are left out.
+    pub(crate) fn line(&self) -> String {
+        let arch = std::env::consts::ARCH;
+        let secret: String = self
+            .secret
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let with = |addresses: &str| {
+            let port = self.port;
+            format!("{BEGIN} arch<{arch}> ip<{addresses}> port<{port}> key<{secret}>")
+        };
+        let mut addresses = String::new();
+        for address in &self.addresses {
+            let comma = if addresses.is_empty() { "" } else { "," };
+            let more = format!("{addresses}{comma}{address}");
+            if with(&more).len() <= LONGEST {
+                addresses = more;
+            }
+        }
+        with(&addresses)
+    }
+
+    /// What a line says, if it is one. What else there may be in it is for others.
+    pub(crate) fn read(line: &str) -> Option<Card> {
+        let line = line.trim();
+        if line.len() > LONGEST || !line.starts_with(BEGIN) {
+            return None;
+        }
+        let value = |name: &str| {
+            line.split(' ').find_map(|word| {
+                let value = word.strip_prefix(name)?.strip_prefix('<')?;
+                value.strip_suffix('>')
+            })
+        };
+        let addresses = value("ip")?.split(',').filter(|text| !text.is_empty());
+        let addresses: Option<Vec<IpAddr>> = addresses.map(|text| text.parse().ok()).collect();
+        Some(Card {
+            addresses: addresses?,
+            port: value("port")?.parse().ok().filter(|&port| port != 0)?,
+            secret: secret(value("key")?.as_bytes())?,
+        })
+    }
+}
+
+fn secret(digits: &[u8]) -> Option<[u8; SECRET]> {
+    let mut bytes = [0; SECRET];
+    if digits.len() != 2 * SECRET {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |at: usize| char::from(digits[at]).to_digit(16);
+        *byte = (digit(0)? << 4 | digit(1)?) as u8;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn card(count: u8) -> Card {
+        let address = |n: u8| {
+            IpAddr::from([
+                0xfd,
+                0,
+                0x1234,
+                0x5678,
+                0x9abc,
+                0xdef0,
+                0xffff,
+                u16::from(n) + 0x1000,
+            ])
+        };
+        Card::new((0..count).map(address).collect(), 35615).expect("a card")
+    }
+
+    #[test]
+    fn a_line_says_what_the_card_does() {
+        let short = card(2);
+        assert_eq!(Card::read(&short.line()), Some(short.clone()));
+        assert_eq!(Card::read(&format!("  {}\r\n", short.line())), Some(short));
+    }
+
+    #[test]
+    fn a_line_is_never_too_long_for_those_who_read_it() {
+        let long = card(20);
+        assert!(long.line().len() <= LONGEST);
+        let read = Card::read(&long.line()).expect("a card");
+        assert_eq!(read.key(), long.key());
+        assert!(read.addresses.len() > 2 && long.addresses.starts_with(&read.addresses));
+    }
+
+    #[test]
+    fn each_card_has_a_key_of_its_own() {
+        assert_ne!(card(1).key(), card(1).key());
+    }
+
+    #[test]
+    fn what_is_no_card_is_none() {
+        let line = card(1).line();
+        for end in 0..line.len() {
+            assert_eq!(Card::read(&line[..end]), None, "{end}");
+        }
+        for (from, to) in [
+            ("key<", "key<g"),
+            ("port<35615>", "port<0>"),
+            ("port<35615>", "port<65536>"),
+            ("ip<", "ip<300.1.1.1,"),
+            ("2316", "2315"),
+        ] {
+            assert_eq!(Card::read(&line.replacen(from, to, 1)), None, "{to}");
+        }
+        let pvm = "ddpro<2316> arch<LINUX64> ip<7f000001:8b1f> mtu<4080> dsig<4229185>";
+        assert_eq!(Card::read(pvm), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_a_card_or_none(text in "\\PC*", tail in "[<>a-z0-9., ]{0,80}") {
+            let _ = Card::read(&text);
+            let _ = Card::read(&format!("{BEGIN} {tail}"));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What carries a channel: the streams of a command, or an encrypted connection. Nothing here waits.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use regatta_transport::calls::Conversation;
+use rustix::io::Errno;
+
+/// See the module. What has been closed is not there any more.
+#[derive(Debug)]
+pub(super) enum Way {
+    Streams {
+        input: OwnedFd,
+        output: Option<OwnedFd>,
+    },
+    Call(Option<Box<Conversation>>),
+}
+
+impl Way {
+    /// How many bytes have come; none: it has ended.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
+        match self {
+            Way::Streams { input, .. } => match rustix::io::read(input, into) {
+                Ok(0) => None,
+                Ok(count) => Some(count),
+                Err(Errno::AGAIN | Errno::INTR) => Some(0),
+                Err(_) => None,
+            },
+            Way::Call(conversation) => match conversation.as_mut()?.recv(into) {
+                Ok(count) => Some(count.unwrap_or(0)),
+                Err(_) => None,
+            },
+        }
+    }
+
+    /// Whether there may be more to read although there is nothing to wait for.
+    pub(super) fn keeps_back(&self) -> bool {
+        matches!(self, Way::Call(_))
+    }
+
+    /// How many bytes have been taken; none: they never will be.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Way::Streams { output, .. } => loop {
+                match rustix::io::write(output.as_ref()?, bytes) {
+                    Ok(count) => return Some(count),
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return Some(0),
+                    Err(_) => return None,
+                }
+            },
+            Way::Call(conversation) => conversation.as_mut()?.send(bytes).ok(),
+        }
+    }
+
+    /// Has what was taken go on.
+    pub(super) fn flush(&mut self) {
+        if let Way::Call(Some(conversation)) = self {
+            // The reading side tells that it has ended.
+            let _ = conversation.flush();
+        }
+    }
+
+    /// Whether anything can be said.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Way::Streams { output, .. } => output.is_some(),
+            Way::Call(conversation) => conversation.is_some(),
+        }
+    }
+
+    /// Says no more. Of a connection nothing is heard any more either.
+    pub(super) fn close(&mut self) {
+        match self {
+            Way::Streams { output, .. } => *output = None,
+            Way::Call(conversation) => *conversation = None,
+        }
+    }
+
+    /// Where something may arrive.
+    pub(super) fn input(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Way::Streams { input, .. } => Some(input.as_fd()),
+            Way::Call(conversation) => conversation.as_ref().map(|call| call.as_fd()),
+        }
+    }
+
+    /// Where there may be room, if that is waited for: because bytes wait, or because they were taken and have not gone.
+    pub(super) fn output(&self, wanted: bool) -> Option<BorrowedFd<'_>> {
+        match self {
+            Way::Streams { output, .. } => output.as_ref().filter(|_| wanted).map(|fd| fd.as_fd()),
+            Way::Call(conversation) => {
+                let call = conversation.as_ref();
+                let call = call.filter(|call| wanted || !call.is_flushed());
+                call.map(|call| call.as_fd())
+            }
+        }
+    }
+}
