@@ -185,7 +185,11 @@ static void add(const char *what, int hoster, int manner, const char *word, char
     int infos[2] = {0, 0};
     char text[1024];
     have(hoster, manner, word);
-    int added = pvm_addhosts(hosts, count, infos);
+    int added;
+    /* PVM's daemon adds no hosts while it is still at those of its host file. */
+    do
+        added = pvm_addhosts(hosts, count, infos);
+    while (added == PvmAlready);
     for (int i = 0; i < said; i++) {
         CHECK(pvm_recv(hoster, SEEN) > 0);
         pvm_upkstr(text);
