@@ -54,10 +54,12 @@ impl<T: Transport> Engine<T> {
         let Some(front) = self.transport.front(peer)? else {
             return Ok(false);
         };
-        if front.frame.kind == Kind::Eager {
-            return Ok(self.eager_arrived(peer, front));
-        }
-        self.other_arrived(peer, front)
+        let moved = match front.frame.kind {
+            Kind::Eager => self.eager_arrived(peer, front),
+            _ => self.other_arrived(peer, front)?,
+        };
+        self.note_moves(moved);
+        Ok(moved)
     }
 
     #[inline(always)]

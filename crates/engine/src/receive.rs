@@ -292,11 +292,8 @@ impl<T: Transport> Engine<T> {
             }
             match self.handle_front(source) {
                 // An offer or a loan for this receive now waits: nothing after it may overtake it.
-                Ok(true) if self.unexpected.find(select).is_some() => {
-                    self.note_moves(true);
-                    return None;
-                }
-                Ok(true) => self.note_moves(true),
+                Ok(true) if self.unexpected.find(select).is_some() => return None,
+                Ok(true) => {}
                 Ok(false) => return None,
                 Err(fault) => {
                     self.condemn(fault);
@@ -313,7 +310,7 @@ impl<T: Transport> Engine<T> {
         }
         loop {
             match self.handle_front(source) {
-                Ok(true) => self.note_moves(true),
+                Ok(true) => {}
                 Ok(false) => return,
                 Err(fault) => return self.condemn(fault),
             }
