@@ -185,6 +185,7 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
 #[inline(always)]
 pub(crate) fn wake_other_threads() {
     if PROCESS.is_shared()
+        && SLEEPERS.load(Ordering::SeqCst) > 0
         && let Ok(held) = enter()
     {
         held.wake_sleepers();
