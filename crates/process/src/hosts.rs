@@ -5,9 +5,8 @@ use std::io::IsTerminal;
 use regatta_engine::{Error, GroupId, Result};
 use regatta_wire::control::{Ask, HostStarted, Tell, Why};
 
-use crate::launcher::{Watch, ask, ask_to_watch};
-use crate::state::enter;
-use crate::tasks::value;
+use crate::launcher::{ask, ask_to_watch};
+use crate::tasks::{to_be_told, value};
 
 /// What has become of hosts that were asked for or given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +66,7 @@ pub fn start_hosts(place: Option<(i32, GroupId)>) -> Result<()> {
     let Some((tag, group)) = place else {
         return value(ask(|id| Ask::Hoster { id, on: false })?).map(|_| ());
     };
-    if tag < 0 {
-        return Err(Error::Tag(tag as i64));
-    }
-    let watch = Watch {
-        context: enter()?.context(group)?,
-        tag,
-        stays: true,
-    };
+    let watch = to_be_told(tag, group, true)?;
     ask_to_watch(|id| Ask::Hoster { id, on: true }, watch).map(|_| ())
 }
 

@@ -118,30 +118,28 @@ pub fn hosts() -> Result<Vec<HostInfo>> {
 /// Have a message sent to this task, by itself, when something happens: with this tag in this group. The number of the
 /// watch.
 pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> {
+    let stays = matches!(what, What::HostAdded | What::Tasks);
+    let watch = to_be_told(tag, group, stays)?;
+    ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
+}
+
+/// That something is told by messages with this tag in this group, once or as often as it happens.
+pub(crate) fn to_be_told(tag: i32, group: GroupId, stays: bool) -> Result<Watch> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
     }
     let context = enter()?.context(group)?;
-    let watch = Watch {
+    Ok(Watch {
         context,
         tag,
-        stays: matches!(what, What::HostAdded | What::Tasks),
-    };
-    ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
+        stays,
+    })
 }
 
 /// From now on this task starts the tasks of its host: of each it is sent a message, by itself, with this tag in this
 /// group.
 pub fn start_others(tag: i32, group: GroupId) -> Result<u32> {
-    if tag < 0 {
-        return Err(Error::Tag(tag as i64));
-    }
-    let watch = Watch {
-        context: enter()?.context(group)?,
-        tag,
-        stays: true,
-    };
-    ask_to_watch(|id| Ask::Starter { id }, watch)
+    ask_to_watch(|id| Ask::Starter { id }, to_be_told(tag, group, true)?)
 }
 
 /// A task that this one was to start could not be started, or has ended, with this status of `wait`.

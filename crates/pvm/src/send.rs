@@ -77,6 +77,20 @@ fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
     outcome(code)
 }
 
+/// Send bytes as they are, without waiting: what Regatta says of it.
+pub fn send_bytes(bytes: &[u8], to: Way) -> c_int {
+    // SAFETY: the bytes are there until this returns.
+    unsafe {
+        rg::rg_bsend(
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            to.task,
+            to.tag,
+            to.group,
+        )
+    }
+}
+
 /// Send a buffer (0: the current send buffer) in this context.
 pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result<(), i32> {
     let way = way(to, tag, context)?;

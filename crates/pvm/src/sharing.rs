@@ -11,7 +11,7 @@ use crate::arrival::{Select, info};
 use crate::head::Head;
 use crate::message::{self, Blocks, Outgoing, Storage, codes};
 use crate::rg;
-use crate::send::Way;
+use crate::send::{Way, send_bytes};
 
 /// From now on there is such memory.
 pub fn begin() {
@@ -48,16 +48,7 @@ pub fn send(out: &Outgoing, head: Head, to: Way) -> Option<c_int> {
         return None;
     }
     let bytes = head.shared(name, out.total);
-    // SAFETY: the bytes are here.
-    let code = unsafe {
-        rg::rg_bsend(
-            bytes.as_ptr().cast(),
-            bytes.len(),
-            to.task,
-            to.tag,
-            to.group,
-        )
-    };
+    let code = send_bytes(&bytes, to);
     if code != rg::OK {
         close(name);
     }

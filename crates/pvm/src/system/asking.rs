@@ -7,6 +7,7 @@ use super::tag;
 use crate::arrival::{Select, take};
 use crate::head::Head;
 use crate::message::{self, Body, Reader, codes};
+use crate::send::{Way, send_bytes};
 use crate::state::library;
 use crate::{contexts, rg, tid};
 
@@ -25,18 +26,12 @@ pub fn tell(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
         host: library.host,
     };
     let bytes = [&head.bytes()[..], &body.into_vec()].concat();
-    let channel = contexts::channel(CONTEXT, tag);
-    // SAFETY: the bytes stay until the call returns.
-    let code = unsafe {
-        rg::rg_bsend(
-            bytes.as_ptr().cast(),
-            bytes.len(),
-            task,
-            tag & i32::MAX,
-            channel,
-        )
+    let to = Way {
+        task,
+        tag: tag & i32::MAX,
+        group: contexts::channel(CONTEXT, tag),
     };
-    match code {
+    match send_bytes(&bytes, to) {
         rg::OK => Ok(true),
         rg::ERR_DEAD | rg::ERR_LEFT | rg::ERR_TASK => {
             library.manager = 0;

@@ -1,8 +1,7 @@
 //! How a tracer of single tasks hears that one has begun: a small message in place of its events, which its library makes
 //! those of a daemon from.
 
-use crate::rg;
-use crate::send::way;
+use crate::send::{send_bytes, way};
 
 /// The first word of such a message.
 const MARK: u32 = 0x6274_4752;
@@ -46,20 +45,9 @@ impl<'a> Birth<'a> {
 
     /// Tell the tracer. If it is gone nobody misses it.
     pub fn tell(&self, (to, tag, context): (i32, i32, i32)) {
-        let Ok(to) = way(to, tag, context) else {
-            return;
-        };
-        let bytes = self.write();
-        // SAFETY: the bytes are ours until this returns.
-        unsafe {
-            rg::rg_bsend(
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                to.task,
-                to.tag,
-                to.group,
-            )
-        };
+        if let Ok(to) = way(to, tag, context) {
+            send_bytes(&self.write(), to);
+        }
     }
 }
 

@@ -9,8 +9,7 @@ use super::record::{Value, record};
 use super::{tally, wants, way};
 use crate::head::Head;
 use crate::message::{Body, codes};
-use crate::rg;
-use crate::send::{self, outcome};
+use crate::send;
 use crate::state::library;
 use crate::system::events;
 
@@ -215,16 +214,7 @@ fn send(body: &[u8]) {
         host: library().host,
     };
     let bytes = [&head.bytes()[..], body].concat();
-    // SAFETY: the bytes are ours until this returns.
-    let _ = outcome(unsafe {
-        rg::rg_bsend(
-            bytes.as_ptr().cast(),
-            bytes.len(),
-            to.task,
-            to.tag,
-            to.group,
-        )
-    });
+    send::send_bytes(&bytes, to);
 }
 
 /// Numbers, as most calls have them.
