@@ -236,6 +236,12 @@ impl Detector {
         self.foca.num_members() == 0
     }
 
+    /// Whether it is alive, or at least not dead. Facts of hosts travel by themselves, so they may come before their host and after it.
+    pub fn is_there(&self, host: &HostId) -> bool {
+        let known = self.known_at(host);
+        known.is_some_and(|member| member.id() == host && member.state() != State::Down)
+    }
+
     /// What is known of the daemon at the address of `host`, whichever run of it.
     pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
         self.foca

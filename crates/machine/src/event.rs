@@ -53,7 +53,7 @@ pub enum Output {
 pub enum Event {
     /// A host is there.
     HostUp(HostId),
-    /// Its name, cores and architecture have become known.
+    /// Its name, cores and architecture have become known. After it is up, and before it is dead or has left.
     Described(HostId, Facts),
     /// It did not answer; unless it objects, it will be declared dead.
     Suspected(HostId),

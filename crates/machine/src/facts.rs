@@ -38,6 +38,13 @@ impl Pages {
         true
     }
 
+    /// What is known of this host is news, if anything is.
+    pub fn refresh(&mut self, host: HostId) {
+        if self.facts.contains_key(&host) && !self.fresh.contains(&host) {
+            self.fresh.push(host);
+        }
+    }
+
     pub fn forget(&mut self, host: &HostId) {
         self.facts.remove(host);
     }

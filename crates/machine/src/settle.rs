@@ -29,7 +29,7 @@ impl Membership {
         let described = self.book.lock().take_fresh();
         for host in described {
             let facts = self.book.lock().get(&host).cloned();
-            if let Some(facts) = facts.filter(|_| host != self.own()) {
+            if let Some(facts) = facts.filter(|_| self.detector.is_there(&host)) {
                 self.tell(Event::Described(host, facts));
             }
         }
@@ -65,6 +65,8 @@ impl Membership {
         self.undescribed
             .push_back((host, self.now + self.settings.silence));
         self.tell(Event::HostUp(host));
+        // Facts may have come before their host.
+        self.book.lock().refresh(host);
     }
 
     fn host_down(&mut self, host: HostId, cause: u16) {

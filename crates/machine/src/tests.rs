@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
 use crate::datagram::{Body, Head, Page, decode, encode};
-use crate::{Change, Facts, HostId, Input, Membership, Roll, Settings};
+use crate::{Change, Event, Facts, HostId, Input, Membership, Output, Roll, Settings};
 
 fn host() -> impl Strategy<Value = HostId> {
     (any::<SocketAddr>(), any::<u32>(), any::<u16>())
@@ -147,6 +147,59 @@ proptest! {
         }
         prop_assert_eq!(a, b);
     }
+}
+
+/// Facts travel by themselves, and may come before their host and after it.
+#[test]
+fn a_host_is_described_only_while_it_is_there() {
+    let (own, other) = (numbered(1), numbered(2));
+    let facts = || Facts {
+        name: "other".to_owned(),
+        ..Facts::default()
+    };
+    let mut member = Membership::new(
+        own,
+        Facts::default(),
+        Settings::default(),
+        1,
+        Duration::ZERO,
+    );
+    let take = |member: &mut Membership, body: Body<'_>| {
+        let bytes = encode(
+            Head {
+                machine: 0,
+                epoch: 1,
+            },
+            &body,
+        );
+        let (from, bytes) = (other.address(), bytes.as_slice());
+        member.handle(Duration::from_millis(1), Input::Datagram { from, bytes });
+        let outputs = std::iter::from_fn(|| member.poll());
+        outputs
+            .filter_map(|output| match output {
+                Output::Event(
+                    event @ (Event::HostUp(_) | Event::Described(..) | Event::Left(_)),
+                ) => Some(event),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    member.handle(Duration::ZERO, Input::Found);
+    assert_eq!(take(&mut member, Body::Facts(other, facts())), []);
+    let joined = Change {
+        removed: Vec::new(),
+        added: vec![other],
+    };
+    let changes = Body::Changes {
+        epoch: 1,
+        changes: vec![joined],
+    };
+    assert_eq!(
+        take(&mut member, changes),
+        [Event::HostUp(other), Event::Described(other, facts())]
+    );
+    assert_eq!(take(&mut member, Body::Bye(other)), [Event::Left(other)]);
+    assert_eq!(take(&mut member, Body::Facts(other, facts())), []);
 }
 
 #[test]

@@ -131,6 +131,7 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
     world.network = Network::default();
     world.run(seconds(10.0));
     prop_assert_eq!(world.agrees(), Ok(()));
+    prop_assert_eq!(world.is_told_in_order(), Ok(()));
     // Nobody holds another roll of the same epoch.
     for (a, b) in world
         .living()

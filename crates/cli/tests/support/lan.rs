@@ -3,8 +3,10 @@
 //! All of it is made for one test, and gone with it: the namespaces with their last process, and the processes, found by the
 //! mark in their environment, when this is dropped.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
@@ -143,7 +145,18 @@ impl Lan {
             .spawn()
             .expect("nsenter");
         let lines = BufReader::new(child.stdout.take().expect("its output"));
-        Watch { child, lines }
+        let (tell, reports) = channel();
+        let reader = std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let _ = tell.send(line);
+            }
+        });
+        Watch {
+            child,
+            reports,
+            last: String::new(),
+            reader: Some(reader),
+        }
     }
 
     /// Waits until this holds of the machine, as a host sees it.
@@ -220,25 +233,27 @@ pub fn state_of(report: &Value, host: &str) -> String {
 /// A `regatta hosts --watch` that runs.
 pub struct Watch {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    reports: Receiver<String>,
+    /// The last report that came.
+    last: String,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Watch {
     /// Waits for a report of which this holds, but not for ever.
     pub fn until(&mut self, mut holds: impl FnMut(&Value) -> bool) -> Value {
-        let begun = Instant::now();
+        let deadline = Instant::now() + Duration::from_secs(30);
         loop {
-            let mut line = String::new();
-            self.lines.read_line(&mut line).expect("a line");
-            assert!(!line.is_empty(), "the daemon has ended");
-            let report: Value = serde_json::from_str(&line).expect("a report");
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.last = match self.reports.recv_timeout(left) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => panic!("it never came to that: {}", self.last),
+                Err(RecvTimeoutError::Disconnected) => panic!("the daemon has ended"),
+            };
+            let report: Value = serde_json::from_str(&self.last).expect("a report");
             if holds(&report) {
                 return report;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "it never came to that: {line}"
-            );
         }
     }
 }
@@ -247,6 +262,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = self.lines.read_to_end(&mut Vec::new());
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
     }
 }

@@ -61,6 +61,22 @@ impl World {
             .collect()
     }
 
+    /// Whether each host heard of every other that it is up, then what it is like, and then that it is gone; if not, who heard what else.
+    pub fn is_told_in_order(&self) -> Result<(), String> {
+        let mut up: BTreeSet<(usize, HostId)> = BTreeSet::new();
+        for (at, by, event) in &self.log {
+            match event {
+                Event::HostUp(host) => _ = up.insert((*by, *host)),
+                Event::Dead(host, _) | Event::Left(host) => _ = up.remove(&(*by, *host)),
+                Event::Described(host, _) if !up.contains(&(*by, *host)) => {
+                    return Err(format!("at {at:?} {by} hears what {host:?} is like"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     pub fn count(&self, matching: impl Fn(&Event) -> bool) -> usize {
         self.log
             .iter()
