@@ -27,6 +27,6 @@ int main(void)
     pvm_upkint(&got, 1, 1);
     printf(got == other && other != me ? "met\n" : "not met\n");
     fflush(stdout);
-    pvm_recv(-1, 2);
+    printf("%d\n", pvm_recv(-1, 2));
     return EXIT_SUCCESS;
 }

@@ -244,6 +244,13 @@ static int may_unpack(void)
     return place < 0 || !table[place].unread;
 }
 
+/* A double whose halves are in two pieces of a message makes the message longer when PVM's library reads it. */
+static int may_unpack_doubles(void)
+{
+    int place = place_of(pvm_getrbuf());
+    return may_unpack() && (place < 0 || table[place].closed != 2);
+}
+
 /* A text begins with its length, which must not be what fills up. */
 static int may_unpack_text(void)
 {
@@ -264,7 +271,7 @@ static void judge(int code)
 static void unpack(void)
 {
     int kind = random_below(KINDS), count = some_count(), stride = 1;
-    if (!may_unpack())
+    if (kind == 8 || kind == 10 ? !may_unpack_doubles() : !may_unpack())
         return;
     if (random_below(3) == 0)
         stride = (int)random_below(7) - 3;
@@ -423,7 +430,9 @@ static void formatted_unpack(void)
         return;
     int *numbers = (int *)(void *)target;
     unsigned which = random_below(may_unpack_text() ? 5 : 4);
-    int code;
+    int code, doubles = which == 1 || which == 3;
+    if (doubles && !may_unpack_doubles())
+        return;
     memset(target, 0xa5, ROOM);
     switch (which) {
     case 0: code = pvm_unpackf("%d %ld %hd %c", numbers, (long *)(void *)(target + 8), (short *)(void *)(target + 16), (char *)target + 20); break;

@@ -3,9 +3,13 @@
  * follows "as".
  */
 #include "spawn.h"
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+/* More than are taken in at a look. */
+enum { WORDS = 40 };
 
 /* -- what is started ------------------------------------------------------------------------- */
 
@@ -42,6 +46,24 @@ static void as_exit_later(void)
 {
     await_end();
     as_exit();
+}
+
+static void as_last_words(void)
+{
+    await_end();
+    for (int word = 0; word < WORDS; word++)
+        OK(rg_send(&word, sizeof word, rg_parent(), EVENT, RG_ALL));
+}
+
+/* Hears of a task's end after its parent, and ends itself. */
+static void as_witness(void)
+{
+    int whose, watch;
+    pid_t pid = getpid();
+    OK(rg_recv(&whose, sizeof whose, rg_parent(), GREETING, RG_ALL, NULL));
+    OK(rg_notify(RG_TASK_EXIT, whose, EVENT, RG_ALL, &watch));
+    OK(rg_send(&pid, sizeof pid, rg_parent(), GREETING, RG_ALL));
+    CHECK(next_event().tid == whose);
 }
 
 static void as_talker(void)
@@ -335,6 +357,34 @@ static void notices(void)
     FAILS(rg_notify(RG_TASK_EXIT, 0, -5, RG_ALL, &watch), RG_ERR_TAG, "tag");
     OK(rg_notify(RG_HOST_LOST, 99, EVENT, RG_ALL, &watch));
     CHECK(next_event().kind == RG_HOST_LOST);
+}
+
+/* What a task has sent comes before the word that it has ended, also when both were there at the first look. */
+static void last_words(void)
+{
+    for (int round = 0; round < 20; round++) {
+        int tid, witness, watch, word = -1;
+        pid_t pid = 0;
+        start("as-last-words", NULL, 1, &tid);
+        start("as-witness", NULL, 1, &witness);
+        OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, &watch));
+        OK(rg_send(&tid, sizeof tid, witness, GREETING, RG_ALL));
+        OK(rg_recv(&pid, sizeof pid, witness, GREETING, RG_ALL, NULL));
+        end(1, &tid);
+        while (kill(pid, 0) == 0)
+            sched_yield();
+        int found;
+        OK(rg_iprobe(RG_ANY, RG_ANY, RG_ALL, &found, NULL));
+        CHECK(found);
+        for (int i = 0; i < WORDS; i++) {
+            rg_status status;
+            rg_event next;
+            OK(rg_recv(&next, sizeof next, RG_ANY, RG_ANY, RG_ALL, &status));
+            memcpy(&word, &next, sizeof word);
+            CHECK(status.source == tid && status.length == sizeof word && word == i);
+        }
+        CHECK(next_event().tid == tid);
+    }
 }
 
 /* The descriptor tells of events, too. */
@@ -665,6 +715,8 @@ int main(int argc, char **argv)
         {"as-quiet", as_quiet, false},
         {"as-exit", as_exit, false},
         {"as-exit-later", as_exit_later, false},
+        {"as-last-words", as_last_words, false},
+        {"as-witness", as_witness, false},
         {"as-talker", as_talker, false},
         {"as-place", as_place, false},
         {"as-large", as_large, false},
@@ -685,6 +737,7 @@ int main(int argc, char **argv)
         {"stranger", stranger, false},
         {"notices", notices, false},
         {"by-descriptor", by_descriptor, false},
+        {"last-words", last_words, false},
         {"signals", signals, false},
         {"failing", failing, false},
         {"one-after-the-other", one_after_the_other, false},

@@ -65,7 +65,13 @@ pub(crate) fn waiting(mark: &str) -> String {
 
 /// Ends every process of the job.
 pub(crate) fn kill(mark: &str) {
-    for process in marked(mark) {
+    kill_those(mark, "");
+}
+
+/// Ends the processes of the job in whose command line this stands.
+pub(crate) fn kill_those(mark: &str, part: &str) {
+    let all = marked(mark).into_iter();
+    for process in all.filter(|process| process.line.contains(part)) {
         // It may end by itself meanwhile.
         let _ = kill_process(process.pid, Signal::KILL);
     }

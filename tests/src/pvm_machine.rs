@@ -150,6 +150,11 @@ impl Machine {
         self.is_over();
     }
 
+    /// What keeps the machine together is killed.
+    pub fn behead(&self) {
+        left::kill_those(&self.mark, " resident ");
+    }
+
     /// The machine has been ended: nothing of it may be left.
     pub fn is_over(&self) {
         let deadline = Instant::now() + LIMIT;

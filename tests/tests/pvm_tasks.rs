@@ -1,7 +1,7 @@
 //! Programs of PVM that run by themselves and start each other do what they do on PVM 3.4 itself.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 
 use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, said, same_lines};
@@ -76,31 +76,65 @@ fn every_question_has_the_answer_that_pvm_gives() {
     machine.halt();
 }
 
+/// Two programs that have met, and wait for a message that nobody sends; what they say next can be read.
+struct Two {
+    both: [Child; 2],
+    readers: [BufReader<ChildStdout>; 2],
+}
+
+impl Two {
+    /// Two that begin the machine at the same time are in one machine all the same.
+    fn meet(machine: &Machine) -> Two {
+        let start = || {
+            let mut command = machine.by_hand(&pvm::program("pvm_meet"));
+            command.stdout(Stdio::piped()).spawn().expect("the program")
+        };
+        let mut both = [start(), start()];
+        let readers = both
+            .each_mut()
+            .map(|child| BufReader::new(child.stdout.take().expect("its output")));
+        let mut two = Two { both, readers };
+        assert_eq!(two.say(), ["met\n", "met\n"], "{}", machine.log());
+        two
+    }
+
+    /// What each says next.
+    fn say(&mut self) -> [String; 2] {
+        self.readers.each_mut().map(|reader| {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("a line");
+            line
+        })
+    }
+
+    fn end(self) -> [ExitStatus; 2] {
+        self.both.map(|mut child| child.wait().expect("its end"))
+    }
+}
+
 #[test]
 fn programs_started_by_hand_meet_and_a_halt_ends_them() {
     let machine = Machine::new("pvm-by-hand");
-    let program = pvm::program("pvm_meet");
-    // Two that begin the machine at the same time are in one machine all the same.
-    let start = || {
-        let mut command = machine.by_hand(&program);
-        command.stdout(Stdio::piped()).spawn().expect("the program")
-    };
-    let mut both = [start(), start()];
-    let mut readers = both
-        .each_mut()
-        .map(|child| BufReader::new(child.stdout.take().expect("its output")));
-    let lines = readers.each_mut().map(|reader| {
-        let mut line = String::new();
-        reader.read_line(&mut line).expect("a line");
-        line
-    });
-    assert_eq!(lines, ["met\n", "met\n"], "{}", machine.log());
-    // They now wait for a message that nobody sends.
+    let two = Two::meet(&machine);
     machine.halt();
-    for child in &mut both {
-        let status = child.wait().expect("its end");
+    for status in two.end() {
         assert!(!status.success(), "ended by the machine's end: {status}");
     }
+}
+
+/// As when PVM's daemon has been killed: `PvmSysErr`, "can't contact local daemon".
+#[test]
+fn programs_started_by_hand_do_not_wait_for_ever_when_their_machine_is_killed() {
+    let machine = Machine::new("pvm-beheaded");
+    let mut two = Two::meet(&machine);
+    machine.behead();
+    assert_eq!(two.say(), ["-14\n", "-14\n"]);
+    assert!(two.end().iter().all(ExitStatus::success));
+    machine.is_over();
+    // And the next machine can begin.
+    let two = Two::meet(&machine);
+    machine.halt();
+    two.end();
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn a_program_that_never_joins_is_a_task_too() {
 fn ends_are_told() {
     spawner(&["notices"]).run().passed();
     Job::new(2, "spawn", &["by-descriptor"]).run().passed();
+    spawner(&["last-words"]).run().passed();
 }
 
 #[test]

@@ -23,6 +23,10 @@ fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
 fn trio() -> Lan {
     let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
     lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
+    // Who is cut off now speaks of all three.
+    for host in ["alpha", "beta", "gamma"] {
+        lan.await_whole(host, 2);
+    }
     lan
 }
 

@@ -42,7 +42,7 @@ impl Awaited for Meeting<'_> {
         if waited >= LONG {
             process.engine.check_posts(self.0)?;
         }
-        Ok(())
+        process.check_launcher(waited)
     }
 
     fn is_worth_patience(&self) -> bool {

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::gate::Leases;
 use crate::output::{Begun, Piece};
 use crate::state::{Process, enter};
-use crate::wait::{Awaited, wait_for};
+use crate::wait::{Awaited, LOOK, wait_for};
 use crate::{event, start};
 
 /// Read at once.
@@ -175,6 +175,12 @@ impl Process {
                 }
             }
         }
+        if unasked
+            .iter()
+            .any(|tell| matches!(tell, Tell::Event { .. }))
+        {
+            self.take_in();
+        }
         for tell in unasked {
             match tell {
                 Tell::Event { watch, event } => self.happened(watch, &event),
@@ -219,10 +225,28 @@ impl Process {
         moved
     }
 
+    /// What a task of this host has sent was there before the launcher knew of its end. It comes another way than the event,
+    /// but not after it.
+    fn take_in(&mut self) {
+        /// Enough for all that is there; somebody else may send on and on.
+        const LOOKS: u32 = 64;
+        let _ = (0..LOOKS).find(|_| !self.engine.progress());
+    }
+
     /// While a task waits: a launcher that has died does not ring; and one that was busy may take more of a long question
     /// now.
     pub(crate) fn listen(&mut self) {
         self.hear();
+    }
+
+    /// Whoever was started by a launcher goes with it; a task that was let in does not, but nobody tells it any more of who ends,
+    /// so it must not wait for somebody.
+    pub(crate) fn check_launcher(&mut self, waited: Duration) -> Result<()> {
+        if waited < LOOK {
+            return Ok(());
+        }
+        self.hear();
+        self.control.as_ref().map_or(Ok(()), Control::check)
     }
 
     /// More tasks than cores? That changes as tasks come and go.

@@ -325,7 +325,7 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
     if handles.iter().all(cut_off) {
         return Err(cut_off_error(process));
     }
-    Ok(())
+    process.check_launcher(waited)
 }
 
 /// The same for a message that is looked for.
@@ -336,7 +336,7 @@ pub(crate) fn check_cut_off(
 ) -> Result<()> {
     match is_cut_off(process, source, waited) {
         true => Err(cut_off_error(process)),
-        false => Ok(()),
+        false => process.check_launcher(waited),
     }
 }
 

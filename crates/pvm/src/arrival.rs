@@ -92,7 +92,9 @@ pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
                 return Ok(made.map_or(Taken::Swallowed, Taken::Message));
             }
             rg::ERR_TRUNCATED => {
-                storage.grow(status.length, 0)?;
+                // What the message before lay in is used again: fresh pages would cost more than the message.
+                message::give_back(storage);
+                storage = message::spare(status.length)?;
                 (from, tag) = (status.source, status.tag);
             }
             code => {

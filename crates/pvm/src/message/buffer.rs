@@ -220,6 +220,10 @@ impl Buffer {
     #[inline(always)]
     pub(super) fn next_numbers(&mut self, count: usize, width: usize) -> (*const u8, usize) {
         let place = self.storage.body().wrapping_add(self.at);
+        if count == 0 && width == 8 {
+            // To read no doubles is nothing; to read none of other numbers says where bytes go on.
+            return (place, 0);
+        }
         let there = ((self.len - self.at) / width).min(count);
         self.at += there * width;
         if there < count {

@@ -8,7 +8,7 @@
 //! be copied to be sent, and what is received is memory of somebody else's. What others may be
 //! reading is never written again.
 
-use std::alloc::{Layout, alloc, dealloc, realloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::{NonNull, copy_nonoverlapping};
 
 use super::codes::NO_MEM;
@@ -177,31 +177,6 @@ impl Storage {
     pub fn body(&self) -> *mut u8 {
         self.base.as_ptr().wrapping_add(HEAD)
     }
-
-    /// Make room for `capacity` bytes of body and keep the head and what the block has of the first
-    /// `keep`.
-    pub fn grow(&mut self, capacity: usize, keep: usize) -> Result<(), i32> {
-        if capacity <= self.capacity {
-            return Ok(());
-        }
-        if self.capacity == 0 || !self.is_own() || keep < self.capacity / 2 {
-            let larger = Storage::new(capacity)?;
-            if self.capacity > 0 {
-                // SAFETY: both blocks are that long, and they are different blocks.
-                unsafe {
-                    copy_nonoverlapping(self.base.as_ptr(), larger.base.as_ptr(), HEAD + keep)
-                };
-            }
-            *self = larger;
-            return Ok(());
-        }
-        let size = layout(capacity)?.size();
-        // SAFETY: the block came from the allocator with this layout, and the new size is a valid one.
-        let base = unsafe { realloc(self.base.as_ptr(), layout(self.capacity)?, size) };
-        self.base = NonNull::new(base).ok_or(NO_MEM)?;
-        self.capacity = capacity;
-        Ok(())
-    }
 }
 
 impl Drop for Storage {
@@ -329,15 +304,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_keeps_what_it_holds_when_it_grows() {
-        let mut storage = Storage::new(1).unwrap();
+    fn what_a_block_holds_is_kept_when_it_is_exchanged() {
+        let (mut shelf, mut storage) = (Shelf::new(), Storage::new(1).unwrap());
         assert_eq!(storage.capacity(), STANDARD);
         for (keep, capacity) in [(100, 10_000), (9_000, 20_000), (0, 1 << 20)] {
             for index in 0..HEAD + keep {
                 // SAFETY: inside the block.
                 unsafe { storage.as_mut_ptr().add(index).write(index as u8) };
             }
-            storage.grow(capacity, keep).unwrap();
+            shelf.exchange(&mut storage, capacity, keep).unwrap();
             assert!(storage.capacity() >= capacity);
             for index in 0..HEAD + keep {
                 // SAFETY: inside the block.

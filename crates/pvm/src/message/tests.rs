@@ -102,6 +102,42 @@ fn what_is_packed_is_unpacked_in_every_encoding_and_with_every_stride() {
     }
 }
 
+/// Once bytes were missing, to read none of them goes back to the front of a message of XDR, if no number was read in between. No
+/// double is no number, none of the others is one.
+#[test]
+fn to_read_nothing_moves_as_it_does_in_pvm() {
+    let nothing = |buffers: &mut Buffers, kind: Kind| unpack(buffers, kind, &mut [0f64; 2], 0, 1);
+    for (between, next) in [
+        (None, 0),
+        (Some(Kind::Double), 0),
+        (Some(Kind::DoubleComplex), 0),
+        (Some(Kind::Int), 5),
+        (Some(Kind::Complex), 5),
+    ] {
+        let mut buffers = Buffers::new();
+        buffers.init_send(encoding::DEFAULT).unwrap();
+        pack(&mut buffers, Kind::Int, &[0, 1, 2, 3, 100_000, 5], 6, 1).unwrap();
+        reread(&mut buffers);
+        unpack(&mut buffers, Kind::Int, &mut [0i32; 4], 4, 1).unwrap();
+        let mut text = [0u8; 8];
+        // SAFETY: of the text that is said to follow nothing is there that would not fit.
+        let cut = unsafe {
+            buffers
+                .receiving()
+                .unwrap()
+                .unpack_string(text.as_mut_ptr().cast())
+        };
+        assert_eq!(cut, Err(NO_DATA));
+        if let Some(kind) = between {
+            nothing(&mut buffers, kind).unwrap();
+        }
+        nothing(&mut buffers, Kind::Byte).unwrap();
+        let mut got = [-1i32];
+        unpack(&mut buffers, Kind::Int, &mut got, 1, 1).unwrap();
+        assert_eq!(got, [next], "{between:?}");
+    }
+}
+
 #[test]
 fn strides_may_be_zero_or_point_backwards() {
     for encoding in [encoding::DEFAULT, encoding::RAW] {
@@ -250,8 +286,7 @@ fn a_message_arrives_as_a_buffer_and_goes_on_as_it_came() {
     buffers.init_send(encoding::RAW).unwrap();
     pack(&mut buffers, Kind::Double, &[2.5f64], 1, 1).unwrap();
     let out = buffers.outgoing(0).unwrap();
-    let mut storage = buffers.shelf.take(out.total).unwrap();
-    storage.grow(10_000, 0).unwrap();
+    let storage = buffers.shelf.take(out.total).unwrap();
     // SAFETY: both blocks are as long as the message.
     unsafe { std::ptr::copy_nonoverlapping(out.head, storage.as_mut_ptr(), out.len) };
     let info = Info {
