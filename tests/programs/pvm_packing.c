@@ -485,6 +485,9 @@ int main(int argc, char **argv)
         else
             formatted_unpack();
         printf(" [%d]\n", pvm_errno);
+        /* Asked when it has been packed, each library knows how long a message is, and no limit above is passed unseen. */
+        if (place_of(pvm_getsbuf()) >= 0)
+            length_of(place_of(pvm_getsbuf()));
     }
     return 0;
 }

@@ -60,7 +60,7 @@ extern "C" {
 #define RG_ERR_CYCLE (-10)     /* waiting senders form a cycle, all buffers full; it is named */
 #define RG_ERR_CANCELLED (-12) /* the request was cancelled */
 #define RG_ERR_CORRUPT (-13)   /* shared memory holds what no task of this version writes */
-#define RG_ERR_LAUNCHER (-14)  /* started by a launcher Regatta cannot speak to */
+#define RG_ERR_LAUNCHER (-14)  /* started by a launcher Regatta cannot speak to, or it has been killed */
 #define RG_ERR_VERSION (-15)   /* launcher and library versions do not fit */
 #define RG_ERR_SYSTEM (-16)    /* the operating system refused; the last error has its words */
 #define RG_ERR_UNSUPPORTED (-17)
