@@ -1,12 +1,19 @@
 /*
  * Two of these, started by hand, find each other by a mailbox, exchange messages by their numbers, and
- * then wait for another one for ever.
+ * then wait for another one for ever; if asked to, with a function that is called for others.
  */
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-int main(void)
+/* What a function is called for is looked for beside what the program waits for. */
+static int heard(int buffer)
+{
+    return buffer;
+}
+
+int main(int argc, char **argv)
 {
     int me = pvm_mytid(), other = 0, got = 0;
     pvm_setopt(PvmAutoErr, 0);
@@ -27,6 +34,8 @@ int main(void)
     pvm_upkint(&got, 1, 1);
     printf(got == other && other != me ? "met\n" : "not met\n");
     fflush(stdout);
+    if (argc > 1 && strcmp(argv[1], "handler") == 0)
+        pvm_addmhf(-1, 3, pvm_newcontext(), heard);
     printf("%d\n", pvm_recv(-1, 2));
     return EXIT_SUCCESS;
 }

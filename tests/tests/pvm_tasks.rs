@@ -84,10 +84,14 @@ struct Two {
 
 impl Two {
     /// Two that begin the machine at the same time are in one machine all the same.
-    fn meet(machine: &Machine) -> Two {
+    fn meet(machine: &Machine, how: &str) -> Two {
         let start = || {
             let mut command = machine.by_hand(&pvm::program("pvm_meet"));
-            command.stdout(Stdio::piped()).spawn().expect("the program")
+            command
+                .arg(how)
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("the program")
         };
         let mut both = [start(), start()];
         let readers = both
@@ -115,7 +119,7 @@ impl Two {
 #[test]
 fn programs_started_by_hand_meet_and_a_halt_ends_them() {
     let machine = Machine::new("pvm-by-hand");
-    let two = Two::meet(&machine);
+    let two = Two::meet(&machine, "");
     machine.halt();
     for status in two.end() {
         assert!(!status.success(), "ended by the machine's end: {status}");
@@ -126,15 +130,14 @@ fn programs_started_by_hand_meet_and_a_halt_ends_them() {
 #[test]
 fn programs_started_by_hand_do_not_wait_for_ever_when_their_machine_is_killed() {
     let machine = Machine::new("pvm-beheaded");
-    let mut two = Two::meet(&machine);
-    machine.behead();
-    assert_eq!(two.say(), ["-14\n", "-14\n"]);
-    assert!(two.end().iter().all(ExitStatus::success));
-    machine.is_over();
     // And the next machine can begin.
-    let two = Two::meet(&machine);
-    machine.halt();
-    two.end();
+    for how in ["", "handler"] {
+        let mut two = Two::meet(&machine, how);
+        machine.behead();
+        assert_eq!(two.say(), ["-14\n", "-14\n"], "{how}");
+        assert!(two.end().iter().all(ExitStatus::success));
+        machine.is_over();
+    }
 }
 
 #[test]

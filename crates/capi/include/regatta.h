@@ -228,7 +228,8 @@ int rg_cancel(rg_request request, int *cancelled);
 /* Advance whatever can advance, run callbacks, return. */
 int rg_progress(void);
 /* A descriptor that is readable when a message may be waiting: put it into poll or epoll, and when
- * it is readable call rg_clear_fd, then rg_test or rg_progress. Belongs to Regatta: do not close. */
+ * it is readable call rg_clear_fd, then rg_test or rg_progress. Belongs to Regatta: do not close.
+ * When the launcher has been killed it is readable as well, and rg_clear_fd says RG_ERR_LAUNCHER. */
 int rg_fd(int *fd);
 int rg_clear_fd(void);
 

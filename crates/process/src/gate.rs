@@ -12,7 +12,7 @@ use regatta_transport::job::Job;
 use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
 
-use crate::launcher::{Control, ask, ask_under};
+use crate::launcher::{ask, ask_under};
 use crate::message::LOOKS;
 use crate::state::{Process, enter, quick};
 use crate::tasks::{astray, members, value};
@@ -182,7 +182,7 @@ impl Awaited for Round<'_> {
 
     fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
         process.listen();
-        process.control.as_ref().map_or(Ok(()), Control::check)
+        process.launcher()
     }
 }
 

@@ -246,6 +246,11 @@ impl Process {
             return Ok(());
         }
         self.hear();
+        self.launcher()
+    }
+
+    /// The error of a launcher that is known to have ended.
+    pub(crate) fn launcher(&self) -> Result<()> {
         self.control.as_ref().map_or(Ok(()), Control::check)
     }
 

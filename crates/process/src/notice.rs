@@ -78,8 +78,8 @@ pub fn descriptor() -> Result<RawFd> {
                 found
             });
             SLEEPERS.fetch_sub(1, Ordering::SeqCst);
-            // Damage to the bell can lose a ring: it looks now and then unrung.
-            if found || anything(&theirs) {
+            // Damage to the bell can lose a ring, and a launcher that was killed rings nobody: it looks now and then unrung.
+            if found || anything(&theirs) || is_left_alone() {
                 raise(&own, &theirs);
             }
         }
@@ -121,6 +121,11 @@ fn anything(shared: &Shared) -> bool {
     found
 }
 
+/// Whoever waits for the descriptor must not wait for a launcher that has ended.
+fn is_left_alone() -> bool {
+    enter().is_ok_and(|mut held| held.check_launcher(LOOK).is_err())
+}
+
 fn raise(event: &OwnedFd, shared: &Shared) {
     let mut raised = shared.raised.lock().unwrap_or_else(|p| p.into_inner());
     *raised = true;
@@ -135,9 +140,12 @@ fn raise(event: &OwnedFd, shared: &Shared) {
     }
 }
 
-/// Make the descriptor unreadable until something new comes. Call it before looking for messages.
+/// Make the descriptor unreadable until something new comes. Call it before looking for messages. The error of a launcher that has
+/// been killed is told when that is done: what has come is there to be looked for.
 pub fn clear_descriptor() -> Result<()> {
-    let seen = enter()?.moves();
+    let held = enter()?;
+    let (seen, launcher) = (held.moves(), held.launcher());
+    drop(held);
     let notice = NOTICE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -155,7 +163,7 @@ pub fn clear_descriptor() -> Result<()> {
         .unwrap_or_else(|p| p.into_inner());
     *raised = false;
     notice.shared.cleared.notify_all();
-    Ok(())
+    launcher
 }
 
 /// End the thread; at finalize.

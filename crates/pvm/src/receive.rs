@@ -197,9 +197,12 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     }
     loop {
         // SAFETY: a plain request.
-        unsafe { rg::rg_clear_fd() };
+        let cleared = unsafe { rg::rg_clear_fd() };
         if take_in()? {
             return Ok(true);
+        }
+        if cleared != rg::OK {
+            return Err(failure(cleared));
         }
         let patience = match wait {
             Wait::Not => return Ok(false),
