@@ -85,6 +85,7 @@ macro_rules! conforms {
                 a_stream_ends_however_the_turns_fall,
                 streams_do_not_hold_each_other_up,
                 bytes_beyond_the_buffer_are_dropped,
+                what_its_sender_gives_up_is_waited_for,
                 streams_are_limited_and_come_back,
                 a_route_that_makes_no_sense_is_the_peers_fault,
             },

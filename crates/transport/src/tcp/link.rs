@@ -489,6 +489,7 @@ impl Link {
                 });
                 if let Some(stream) = self.in_stream(head.context) {
                     stream.total = Some(stream.received);
+                    stream.cancelled = true;
                 }
             }
             Parcel::Bye => self.bye = true,

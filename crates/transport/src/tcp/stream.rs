@@ -96,8 +96,10 @@ pub(crate) struct InStream {
     pub(crate) drained: u64,
     /// The sender may go so far.
     pub(crate) limit: u64,
-    /// Length of the message, when its last chunk has come.
+    /// Length of the message, when its last chunk has come; or what there is of it, when its sender has given it up.
     pub(crate) total: Option<u64>,
+    /// Its sender has given it up.
+    pub(crate) cancelled: bool,
     /// What has come and not gone: from `read` on.
     held: Vec<u8>,
     read: usize,
@@ -115,6 +117,7 @@ impl InStream {
             drained: 0,
             limit: first_window(id),
             total: None,
+            cancelled: false,
             held: Vec::new(),
             read: 0,
             announce: false,

@@ -126,6 +126,10 @@ impl Tcp {
             stream.release(into);
         }
         moved |= stream.received != before;
+        if stream.cancelled && stream.received < total {
+            // The engine's word that the message was taken back comes right behind, or that its sender has left.
+            return Ok(if moved { Flow::Moved } else { Flow::Still });
+        }
         if stream.received > total || stream.total.is_some_and(|end| end != total) {
             let what = "a stream is not as long as its message";
             link.trouble(Trouble::Corrupt(what));

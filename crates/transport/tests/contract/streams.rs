@@ -156,6 +156,41 @@ pub fn bytes_beyond_the_buffer_are_dropped<T: Transport>(make: impl Fn() -> Worl
     }
 }
 
+/// That a message was taken back is for the engine to say: until then its receiver has it neither whole nor damaged.
+pub fn what_its_sender_gives_up_is_waited_for<T: Transport>(make: impl Fn() -> World<T>) {
+    let mut tasks = make().tasks;
+    let (mut from, mut to) = (pattern(LONG, 6), vec![0; LONG]);
+    let (message, into) = (block(&mut from), block(&mut to));
+    for turns in [0, 1, 3] {
+        let [a, b] = &mut tasks;
+        let (mut out, route) = a.open(1, &message).unwrap().unwrap();
+        let mut inn = b.attach(0, &route).unwrap();
+        for _ in 0..turns {
+            assert_ne!(a.fill(1, &mut out, &message).unwrap(), Flow::Finished);
+            assert_ne!(
+                b.drain(0, &mut inn, &into, LONG as u64).unwrap(),
+                Flow::Finished
+            );
+        }
+        a.abandon(out);
+        for _ in 0..2000 {
+            let flow = b.drain(0, &mut inn, &into, LONG as u64).unwrap();
+            assert_ne!(flow, Flow::Finished, "given up after {turns} turns");
+            for task in [&mut *a, &mut *b] {
+                let mut cursor = 0;
+                while task.next_ready(&mut cursor).is_some() {}
+            }
+        }
+        b.reclaim(inn);
+        // The next one is not disturbed.
+        let (out, route) = a.open(1, &message).unwrap().unwrap();
+        let inn = b.attach(0, &route).unwrap();
+        flow(&mut tasks, &mut [out, inn], &message, &into);
+        assert_eq!(to, from);
+        to.fill(0);
+    }
+}
+
 pub fn streams_are_limited_and_come_back<T: Transport>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(100, 5), vec![0; 100]);
