@@ -117,6 +117,17 @@ impl Talk {
 
     /// Calls a daemon, and returns when both have proved that they belong to the machine.
     pub(crate) fn call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
+        match Talk::try_call(address, keys, limit) {
+            // Just after a network has come back the kernel may still be finding out that a host was away before. The next
+            // attempt makes it ask anew.
+            Err(error) if error.kind() == ErrorKind::HostUnreachable => {
+                Talk::try_call(address, keys, limit)
+            }
+            called => called,
+        }
+    }
+
+    fn try_call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
         let mut call = Call::to(address)?;
         let until = (Instant::now() + limit).min(call.until());
         loop {
@@ -124,6 +135,10 @@ impl Talk {
             let mut begun = [PollFd::new(&call, flags)];
             if !wait(&mut begun, Some(until)) {
                 return Err(ErrorKind::TimedOut.into());
+            }
+            // No route, or nobody listens: the kernel knows.
+            if let Ok(Err(errno)) = rustix::net::sockopt::socket_error(&call) {
+                return Err(errno.into());
             }
             call = match call.advance(keys) {
                 Greeting::Under(call) => call,
@@ -218,6 +233,7 @@ pub(crate) fn explain(host: &str, error: &io::Error) -> Refusal {
     let why = match error.kind() {
         ErrorKind::TimedOut => "does not answer: is it cut off?".to_owned(),
         ErrorKind::Unsupported => "runs another version of Regatta".to_owned(),
+        ErrorKind::HostUnreachable => "cannot be reached: is it up, and its network?".to_owned(),
         ErrorKind::ConnectionRefused => "has no daemon of this machine any more".to_owned(),
         ErrorKind::UnexpectedEof => "has hung up: has its daemon ended?".to_owned(),
         ErrorKind::InvalidData => "says what is not understood".to_owned(),
