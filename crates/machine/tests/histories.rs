@@ -5,6 +5,7 @@ mod sim;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use sim::{Network, World, seconds};
 
 /// One thing that happens to a machine.
@@ -144,19 +145,45 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
     Ok(())
 }
 
-/// A short run by default; `PROPTEST_CASES` asks for a long one.
-fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok())
-        .unwrap_or(150)
+/// A short run of always the same histories by default; `PROPTEST_CASES` asks for so many new ones.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default,
+        None => ProptestConfig {
+            cases: 150,
+            rng_seed: RngSeed::Fixed(1),
+            ..default
+        },
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn after_any_history_all_agree((seed, count, mishaps) in history()) {
         live_through(seed, count, &mishaps)?;
     }
+}
+
+/// Host 0 is cut off, and 1 and 2 go on without it. Then both lose their names within a second, so that they are gone for certain as far as 0
+/// knows, which therefore decides a roll of the same number. Nobody is a member of the roll he holds, and none goes on: an
+/// operator has to vouch. Found once in some ten thousand histories.
+#[test]
+#[ignore = "not solved: certainty about the dead says nothing about what they had decided"]
+fn nobody_decides_anew_what_those_who_are_gone_have_decided() {
+    use Mishap::*;
+    let mishaps = [
+        (Restart(720323270059176081), 167),
+        (Split(821489510004022500, 2, true), 50),
+        (Stop(9450260048743487012, 1616), 1396),
+        (Stop(9724683976656251124, 249), 1063),
+        (Split(17369626412543711143, 3, false), 1873),
+        (Restart(310757397426765320), 1665),
+    ];
+    live_through(114887880812639671, 3, &mishaps).unwrap();
 }
