@@ -340,6 +340,19 @@ static void blocked_in(int way, rg_group pair, int fd)
     OK(rg_wait(&requests[0], NULL));
 }
 
+/* The descriptor is readable when there is something new, and not because somebody has looked. */
+static void undisturbed(void)
+{
+    int fd = -1;
+    OK(rg_fd(&fd));
+    struct pollfd readable = {fd, POLLIN, 0};
+    do {
+        OK(rg_clear_fd());
+        OK(rg_progress());
+    } while (poll(&readable, 1, 100) == 1);
+    CHECK(poll(&readable, 1, 1700) == 0);
+}
+
 /* Every other task is blocked for 2 s, each in another call, and hardly uses its core. */
 static void idle(void)
 {
@@ -389,6 +402,7 @@ int main(int argc, char **argv)
         {"cancelling", cancelling, false},
         {"probing", probing, false},
         {"idle", idle, false},
+        {"undisturbed", undisturbed, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -130,7 +130,7 @@ fn programs_started_by_hand_meet_and_a_halt_ends_them() {
 #[test]
 fn programs_started_by_hand_do_not_wait_for_ever_when_their_machine_is_killed() {
     let machine = Machine::new("pvm-beheaded");
-    // And the next machine can begin.
+    // The second time around: the next machine can begin.
     for how in ["", "handler"] {
         let mut two = Two::meet(&machine, how);
         machine.behead();

@@ -151,6 +151,11 @@ fn blocked_tasks_use_no_processor() {
 }
 
 #[test]
+fn a_descriptor_is_not_readable_when_nothing_has_happened() {
+    passes(1, "traffic_completion", "undisturbed");
+}
+
+#[test]
 fn blocked_tasks_use_no_processor_in_a_crowd() {
     passes(9, "traffic_completion", "idle");
 }

@@ -149,11 +149,11 @@ impl Process {
     #[cold]
     fn hear(&mut self) -> bool {
         let news = self.job.news(self.engine.me());
-        self.heard += 1;
         let Some(control) = &mut self.control else {
             return false;
         };
         control.seen = news;
+        let lived = !control.ended;
         for Toll { of, amount } in self.engine.tolls().take() {
             let (task, bytes) = (of, amount);
             // It fits every frame.
@@ -161,6 +161,8 @@ impl Process {
         }
         control.flush();
         let moved = control.read();
+        // Only what is news wakes other threads, or whoever waits at the descriptor.
+        self.heard += u64::from(moved || lived && control.ended);
         let mut unasked = Vec::new();
         loop {
             match control.frames.next_message::<Tell>() {
