@@ -92,3 +92,18 @@ fn a_death_in_a_storm_of_collectives_between_hosts() {
         death_of_one(4, hosts, &["storm"]);
     }
 }
+
+#[test]
+fn what_a_task_has_said_arrives_while_it_stays_away() {
+    for (tasks, hosts, scenario) in [
+        (2, "alpha:1,beta:1", "first-word"),
+        (4, "alpha:2,beta:2", "first-word"),
+        (2, "alpha:1,beta:1", "crossed-words"),
+        (3, "alpha:1,beta:1,gamma:1", "crossed-words"),
+        (4, "alpha:2,beta:2", "after-a-barrier"),
+        (6, "alpha:2,beta:2,gamma:2", "after-a-barrier"),
+    ] {
+        let job = Job::new(tasks, "absent", &[scenario]).limit(60);
+        job.across(hosts).run().passed();
+    }
+}

@@ -6,6 +6,9 @@
 //! process pass a memory barrier (`membarrier`), waits until the owner is outside, and from then
 //! on everybody uses an ordinary mutex.
 //!
+//! A thread of the library's own, which looks in rarely, *visits*: it takes the bias away in the
+//! same way and gives it back when it goes.
+//!
 //! Why the owner needs no fence: it stores `inside`, then loads `revoked`; the revoker stores
 //! `revoked`, runs the barrier in every thread, then loads `inside`. Whichever side of its two
 //! instructions the barrier catches the owner on, one of the two sees the other.
@@ -22,8 +25,11 @@ pub struct Biased<T> {
     /// Is the owner inside? Meaningful while `revoked` is false.
     inside: AtomicBool,
     revoked: AtomicBool,
-    /// The owner has been seen outside after the revocation. Only used with the mutex held.
+    /// The owner has been seen outside after the revocation. Only used with the mutex held; as
+    /// long as it is false, so is `revoked`, but while the mutex is held.
     settled: AtomicBool,
+    /// It is a visitor that has revoked it.
+    visited: AtomicBool,
     /// Nobody gets in any more.
     shut: AtomicBool,
     mutex: Mutex<()>,
@@ -37,6 +43,8 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 pub struct Guard<'a, T> {
     lock: &'a Biased<T>,
     shared: Option<MutexGuard<'a, ()>>,
+    /// The bias is given back with it.
+    visits: bool,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
@@ -71,6 +79,7 @@ impl<T> Biased<T> {
             inside: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             settled: AtomicBool::new(false),
+            visited: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             mutex: Mutex::new(()),
             value: UnsafeCell::new(value),
@@ -80,16 +89,25 @@ impl<T> Biased<T> {
     /// Take the lock; `None` once it has been shut.
     #[inline(always)]
     pub fn lock(&self) -> Option<Guard<'_, T>> {
-        if self.owner.load(Ordering::Relaxed) == thread_pointer() {
-            self.inside.store(true, Ordering::Relaxed);
-            // Partner: the membarrier in `revoke`.
-            compiler_fence(Ordering::SeqCst);
-            if !self.revoked.load(Ordering::Acquire) {
-                return Some(self.guard(None));
-            }
-            self.inside.store(false, Ordering::Release);
+        match self.lock_quickly() {
+            Some(guard) => Some(guard),
+            None => self.lock_slowly(),
         }
-        self.lock_slowly()
+    }
+
+    #[inline(always)]
+    fn lock_quickly(&self) -> Option<Guard<'_, T>> {
+        if self.owner.load(Ordering::Relaxed) != thread_pointer() {
+            return None;
+        }
+        self.inside.store(true, Ordering::Relaxed);
+        // Partner: the membarrier in `revoke`.
+        compiler_fence(Ordering::SeqCst);
+        if !self.revoked.load(Ordering::Acquire) {
+            return Some(self.guard(None));
+        }
+        self.inside.store(false, Ordering::Release);
+        None
     }
 
     /// Run `work` on the value if the lock is biased to this thread. `None` otherwise: take the
@@ -113,29 +131,63 @@ impl<T> Biased<T> {
 
     #[cold]
     fn lock_slowly(&self) -> Option<Guard<'_, T>> {
+        let me = thread_pointer();
+        let mut may_own = true;
+        loop {
+            if self.shut.load(Ordering::Relaxed) {
+                return None;
+            }
+            if may_own && !self.revoked.load(Ordering::Acquire) && self.is_first(me) {
+                may_own = register();
+                if may_own && let Some(guard) = self.lock_quickly() {
+                    return Some(guard);
+                }
+            }
+            let held = self.held();
+            // With the mutex held: a third thread must not get in while the second still waits for
+            // the owner to leave.
+            if !self.settled.load(Ordering::Relaxed) {
+                if may_own && self.is_first(me) {
+                    // A visitor has given the bias back.
+                    continue;
+                }
+                self.revoke(me);
+                self.settled.store(true, Ordering::Relaxed);
+            }
+            return Some(self.guard(Some(held)));
+        }
+    }
+
+    /// Take the lock without making it a shared one for good.
+    #[cold]
+    pub fn visit(&self) -> Option<Guard<'_, T>> {
         if self.shut.load(Ordering::Relaxed) {
             return None;
         }
-        let me = thread_pointer();
-        if !self.revoked.load(Ordering::Acquire) {
-            let first = self
-                .owner
-                .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed);
-            if first.is_ok() && register() {
-                return self.lock();
-            }
-        }
-        let held = self
-            .mutex
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        // With the mutex held: a third thread must not get in while the second still waits for
-        // the owner to leave.
-        if !self.settled.load(Ordering::Relaxed) {
-            self.revoke(me);
+        let held = self.held();
+        let visits = !self.settled.load(Ordering::Relaxed);
+        if visits {
+            self.visited.store(true, Ordering::Relaxed);
+            self.revoke(thread_pointer());
             self.settled.store(true, Ordering::Relaxed);
         }
-        Some(self.guard(Some(held)))
+        let mut guard = self.guard(Some(held));
+        guard.visits = visits;
+        Some(guard)
+    }
+
+    fn held(&self) -> MutexGuard<'_, ()> {
+        self.mutex
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Is the lock biased to this thread, or to nobody until now?
+    fn is_first(&self, me: usize) -> bool {
+        let before = self
+            .owner
+            .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed);
+        before.map_or_else(|owner| owner == me, |_| true)
     }
 
     fn revoke(&self, me: usize) {
@@ -158,6 +210,7 @@ impl<T> Biased<T> {
         Guard {
             lock: self,
             shared,
+            visits: false,
             _not_send: std::marker::PhantomData,
         }
     }
@@ -170,9 +223,9 @@ impl<T> Biased<T> {
         self.owner.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// Have two or more threads used the lock?
+    /// Have two or more threads used the lock, but for visits?
     pub fn is_shared(&self) -> bool {
-        self.revoked.load(Ordering::Relaxed)
+        self.revoked.load(Ordering::Acquire) && !self.visited.load(Ordering::Relaxed)
     }
 }
 
@@ -191,6 +244,11 @@ impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         if self.shared.is_none() {
             self.lock.inside.store(false, Ordering::Release);
+        } else if self.visits {
+            // Before the mutex is let go of. The owner that sees this sees the visitor's work.
+            self.lock.settled.store(false, Ordering::Relaxed);
+            self.lock.revoked.store(false, Ordering::Release);
+            self.lock.visited.store(false, Ordering::Release);
         }
     }
 }
@@ -294,6 +352,66 @@ mod tests {
             assert_eq!(lock.lock().unwrap().0, 3 * EACH);
             assert!(lock.is_shared());
         }
+    }
+
+    #[test]
+    fn visits_exclude_the_owner_and_leave_it_the_bias() {
+        let lock = Arc::new(Biased::new((0u64, 0u64)));
+        let over = Arc::new(AtomicBool::new(false));
+        let count = |lock: &Biased<(u64, u64)>, guard: Option<Guard<'_, (u64, u64)>>| {
+            let mut both = guard.unwrap();
+            assert_eq!(both.0, both.1);
+            both.0 += 1;
+            std::hint::black_box(&mut *both);
+            both.1 += 1;
+            assert!(!lock.is_shared());
+        };
+        let visitors: Vec<_> = (0..2)
+            .map(|_| {
+                let (lock, over) = (lock.clone(), over.clone());
+                std::thread::spawn(move || {
+                    let mut visits = 0;
+                    while !over.load(Ordering::Relaxed) {
+                        count(&lock, lock.visit());
+                        visits += 1;
+                    }
+                    visits
+                })
+            })
+            .collect();
+        let mut calls = 0;
+        while lock.lock().unwrap().0 < calls + 20_000 {
+            count(&lock, lock.lock());
+            calls += 1;
+            let quick = lock.quick(|both| {
+                assert_eq!(both.0, both.1);
+                (both.0, both.1) = (both.0 + 1, both.1 + 1);
+            });
+            calls += u64::from(quick.is_some());
+        }
+        over.store(true, Ordering::Relaxed);
+        let visits: u64 = visitors.into_iter().map(|one| one.join().unwrap()).sum();
+        assert_eq!(lock.quick(|both| both.0), Some(calls + visits));
+    }
+
+    #[test]
+    fn who_comes_to_stay_during_a_visit_shares_the_lock() {
+        let lock = Arc::new(Biased::new(0u32));
+        *lock.lock().unwrap() += 1;
+        let there = lock.clone();
+        let other = std::thread::spawn(move || {
+            let visit = there.visit();
+            let third = there.clone();
+            let third = std::thread::spawn(move || *third.lock().unwrap() += 1);
+            assert!(!there.is_shared());
+            drop(visit);
+            third.join().unwrap();
+        });
+        other.join().unwrap();
+        assert!(lock.is_shared() && lock.quick(|n| *n).is_none());
+        assert_eq!(*lock.lock().unwrap(), 2);
+        *lock.visit().unwrap() += 1;
+        assert!(lock.is_shared());
     }
 
     #[test]

@@ -62,8 +62,9 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         control.is_none() && world.count == 1 && std::env::var_os(Invitation::VARIABLE).is_none();
     job.keep_from_children();
     let job = Arc::new(job);
-    let paths = Paths::new(job.clone(), rank, listener)
+    let mut paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
+    paths.finish_by(crate::state::go_on);
     *place = Some(Process {
         first: world.first,
         size: world.count,

@@ -84,9 +84,7 @@ pub fn descriptor() -> Result<RawFd> {
             }
         }
     };
-    let thread = std::thread::Builder::new()
-        .name("regatta-notice".into())
-        .spawn(watch)
+    let thread = regatta_transport::quiet::spawn("regatta-notice", watch)
         .map_err(|error| Error::System(format!("no thread to watch the doorbell: {error}")))?;
     *notice = Some(Notice {
         event,

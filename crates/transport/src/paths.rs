@@ -61,6 +61,21 @@ impl Paths {
         })
     }
 
+    /// From now on `go_on` is called, by a thread of the transport's, when this task leaves words behind for other hosts and
+    /// stays away: it is to take the task's lock, and to call [`Paths::go_on`]. This must not be dropped under that lock.
+    pub fn finish_by(&mut self, go_on: fn()) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.go_on = Some(go_on);
+        }
+    }
+
+    /// Look at the sockets, and go on with what was left behind.
+    pub fn go_on(&mut self) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.poll();
+        }
+    }
+
     /// The job.
     pub fn job(&self) -> &Job {
         self.shm.job()

@@ -5,12 +5,14 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use regatta_slurm::Step;
+use regatta_transport::quiet::Blocked;
 use rustix::process::{Resource, Rlimit};
 
 use super::guardian;
 
 /// Forks the guardian of this node. It is no child of this process, whose own waiting for children it would disturb.
 pub(super) fn beside(listener: OwnedFd, step: &Step, patience: Duration) -> io::Result<()> {
+    // The guardian keeps them so: what is meant for the tasks is not meant for it.
     let (blocked, maker) = (Blocked::all(), std::process::id());
     // SAFETY: fork is always allowed. The child goes on in Rust code that allocates, which the C library makes safe after
     // fork; it takes no lock of this library that another thread may have held, and never returns from here.
@@ -82,31 +84,6 @@ fn forget(kept: RawFd) {
         ..limit
     };
     let _ = rustix::process::setrlimit(Resource::Nofile, most);
-}
-
-/// All signals, blocked in this thread while this lives. A guardian keeps them so: what is meant for the tasks is not
-/// meant for it.
-struct Blocked(libc::sigset_t);
-
-impl Blocked {
-    fn all() -> Self {
-        let mut before = std::mem::MaybeUninit::uninit();
-        let mut all = std::mem::MaybeUninit::uninit();
-        // SAFETY: both sets are written before they are read.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            libc::sigemptyset(before.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-            Self(before.assume_init())
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: the set was given by the kernel.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
-    }
 }
 
 /// From now on the kernel kills this process when the other end of the line is closed.

@@ -14,6 +14,7 @@ use regatta_engine::Peer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::job::Job;
+use crate::quiet;
 
 #[derive(Debug, Default)]
 struct State {
@@ -58,9 +59,7 @@ impl Ear {
             nudge: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
         let own = shared.clone();
-        let thread = std::thread::Builder::new()
-            .name("regatta-ear".into())
-            .spawn(move || listen(&own, &sockets, &job, me))?;
+        let thread = quiet::spawn("regatta-ear", move || listen(&own, &sockets, &job, me))?;
         Ok(Ear {
             shared,
             thread: Some(thread),

@@ -12,6 +12,7 @@ pub(crate) mod channel;
 pub(crate) mod dial;
 pub(crate) mod door;
 mod ear;
+mod finisher;
 mod inbox;
 mod link;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use crate::job::{Job, TaskState};
 use channel::Channel;
 use door::Door;
 use ear::Ear;
+use finisher::Finisher;
 use link::{Link, Trouble, say};
 use phase::{Phase, Resuming, rest};
 use shake::{End, LIMIT, Own, Shake};
@@ -73,6 +75,9 @@ pub(crate) struct Tcp {
     /// Something has a deadline.
     timed: bool,
     ear: Option<Ear>,
+    finisher: Option<Finisher>,
+    /// What the finisher does, from when on there may be one.
+    pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
     pub(crate) ended: u32,
 }
@@ -99,6 +104,8 @@ impl Tcp {
             restless: false,
             timed: false,
             ear: None,
+            finisher: None,
+            go_on: None,
             ended: 0,
             job,
         })
@@ -142,8 +149,9 @@ impl Tcp {
             && link.outbox.has_room(length)
         {
             link.send(frame, payload);
-            let restless = link.is_restless();
-            self.restless |= restless;
+            if link.is_restless() {
+                self.leave_behind();
+            }
             return Ok(true);
         }
         self.send_slowly(to, frame, payload)
@@ -169,8 +177,21 @@ impl Tcp {
             return Ok(false);
         }
         link.send(frame, payload);
-        self.restless = true;
+        self.leave_behind();
         Ok(true)
+    }
+
+    /// A call ends before all that it has sent is on its way.
+    #[cold]
+    fn leave_behind(&mut self) {
+        self.restless = true;
+        if self.finisher.is_none() {
+            // Without one, it waits for the next call.
+            self.finisher = self.go_on.and_then(|go_on| Finisher::new(go_on).ok());
+        }
+        if let Some(finisher) = &mut self.finisher {
+            finisher.owe(true);
+        }
     }
 
     #[inline]
@@ -293,6 +314,9 @@ impl Tcp {
             tv_sec: 0,
             tv_nsec: 0,
         };
+        if let Some(finisher) = &self.finisher {
+            finisher.turn();
+        }
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
@@ -508,7 +532,7 @@ impl Tcp {
             self.verdict = Some(now + GRACE);
         }
         let mut timed = self.door.tidy(now);
-        let mut blocked = false;
+        let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
             let peer = self.known[index];
             self.heed(peer);
@@ -526,13 +550,16 @@ impl Tcp {
                 }
                 Phase::Resuming(resuming) if now > resuming.until => self.retreat(peer),
                 Phase::Calling(shake) if now > shake.until => self.retreat(peer),
-                Phase::Resuming(_) | Phase::Calling(_) => timed = true,
+                Phase::Resuming(_) | Phase::Calling(_) => {
+                    timed = true;
+                    waiting |= link.needs_connection();
+                }
                 Phase::Idle | Phase::Resting(_) if gone || link.bye || link.fault.is_some() => {}
                 Phase::Idle | Phase::Resting(_) => {
                     if link.needs_connection() {
                         // An address that is missing now was there before.
                         let _ = self.reach(peer);
-                        timed = true;
+                        (timed, waiting) = (true, true);
                     }
                 }
             }
@@ -543,6 +570,9 @@ impl Tcp {
         }
         self.timed = timed;
         self.restless = timed || blocked;
+        if let Some(finisher) = &mut self.finisher {
+            finisher.owe(blocked || waiting);
+        }
     }
 
     /// The task is about to sleep: what happens on a socket is to wake it.

@@ -1,0 +1,131 @@
+//! A thread that gets out what a task has said and left behind.
+//!
+//! A call may be over while its words are still here: the connection they are for is being made, or its socket takes no more
+//! just now. The task's next call goes on with that. When none comes within [`PATIENCE`], because the task computes or waits
+//! for something else than messages, this thread does it in its place; otherwise whoever waits for those words would wait
+//! as long as the task stays away.
+//!
+//! It is made when something is left behind for the first time, and sleeps while nothing is.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::quiet;
+
+/// A task that makes calls gets so long for the next one.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// In its place there is a look this often, for so many looks; then the other side is away too.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS: u32 = 40;
+const RARE_LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: Mutex<bool>,
+    changed: Condvar,
+    /// Something has been left behind.
+    owing: AtomicBool,
+    /// How often the sockets have been looked at.
+    turns: AtomicU32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Finisher {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// As the thread has been told.
+    owing: bool,
+}
+
+impl Shared {
+    fn stop(&self) -> MutexGuard<'_, bool> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleep for so long, or until something is left behind. True: stop.
+    fn rest(&self, limit: Option<Duration>) -> bool {
+        let stop = self.stop();
+        let is_over =
+            |stop: &mut bool| *stop || (limit.is_none() && self.owing.load(Ordering::SeqCst));
+        let stop = match limit {
+            None => self.changed.wait_while(stop, |stop| !is_over(stop)),
+            Some(limit) => {
+                let waited = self
+                    .changed
+                    .wait_timeout_while(stop, limit, |stop| !is_over(stop));
+                return *waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        };
+        *stop.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Finisher {
+    /// `go_on` looks at the sockets as a call of the task's would.
+    pub(crate) fn new(go_on: fn()) -> io::Result<Finisher> {
+        let shared = Arc::new(Shared::default());
+        let own = shared.clone();
+        let thread = quiet::spawn("regatta-finisher", move || finish(&own, go_on))?;
+        Ok(Finisher {
+            shared,
+            thread: Some(thread),
+            owing: false,
+        })
+    }
+
+    /// Somebody looks at the sockets.
+    pub(crate) fn turn(&self) {
+        self.shared.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Something has been left behind, or nothing any more.
+    pub(crate) fn owe(&mut self, owing: bool) {
+        if self.owing == owing {
+            return;
+        }
+        self.owing = owing;
+        self.shared.owing.store(owing, Ordering::SeqCst);
+        if owing {
+            // Behind the store: who is on the way to sleep sees it, or this.
+            drop(self.shared.stop());
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+fn finish(shared: &Shared, go_on: fn()) {
+    while !shared.rest(None) {
+        let mut seen = shared.turns.load(Ordering::Relaxed);
+        let (mut patience, mut looks) = (PATIENCE, 0);
+        while shared.owing.load(Ordering::SeqCst) {
+            if shared.rest(Some(patience)) {
+                return;
+            }
+            let turns = shared.turns.load(Ordering::Relaxed);
+            if turns != seen {
+                // The task is there.
+                (seen, patience, looks) = (turns, PATIENCE, 0);
+                continue;
+            }
+            go_on();
+            seen = shared.turns.load(Ordering::Relaxed);
+            looks += 1;
+            patience = if looks < LOOKS { LOOK } else { RARE_LOOK };
+        }
+    }
+}
+
+impl Drop for Finisher {
+    /// Not under the lock that `go_on` takes.
+    fn drop(&mut self) {
+        *self.shared.stop() = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
