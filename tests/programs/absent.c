@@ -1,12 +1,13 @@
 /*
- * A task says something to another host and stays away: what it has said arrives all the same, although the connection was
- * not there yet when its call was over.
+ * Tasks that make no calls. One says something to another host and stays away: what it has said arrives all the same,
+ * although the connection was not there yet when its call was over. And whoever says something to one that stays away, without
+ * waiting for it, does not wait.
  */
 #include "check.h"
 
 static void wake(int signal) { (void)signal; }
 
-/* Task 0 makes no call until the last task, which has what it waited for, wakes it. */
+/* Until somebody sends a signal. */
 static void stay_away(void)
 {
     sigset_t none;
@@ -74,12 +75,80 @@ static void crossed_words(void)
         }
 }
 
+#define LONG ((size_t)4 << 20)
+#define PIECE ((size_t)4096)
+static unsigned char words[LONG], heard[LONG];
+
+static void paint_words(int seed)
+{
+    for (size_t i = 0; i < LONG; i++)
+        words[i] = (unsigned char)(i * 7 + i / PIECE + (size_t)seed);
+}
+
+static void say(int seed, bool in_pieces)
+{
+    paint_words(seed);
+    if (in_pieces) {
+        /* Every other piece first. */
+        rg_view views[] = {{words, PIECE, LONG / PIECE / 2, 2 * PIECE}, {words + PIECE, PIECE, LONG / PIECE / 2, 2 * PIECE}};
+        OK(rg_bsendv(views, 2, 1, seed, RG_WORLD));
+    } else {
+        OK(rg_bsend(words, LONG, 1, seed, RG_WORLD));
+    }
+    /* It is ours again. */
+    memset(words, 0, LONG);
+}
+
+static void check_heard(int seed, bool in_pieces)
+{
+    paint_words(seed);
+    for (size_t i = 0; i < LONG; i += PIECE) {
+        size_t half = LONG / 2, at = !in_pieces ? i : i < half ? 2 * i : 2 * (i - half) + PIECE;
+        if (memcmp(heard + i, words + at, PIECE) != 0)
+            FAILED("message %d is wrong from byte %zu on", seed, i);
+    }
+}
+
+/* Task 1 stays away before it has looked, or after it has begun to receive the first. */
+static void long_words(void)
+{
+    bool has_begun = arg_count > 0;
+    if (me == 0) {
+        if (has_begun)
+            OK(rg_recv(NULL, 0, 1, 9, RG_WORLD, NULL));
+        for (int seed = 0; seed < 4; seed++)
+            say(seed, seed % 2 == 1);
+        OK(rg_signal(1, SIGUSR1));
+    } else {
+        rg_request request = RG_REQUEST_NULL;
+        if (has_begun) {
+            OK(rg_irecv(heard, LONG, 0, 0, RG_WORLD, &request));
+            OK(rg_send(NULL, 0, 0, 9, RG_WORLD));
+            /* Its front is here. */
+            for (bool any = false; !any;) {
+                int done;
+                OK(rg_test(&request, &done, NULL));
+                any = done || heard[1] != 0;
+            }
+        }
+        stay_away();
+        for (int seed = 0; seed < 4; seed++) {
+            if (seed == 0 && has_begun)
+                OK(rg_wait(&request, NULL));
+            else
+                OK(rg_recv(heard, LONG, 0, seed, RG_WORLD, NULL));
+            check_heard(seed, seed % 2 == 1);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"first-word", first_word, false},
         {"after-a-barrier", after_a_barrier, false},
         {"crossed-words", crossed_words, false},
+        {"long-words", long_words, false},
         {NULL, NULL, false},
     };
     block();

@@ -107,3 +107,12 @@ fn what_a_task_has_said_arrives_while_it_stays_away() {
         job.across(hosts).run().passed();
     }
 }
+
+#[test]
+fn whoever_does_not_wait_for_a_receiver_does_not_wait_while_that_stays_away() {
+    for scenario in [&["long-words"][..], &["long-words", "begun"]] {
+        let job = || Job::new(2, "absent", scenario).limit(60);
+        job().run().passed();
+        job().across("alpha:1,beta:1").run().passed();
+    }
+}

@@ -42,6 +42,8 @@ pub(crate) struct Outgoing<T: Transport> {
     begun: bool,
     /// The receiver has been asked to give the offer back; nothing flows until it has answered.
     asked: bool,
+    /// Counts how often something has flowed.
+    flows: u32,
 }
 
 /// A message being received.
@@ -118,6 +120,7 @@ impl<T: Transport> Engine<T> {
             filled,
             begun: mode == Mode::Standard,
             asked: false,
+            flows: 0,
         });
         let last = self.outgoing.len() - 1;
         match self.fill(last) {
@@ -294,7 +297,10 @@ impl<T: Transport> Engine<T> {
         for _ in 0..TURN {
             match self.transport.fill(out.to, bulk, &out.message)? {
                 Flow::Still => break,
-                Flow::Moved => moved = true,
+                Flow::Moved => {
+                    out.flows = out.flows.wrapping_add(1);
+                    moved = true;
+                }
                 Flow::Finished => {
                     out.bulk = None;
                     out.filled = true;
@@ -348,6 +354,29 @@ impl<T: Transport> Engine<T> {
                     .received(request, from, tag, stream.total as usize);
             }
         }
+    }
+
+    /// Changes with each piece of a large message that goes; `None`: the request is not such a send.
+    pub fn flows(&self, handle: Handle) -> Option<u32> {
+        let id = self.find(handle).ok()?;
+        let out = self.outgoing.iter().find(|out| out.request == id);
+        out.map(|out| out.flows)
+    }
+
+    /// A large message has been copied to `copy`, from where its rest is sent: the memory it came from is its owner's again.
+    /// False: not now, for the receiver is just reading it there, or the request is no send of a large message.
+    pub fn send_from(&mut self, handle: Handle, copy: Views) -> Result<bool> {
+        let id = self.find(handle)?;
+        let Some(out) = self.outgoing.iter_mut().find(|out| out.request == id) else {
+            return Ok(false);
+        };
+        if let Some(bulk) = &mut out.bulk
+            && !self.transport.move_to(out.to, bulk, &copy)?
+        {
+            return Ok(false);
+        }
+        out.message = copy;
+        Ok(true)
     }
 
     /// To whom a request that is not complete sends, if it does.

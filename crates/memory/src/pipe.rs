@@ -9,7 +9,8 @@
 //! copies; then back to `FREE`, or to `COMPLETE` if that was the last of the message. A receiver
 //! that starves while the sender is away may take the message over (`FREE` -> `PULLED`) and read
 //! the rest straight from the sender's memory; it then says `DONE`, or `FREE` again if that could
-//! not be read. After `COMPLETE` the pipe is the receiver's to give back, after `DONE` the sender's.
+//! not be read. Where the message is in the sender's memory the pipe says; in a turn of its own the
+//! sender may have moved it. After `COMPLETE` the pipe is the receiver's to give back, after `DONE` the sender's.
 //! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 
@@ -49,6 +50,8 @@ pub struct Control {
     drained: Apart<AtomicU64>,
     /// Whose turn; see the module.
     turn: Apart<AtomicU32>,
+    /// Where the message is in the sender's memory; 0: nowhere as one block.
+    address: AtomicU64,
     /// Next free pipe, while in the pool.
     pub(crate) next_free: AtomicU32,
 }
@@ -80,6 +83,7 @@ impl Control {
     pub fn reset(&self) {
         self.filled.0.store(0, Ordering::Relaxed);
         self.drained.0.store(0, Ordering::Relaxed);
+        self.address.store(0, Ordering::Relaxed);
         self.turn.0.store(FREE, Ordering::Release);
     }
 
@@ -123,6 +127,16 @@ impl Control {
     #[inline]
     pub fn publish_drained(&self, at: u64) {
         self.drained.0.store(at, Ordering::Release);
+    }
+
+    /// Where the message is. In a turn of one's own; to others a hint.
+    pub fn address(&self) -> u64 {
+        self.address.load(Ordering::Relaxed)
+    }
+
+    /// Sender: where it is from now on. In a turn of its own, or before others know of the pipe.
+    pub fn set_address(&self, address: u64) {
+        self.address.store(address, Ordering::Relaxed);
     }
 
     /// Sender: see [`Pipe::give_up`].
@@ -212,6 +226,26 @@ impl Pipe {
     /// Receiver: take over what has not been put in yet. True once, if the sender is away.
     pub fn take_over(&self) -> bool {
         self.control().take_over()
+    }
+
+    /// Where the message lies in the sender's memory as one block, as far as is known; 0: nowhere.
+    pub fn address(&self) -> u64 {
+        self.control().address()
+    }
+
+    /// Sender, before others know of the pipe: there it lies.
+    pub fn set_address(&mut self, address: u64) {
+        self.control().set_address(address);
+    }
+
+    /// Sender: from now on the message lies there. If that is not its turn: why not.
+    pub fn move_to(&mut self, address: u64) -> Result<Option<Filled>, Corrupt> {
+        let not_now = self.control().enter()?;
+        if not_now.is_none() {
+            self.control().set_address(address);
+            self.control().leave(self.at, false);
+        }
+        Ok(not_now)
     }
 
     /// Sender: leave the message unfinished for good. Nobody takes it over any more, and if the
@@ -304,17 +338,11 @@ impl Pipe {
     }
 
     /// Receiver, after `take_over`: read the rest, from byte `moved()` of the message on, out of
-    /// the sender's memory, which is one block at `address` of process `pid`. True: the message is
+    /// the memory of the sender, process `pid`, where it is one block. True: the message is
     /// complete. False: the sender has given it up. After an error it is the sender's turn again,
     /// from where it was.
-    pub fn pull(
-        &mut self,
-        views: &Views,
-        total: u64,
-        pid: u32,
-        address: u64,
-    ) -> std::io::Result<bool> {
-        let before = self.at;
+    pub fn pull(&mut self, views: &Views, total: u64, pid: u32) -> std::io::Result<bool> {
+        let (before, address) = (self.at, self.address());
         let read = self.read_rest(views, total, pid, address);
         let stands = self.control().end_take_over(read.is_ok());
         self.at = match stands && read.is_ok() {
@@ -338,13 +366,23 @@ impl Pipe {
             let got = match views.contiguous() {
                 // SAFETY: `at + n` lies in the message's block.
                 Some(base) => unsafe {
-                    copy::pull(pid, address + self.at, base.add(self.at as usize), n)?
+                    copy::pull(
+                        pid,
+                        address.wrapping_add(self.at),
+                        base.add(self.at as usize),
+                        n,
+                    )?
                 },
                 None => {
                     let mut bounce = vec![0u8; n.min(1 << 16)];
                     // SAFETY: `bounce` is writable for its length.
                     let got = unsafe {
-                        copy::pull(pid, address + self.at, bounce.as_mut_ptr(), bounce.len())?
+                        copy::pull(
+                            pid,
+                            address.wrapping_add(self.at),
+                            bounce.as_mut_ptr(),
+                            bounce.len(),
+                        )?
                     };
                     // SAFETY: `at + got` lies in the message; `bounce` is ours.
                     unsafe { views.scatter(self.at as usize, bounce.as_ptr(), got) };
@@ -498,14 +536,14 @@ mod tests {
     fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
         let (_segment, mut tx, mut rx) = pair(1024);
         let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
-        let address = from.as_ptr() as u64;
         let mut to = vec![0u8; 3000];
+        tx.set_address(from.as_ptr() as u64);
         let (source, into) = (block(&mut from), block(&mut to));
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
         assert!(rx.take_over() && !rx.take_over());
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
         while rx.drain(&into, 3000, 400).unwrap() > 0 {}
-        match rx.pull(&into, 3000, std::process::id(), address) {
+        match rx.pull(&into, 3000, std::process::id()) {
             Ok(complete) => assert!(complete),
             Err(refused) => {
                 assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
@@ -517,16 +555,40 @@ mod tests {
     }
 
     #[test]
+    fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
+        let (_segment, mut tx, mut rx) = pair(1024);
+        let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
+        let (mut copy, mut to) = (from.clone(), vec![0u8; 3000]);
+        tx.set_address(from.as_ptr() as u64);
+        assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::Some(700));
+        assert_eq!(tx.move_to(copy.as_ptr() as u64).unwrap(), None);
+        from.fill(0);
+        let into = block(&mut to);
+        assert!(rx.take_over());
+        assert_eq!(tx.move_to(8).unwrap(), Some(Filled::TakenOver));
+        while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+        if rx.pull(&into, 3000, std::process::id()).is_err() {
+            // It may not read there.
+            while rx.moved() < 3000 {
+                tx.fill(&block(&mut copy), 700).unwrap();
+                rx.drain(&into, 3000, 400).unwrap();
+            }
+        }
+        assert_eq!(to, copy);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
         let (_segment, mut tx, mut rx) = pair(1024);
         let mut from: Vec<u8> = (0..3000u32).map(|i| (i * 7) as u8).collect();
         let mut to = vec![0u8; 3000];
+        // No process has memory there.
+        tx.set_address(8);
         let (source, into) = (block(&mut from), block(&mut to));
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
         while rx.drain(&into, 3000, 400).unwrap() > 0 {}
         assert!(rx.take_over());
-        // No process has memory there.
-        assert!(rx.pull(&into, 3000, std::process::id(), 8).is_err());
+        assert!(rx.pull(&into, 3000, std::process::id()).is_err());
         while rx.moved() < 3000 {
             if tx.moved() < 3000 {
                 tx.fill(&source, 700).unwrap();
@@ -540,7 +602,8 @@ mod tests {
     fn what_is_read_after_the_sender_gave_up_is_void() {
         let (_segment, mut tx, mut rx) = pair(1024);
         let mut from = vec![3u8; 3000];
-        let (address, source) = (from.as_ptr() as u64, block(&mut from));
+        tx.set_address(from.as_ptr() as u64);
+        let source = block(&mut from);
         let mut to = vec![0u8; 3000];
         let into = block(&mut to);
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
@@ -548,7 +611,7 @@ mod tests {
         assert!(rx.take_over());
         assert_eq!(tx.give_up(), GivenUp::Receivers);
         assert!(!matches!(
-            rx.pull(&into, 3000, std::process::id(), address),
+            rx.pull(&into, 3000, std::process::id()),
             Ok(true)
         ));
         assert_eq!(rx.moved(), 700);
@@ -567,6 +630,7 @@ mod tests {
             assert_eq!(libc::mprotect(at.add(4096), 4096, libc::PROT_NONE), 0);
             at.cast::<u8>()
         };
+        tx.set_address(memory as u64);
         // SAFETY: only the first page is copied from here.
         let source = unsafe { Views::block(memory, 8192) };
         let mut to = vec![0u8; 8192];
@@ -574,10 +638,7 @@ mod tests {
         assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
         assert!(rx.take_over());
         while rx.drain(&into, 8192, 400).unwrap() > 0 {}
-        assert!(
-            rx.pull(&into, 8192, std::process::id(), memory as u64)
-                .is_err()
-        );
+        assert!(rx.pull(&into, 8192, std::process::id()).is_err());
         assert!(!matches!(rx.drain(&into, 8192, 400), Ok(1..)));
         assert!(rx.moved() < 8192);
         // SAFETY: mapped above, not used any more.

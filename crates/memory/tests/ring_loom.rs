@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
-//! | pipe | `Control` as shipped: turns, counts, taking over, giving up | the copying of `Pipe`, replaced by one cell a byte |
+//! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
 //! Not modelled: the biased lock, which rests on `membarrier` as well, and the pool of pipes.
 //! Each model says how many orders it must have seen at least, so that none can pass unseen.
@@ -152,6 +152,8 @@ struct Piped {
     control: Control,
     data: [UnsafeCell<u8>; SIZE],
     message: [UnsafeCell<u8>; TOTAL],
+    /// Where the message is when its address is not 0.
+    copy: [UnsafeCell<u8>; TOTAL],
 }
 
 const SIZE: usize = 2;
@@ -163,6 +165,7 @@ impl Piped {
             control: Control::default(),
             data: std::array::from_fn(|_| UnsafeCell::new(0)),
             message: std::array::from_fn(|n| UnsafeCell::new(10 + n as u8)),
+            copy: std::array::from_fn(|_| UnsafeCell::new(0)),
         }
     }
 
@@ -175,8 +178,31 @@ impl Piped {
         self.control.reset();
     }
 
+    /// Copy the message and say that it lies there now. False: the receiver has taken it over.
+    fn move_message(&self) -> bool {
+        match self.control.enter().unwrap() {
+            None => {
+                for (from, to) in self.message.iter().zip(&self.copy) {
+                    // SAFETY: both are the sender's; loom checks that.
+                    let byte = from.with(|byte| unsafe { *byte });
+                    to.with_mut(|into| unsafe { *into = byte });
+                    // SAFETY: its owner may do with it what it likes from now on.
+                    from.with_mut(|byte| unsafe { *byte = 0 });
+                }
+                self.control.set_address(1);
+                self.control.leave(0, false);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
     /// The sender's side, to the point where its buffer may be reused.
     fn send(&self) {
+        self.send_from(&self.message);
+    }
+
+    fn send_from(&self, message: &[UnsafeCell<u8>; TOTAL]) {
         let mut at = 0;
         let last = loop {
             match self.control.enter().unwrap() {
@@ -187,7 +213,7 @@ impl Piped {
                     if room {
                         // SAFETY: the message is the sender's to read and the byte has been
                         // drained; loom checks both.
-                        let byte = self.message[at].with(|byte| unsafe { *byte });
+                        let byte = message[at].with(|byte| unsafe { *byte });
                         self.data[at % SIZE].with_mut(|into| unsafe { *into = byte });
                         at += 1;
                     }
@@ -201,7 +227,7 @@ impl Piped {
                 }
             }
         };
-        for byte in &self.message {
+        for byte in message {
             // SAFETY: the message has been sent; loom objects if the receiver still reads it.
             byte.with_mut(|byte| unsafe { *byte = 0 });
         }
@@ -243,7 +269,11 @@ impl Piped {
                 self.control.publish_drained(got.len() as u64);
             }
             if taken_over {
-                for byte in &self.message[got.len()..] {
+                let message = match self.control.address() {
+                    0 => &self.message,
+                    _ => &self.copy,
+                };
+                for byte in &message[got.len()..] {
                     // SAFETY: taken over, so the sender leaves the message alone; loom checks that.
                     got.push(byte.with(|byte| unsafe { *byte }));
                 }
@@ -304,6 +334,25 @@ fn through_a_pipe(impatient: bool) {
     // Whoever gave it back was the last to touch it: it is as good as new.
     assert_eq!((pipe.control.filled(), pipe.control.drained()), (0, 0));
     assert_eq!(pipe.control.enter().unwrap(), None);
+}
+
+/// A sender that copies the message before anything has flowed, if it may, and sends the copy.
+fn from_a_copy(impatient: bool) {
+    let pipe = Arc::new(Piped::new());
+    let there = pipe.clone();
+    let sender = thread::spawn(move || match there.move_message() {
+        true => there.send_from(&there.copy),
+        false => there.send(),
+    });
+    assert_eq!(pipe.receive(impatient), [10, 11, 12]);
+    sender.join().unwrap();
+    assert_eq!(pipe.control.enter().unwrap(), None);
+}
+
+#[test]
+fn a_message_that_moves_is_read_where_it_is() {
+    every_order(3, 100, || from_a_copy(false));
+    every_order(3, 100, || from_a_copy(true));
 }
 
 #[test]

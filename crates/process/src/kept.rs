@@ -1,7 +1,8 @@
 //! Sends that do not wait for their receivers.
 //!
 //! What finds no room is copied and kept here until it goes, in later calls of this task. A large message is offered
-//! first as it is: most receivers take it at once, and then it is copied straight from the caller's memory.
+//! first as it is: most receivers take it at once, and then it goes straight from the caller's memory. When it stands
+//! still, it is copied where it is, in whatever state, and goes on from the copy.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use crate::message::check_tag;
 use crate::state::{NONE, Process, enter};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 
-/// How long the receiver of a large message has to begin. A task that waits for something else takes in what it is
-/// offered after 1 ms; one that has not by now computes.
+/// How long a large message may stand still. A task that waits for something else takes in what it is offered after
+/// 1 ms; one that has not by now computes.
 const PATIENCE: Duration = Duration::from_millis(3);
 
 /// Send without waiting for the receiver; the memory is the caller's again when this returns. For those that `send_now`
@@ -31,7 +32,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
             .engine
             .start_send(to, context, tag, message.clone(), Mode::Standard)?;
         drop(held);
-        if is_taken(sent)? {
+        if is_taken(sent, &message)? {
             return Ok(());
         }
         held = enter()?;
@@ -42,16 +43,16 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
     Ok(())
 }
 
-/// Whether a send is over; if not, it has been taken back.
-fn is_taken(handle: Handle) -> Result<bool> {
+/// Whether a send is over, or goes on from a copy; if not, it has been taken back.
+fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
     if handle == Handle::SENT {
         return Ok(true);
     }
-    let late = false;
-    let outcome = match wait_for(Soon { handle, late }) {
-        Ok(Some(outcome)) => Ok(outcome),
-        // Its receiver may be taking it just now; then it is not taken back but ends soon.
-        Ok(None) => {
+    let outcome = match is_soon_taken(handle, message) {
+        Ok(Still::Over(outcome)) => Ok(outcome),
+        Ok(Still::Copied) => return Ok(true),
+        // It has not even been offered, or is for this task itself.
+        Ok(Still::Here) => {
             // The lock is let go before the wait takes it again.
             let recalled = enter()?.engine.recall(handle);
             recalled.and_then(|()| crate::message::wait(handle))
@@ -69,10 +70,49 @@ fn is_taken(handle: Handle) -> Result<bool> {
     }
 }
 
-/// The outcome of a request if it comes soon.
+/// What has become of a send that nobody waits for.
+enum Still {
+    /// It is over.
+    Over((Status, Option<Error>)),
+    /// It goes on from a copy.
+    Copied,
+    /// It is not in a stream.
+    Here,
+}
+
+fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
+    loop {
+        if let Some(outcome) = wait_for(Soon::new(handle))? {
+            return Ok(Still::Over(outcome));
+        }
+        let mut held = enter()?;
+        if held.engine.flows(handle).is_none() {
+            return Ok(Still::Here);
+        }
+        if held.go_on_from_copy(handle, message)? {
+            return Ok(Still::Copied);
+        }
+    }
+}
+
+/// The outcome of a request, unless it stands still.
 struct Soon {
     handle: Handle,
+    /// What has flowed, and since when nothing more has.
+    flows: Option<u32>,
+    since: Duration,
     late: bool,
+}
+
+impl Soon {
+    fn new(handle: Handle) -> Soon {
+        Soon {
+            handle,
+            flows: None,
+            since: Duration::ZERO,
+            late: false,
+        }
+    }
 }
 
 impl Awaited for Soon {
@@ -87,8 +127,12 @@ impl Awaited for Soon {
         }
     }
 
-    fn check(&mut self, _process: &mut Process, waited: Duration) -> Result<()> {
-        self.late = waited >= PATIENCE;
+    fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
+        let flows = process.engine.flows(self.handle);
+        if flows != self.flows {
+            (self.flows, self.since) = (flows, waited);
+        }
+        self.late = waited - self.since >= PATIENCE;
         Ok(())
     }
 
@@ -100,15 +144,26 @@ impl Awaited for Soon {
 impl Process {
     /// Send a copy, when it can go.
     fn keep(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> Result<()> {
-        let mut bytes = message.try_to_vec()?;
-        // SAFETY: the callback has the vector until the request is complete, and what it holds does not move with it.
-        let copy = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+        let (bytes, copy) = copy(message)?;
         let handle = self
             .engine
             .start_send(to, context, tag, copy, Mode::Standard)?;
-        if handle == Handle::SENT {
-            return Ok(());
+        match handle == Handle::SENT {
+            true => Ok(()),
+            false => self.keep_until_sent(handle, bytes),
         }
+    }
+
+    /// Copy a message that stands still, and send its rest from there. False: its receiver reads it just now.
+    fn go_on_from_copy(&mut self, handle: Handle, message: &Views) -> Result<bool> {
+        let (bytes, copy) = copy(message)?;
+        if !self.engine.send_from(handle, copy)? {
+            return Ok(false);
+        }
+        self.keep_until_sent(handle, bytes).map(|()| true)
+    }
+
+    fn keep_until_sent(&mut self, handle: Handle, bytes: Vec<u8>) -> Result<()> {
         self.copies += 1;
         let release = move |_, _| {
             drop(bytes);
@@ -118,4 +173,12 @@ impl Process {
         };
         self.call_back(handle, Box::new(release))
     }
+}
+
+/// A copy of a message, and the memory it is in: to be kept while the other is used.
+fn copy(message: &Views) -> Result<(Vec<u8>, Views)> {
+    let mut bytes = message.try_to_vec()?;
+    // SAFETY: who calls this keeps the vector until the copy is not used any more; what it holds does not move with it.
+    let copy = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+    Ok((bytes, copy))
 }

@@ -166,9 +166,9 @@ impl Paths {
         }
     }
 
-    /// Has this task a thread of the transport's own?
-    pub fn has_ear(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.has_ear())
+    /// How many threads of the transport's own this task has.
+    pub fn threads(&self) -> usize {
+        self.tcp.as_ref().map_or(0, |tcp| tcp.threads())
     }
 
     /// Connections to a peer, if that is where it is to be found.
@@ -370,6 +370,16 @@ impl Transport for Paths {
             Way::Tcp(wire) => match self.tcp.as_deref_mut() {
                 Some(tcp) => tcp.fill(wire, message),
                 None => Ok(Flow::Still),
+            },
+        }
+    }
+
+    fn move_to(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<bool, Fault> {
+        match &mut bulk.0 {
+            Way::Shm(bulk) => self.shm.move_to(to, bulk, message),
+            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+                Some(tcp) => tcp.move_to(wire, message),
+                None => Ok(true),
             },
         }
     }

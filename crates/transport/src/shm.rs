@@ -92,8 +92,8 @@ pub struct Bulk {
     pipe: Option<Pipe>,
     /// This task opened it for its own message and counts it.
     counted: bool,
-    /// Receiver: address of the message in the sender, 0 if it is not one block.
-    address: u64,
+    /// Receiver: it may read from the sender's memory.
+    pulls: bool,
     /// Receiver: looks in vain since the last byte came.
     starved: u32,
 }
@@ -319,7 +319,7 @@ impl Shm {
         let may = self.may_pull(from);
         let fault = self.fault(from);
         let Some(pipe) = bulk.pipe.as_mut().filter(|_| may) else {
-            bulk.address = 0;
+            bulk.pulls = false;
             return Ok(Flow::Still);
         };
         if !pipe.take_over() {
@@ -327,7 +327,7 @@ impl Shm {
         }
         // It may have put more in since the last look.
         while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
-        match pipe.pull(into, total, self.job.pid(from), bulk.address) {
+        match pipe.pull(into, total, self.job.pid(from)) {
             Ok(true) => {
                 // The sender gives the pipe back.
                 bulk.pipe = None;
@@ -344,7 +344,7 @@ impl Shm {
                 self.ring_bell(from);
             }
         }
-        bulk.address = 0;
+        bulk.pulls = false;
         Ok(Flow::Still)
     }
 
@@ -569,36 +569,32 @@ impl Transport for Shm {
             return Ok(None);
         }
         // No memory for a pipe is not yet an error: the receiver will look for one.
-        let Ok(pipe) = self.any_pipe() else {
+        let Ok(mut pipe) = self.any_pipe() else {
             return Ok(None);
         };
         self.pipes += 1;
-        let address = match message {
-            Views::Strided(..) => 0,
-            block => block.contiguous().map_or(0, |at| at as u64),
-        };
+        pipe.set_address(address_of(message));
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
-        route[8..16].copy_from_slice(&address.to_le_bytes());
-        Ok(Some((Bulk::new(pipe, true, 0), route)))
+        Ok(Some((Bulk::new(pipe, true), route)))
     }
 
     fn open_for(&mut self, _from: Peer) -> Result<(Bulk, Route), Fault> {
         let pipe = self.any_pipe()?;
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
-        Ok((Bulk::new(pipe, false, 0), route))
+        Ok((Bulk::new(pipe, false), route))
     }
 
     fn attach(&mut self, peer: Peer, route: &Route) -> Result<Bulk, Fault> {
-        let word = |at: usize| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&route[at..at + 8]);
-            u64::from_le_bytes(bytes)
-        };
-        let size = self.job.geometry().pipe as usize;
-        let pipe = Pipe::at(self.job.segment(), word(0), size).map_err(self.fault(peer))?;
-        Ok(Bulk::new(pipe, false, word(8)))
+        let mut offset = [0; 8];
+        offset.copy_from_slice(&route[..8]);
+        let (offset, size) = (
+            u64::from_le_bytes(offset),
+            self.job.geometry().pipe as usize,
+        );
+        let pipe = Pipe::at(self.job.segment(), offset, size).map_err(self.fault(peer))?;
+        Ok(Bulk::new(pipe, false))
     }
 
     fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
@@ -626,6 +622,14 @@ impl Transport for Shm {
         Ok(flow)
     }
 
+    fn move_to(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<bool, Fault> {
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(true);
+        };
+        let not_now = pipe.move_to(address_of(message)).map_err(self.fault(to))?;
+        Ok(not_now != Some(Filled::TakenOver))
+    }
+
     fn drain(
         &mut self,
         from: Peer,
@@ -647,7 +651,7 @@ impl Transport for Shm {
         if n == 0 {
             bulk.starved += 1;
             let patience = if self.crowded { 2 } else { 4000 };
-            if bulk.starved > patience && bulk.address != 0 {
+            if bulk.starved > patience && bulk.pulls && pipe.address() != 0 {
                 bulk.starved = 0;
                 return self.take_over(from, bulk, into, total);
             }
@@ -784,13 +788,21 @@ fn place<T>(list: &mut Vec<Option<T>>, peer: Peer) -> &mut Option<T> {
 }
 
 impl Bulk {
-    fn new(pipe: Pipe, counted: bool, address: u64) -> Bulk {
+    fn new(pipe: Pipe, counted: bool) -> Bulk {
         Bulk {
             pipe: Some(pipe),
             counted,
-            address,
+            pulls: true,
             starved: 0,
         }
+    }
+}
+
+/// Where a message lies, for others to read it; 0 if it is not one block.
+fn address_of(message: &Views) -> u64 {
+    match message {
+        Views::Strided(..) => 0,
+        block => block.contiguous().map_or(0, |at| at as u64),
     }
 }
 

@@ -416,6 +416,10 @@ impl Transport for End {
         Ok(if n > 0 { Flow::Moved } else { Flow::Still })
     }
 
+    fn move_to(&mut self, _to: Peer, _bulk: &mut Bulk, _message: &Views) -> Result<bool, Fault> {
+        Ok(true)
+    }
+
     fn drain(
         &mut self,
         _from: Peer,

@@ -635,9 +635,9 @@ impl Tcp {
         }
     }
 
-    /// Is there a thread that listens while this task sleeps?
-    pub(crate) fn has_ear(&self) -> bool {
-        self.ear.is_some()
+    /// How many threads of its own it has in this process.
+    pub(crate) fn threads(&self) -> usize {
+        usize::from(self.ear.is_some()) + usize::from(self.finisher.is_some())
     }
 
     /// The path messages to a peer take; for people.

@@ -104,6 +104,17 @@ impl Tcp {
         }
     }
 
+    /// The message lies there from now on.
+    pub(crate) fn move_to(&mut self, wire: &Wire, message: &Views) -> Result<bool, Fault> {
+        let link = self.link_to(wire.peer)?;
+        let mut streams = link.outs.iter_mut();
+        if let Some(stream) = streams.find(|stream| stream.id == wire.id) {
+            stream.message = Some(message.clone());
+            link.outbox.let_go(wire.id);
+        }
+        Ok(true)
+    }
+
     pub(crate) fn drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
         self.tend(wire.peer)?;
         let (peer, id) = (wire.peer, wire.id);
