@@ -4,6 +4,7 @@
  * waiting for it, does not wait.
  */
 #include "check.h"
+#include <time.h>
 
 static void wake(int signal) { (void)signal; }
 
@@ -73,6 +74,48 @@ static void crossed_words(void)
             OK(rg_recv(&heard, sizeof heard, from, 1, RG_WORLD, NULL));
             CHECK(heard == from);
         }
+}
+
+static void be_away(double seconds)
+{
+    double until = rg_time() + seconds; /* the point is to be away, not to wait for anything */
+    while (rg_time() < until)
+        ;
+}
+
+/* The other one is away as well, longer than anybody waits for the answer to a call, when it has just been called. */
+static void both_away(void)
+{
+    int word = 42, heard = 0, found;
+    if (me == 0) {
+        OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
+        stay_away();
+    } else {
+        be_away(0.2);
+        OK(rg_iprobe(0, 1, RG_WORLD, &found, NULL));
+        be_away(3);
+        OK(rg_recv(&heard, sizeof heard, 0, 1, RG_WORLD, NULL));
+        CHECK(heard == 42);
+        OK(rg_signal(0, SIGUSR1));
+    }
+}
+
+/* Who waits for one that is away, and has just been called, uses no core for that. */
+static void patience(void)
+{
+    enum { AWAY = 2 };
+    int word = 42, heard = 0;
+    if (me == 0) {
+        OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
+        clock_t before = clock();
+        OK(rg_recv(&heard, sizeof heard, 1, 2, RG_WORLD, NULL));
+        double used = (double)(clock() - before) / CLOCKS_PER_SEC;
+        CHECK(heard == 42 && used < 0.25 * AWAY);
+    } else {
+        be_away(AWAY);
+        OK(rg_recv(&heard, sizeof heard, 0, 1, RG_WORLD, NULL));
+        OK(rg_send(&heard, sizeof heard, 0, 2, RG_WORLD));
+    }
 }
 
 #define LONG ((size_t)4 << 20)
@@ -148,6 +191,8 @@ int main(int argc, char **argv)
         {"first-word", first_word, false},
         {"after-a-barrier", after_a_barrier, false},
         {"crossed-words", crossed_words, false},
+        {"both-away", both_away, false},
+        {"patience", patience, false},
         {"long-words", long_words, false},
         {NULL, NULL, false},
     };

@@ -98,6 +98,7 @@ fn what_a_task_has_said_arrives_while_it_stays_away() {
     for (tasks, hosts, scenario) in [
         (2, "alpha:1,beta:1", "first-word"),
         (4, "alpha:2,beta:2", "first-word"),
+        (2, "alpha:1,beta:1", "both-away"),
         (2, "alpha:1,beta:1", "crossed-words"),
         (3, "alpha:1,beta:1,gamma:1", "crossed-words"),
         (4, "alpha:2,beta:2", "after-a-barrier"),
@@ -115,4 +116,10 @@ fn whoever_does_not_wait_for_a_receiver_does_not_wait_while_that_stays_away() {
         job().run().passed();
         job().across("alpha:1,beta:1").run().passed();
     }
+}
+
+#[test]
+fn whoever_waits_for_one_that_stays_away_uses_no_core() {
+    let job = Job::new(2, "absent", &["patience"]).limit(60);
+    job.across("alpha:1,beta:1").run().passed();
 }

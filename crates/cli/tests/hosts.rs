@@ -196,7 +196,9 @@ fn a_task_that_reads_no_input_ends_the_job_all_the_same() {
 #[test]
 fn a_chatty_task_does_not_hold_up_the_end() {
     let mut job = Running::start(&[&TWO[..], &["--label", "sh", "-c", "exec yes"]].concat());
-    job.hear(100, "y");
+    for rank in 0..4 {
+        job.hear(1, &format!("[{rank}] y"));
+    }
     let processes = job.processes();
     // Nobody reads any more, and everything is full: the signal goes through, and the tasks die of it.
     job.signal(Signal::TERM);

@@ -42,8 +42,6 @@ pub(crate) struct Outgoing<T: Transport> {
     begun: bool,
     /// The receiver has been asked to give the offer back; nothing flows until it has answered.
     asked: bool,
-    /// Counts how often something has flowed.
-    flows: u32,
 }
 
 /// A message being received.
@@ -56,6 +54,15 @@ pub(crate) struct Incoming<T: Transport> {
     token: u64,
     total: u64,
     tag: i32,
+}
+
+/// How a large message is getting on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Going {
+    /// So many bytes have gone.
+    Sent(u64),
+    /// Its receiver is just reading it where it lies.
+    Read,
 }
 
 /// The head of a frame that is about a message, and not one.
@@ -120,7 +127,6 @@ impl<T: Transport> Engine<T> {
             filled,
             begun: mode == Mode::Standard,
             asked: false,
-            flows: 0,
         });
         let last = self.outgoing.len() - 1;
         match self.fill(last) {
@@ -297,10 +303,7 @@ impl<T: Transport> Engine<T> {
         for _ in 0..TURN {
             match self.transport.fill(out.to, bulk, &out.message)? {
                 Flow::Still => break,
-                Flow::Moved => {
-                    out.flows = out.flows.wrapping_add(1);
-                    moved = true;
-                }
+                Flow::Moved => moved = true,
                 Flow::Finished => {
                     out.bulk = None;
                     out.filled = true;
@@ -356,26 +359,34 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Changes with each piece of a large message that goes; `None`: the request is not such a send.
-    pub fn flows(&self, handle: Handle) -> Option<u32> {
+    /// How a large message is getting on; `None`: the request is not such a send.
+    pub fn going(&self, handle: Handle) -> Option<Going> {
         let id = self.find(handle).ok()?;
-        let out = self.outgoing.iter().find(|out| out.request == id);
-        out.map(|out| out.flows)
+        let out = self.outgoing.iter().find(|out| out.request == id)?;
+        let sent = out.bulk.as_ref().map(|bulk| self.transport.sent(bulk));
+        Some(match sent {
+            Some(None) => Going::Read,
+            Some(Some(bytes)) => Going::Sent(bytes),
+            None => Going::Sent(0),
+        })
     }
 
     /// A large message has been copied to `copy`, from where its rest is sent: the memory it came from is its owner's again.
     /// False: not now, for the receiver is just reading it there, or the request is no send of a large message.
     pub fn send_from(&mut self, handle: Handle, copy: Views) -> Result<bool> {
         let id = self.find(handle)?;
-        let Some(out) = self.outgoing.iter_mut().find(|out| out.request == id) else {
+        let Some(at) = self.outgoing.iter().position(|out| out.request == id) else {
             return Ok(false);
         };
-        if let Some(bulk) = &mut out.bulk
-            && !self.transport.move_to(out.to, bulk, &copy)?
-        {
+        let out = &mut self.outgoing[at];
+        let moved = match &mut out.bulk {
+            Some(bulk) => self.transport.move_to(out.to, bulk, &copy),
+            None => Ok(true),
+        };
+        if !moved.map_err(|fault| self.judge(fault.into()))? {
             return Ok(false);
         }
-        out.message = copy;
+        self.outgoing[at].message = copy;
         Ok(true)
     }
 

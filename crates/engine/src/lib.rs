@@ -48,6 +48,7 @@ mod transport;
 mod tree;
 mod withdraw;
 
+pub use bulk::Going;
 pub use collective::{Parts, Reduction};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};

@@ -153,6 +153,8 @@ pub trait Transport {
     fn attach(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault>;
     /// Sender: move some of the message.
     fn fill(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<Flow, Fault>;
+    /// Sender: how much of the message has gone; `None`: its receiver is just reading it where it lies.
+    fn sent(&self, bulk: &Self::Bulk) -> Option<u64>;
     /// Sender: the message has been copied to `message`, from where it is sent from now on. False: not now, its receiver is
     /// just reading it where it was.
     fn move_to(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<bool, Fault>;

@@ -158,7 +158,8 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Take the lock without making it a shared one for good.
+    /// Take the lock without making it a shared one for good; `None` if its owner is inside just
+    /// now, or it has been shut.
     #[cold]
     pub fn visit(&self) -> Option<Guard<'_, T>> {
         if self.shut.load(Ordering::Relaxed) {
@@ -168,12 +169,23 @@ impl<T> Biased<T> {
         let visits = !self.settled.load(Ordering::Relaxed);
         if visits {
             self.visited.store(true, Ordering::Relaxed);
-            self.revoke(thread_pointer());
+            self.ask_out();
+            if self.inside.load(Ordering::Acquire) {
+                self.give_bias_back();
+                return None;
+            }
             self.settled.store(true, Ordering::Relaxed);
         }
         let mut guard = self.guard(Some(held));
         guard.visits = visits;
         Some(guard)
+    }
+
+    /// A visit is over. With the mutex held; the owner that sees this sees the visitor's work.
+    fn give_bias_back(&self) {
+        self.settled.store(false, Ordering::Relaxed);
+        self.revoked.store(false, Ordering::Release);
+        self.visited.store(false, Ordering::Release);
     }
 
     fn held(&self) -> MutexGuard<'_, ()> {
@@ -191,18 +203,23 @@ impl<T> Biased<T> {
     }
 
     fn revoke(&self, me: usize) {
-        self.revoked.store(true, Ordering::SeqCst);
         if self.owner.load(Ordering::Acquire) == me {
-            return;
+            return self.revoked.store(true, Ordering::SeqCst);
         }
-        // The owner may have the bias and not have registered yet: registering is per process and
-        // may be done twice.
-        register();
-        barrier();
+        self.ask_out();
         // The owner leaves after a bounded piece of work: blocking calls let go while they wait.
         while self.inside.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
+    }
+
+    /// From now on the owner either sees that the lock is revoked, or is seen inside.
+    fn ask_out(&self) {
+        self.revoked.store(true, Ordering::SeqCst);
+        // The owner may have the bias and not have registered yet: registering is per process and
+        // may be done twice.
+        register();
+        barrier();
     }
 
     #[inline(always)]
@@ -245,10 +262,8 @@ impl<T> Drop for Guard<'_, T> {
         if self.shared.is_none() {
             self.lock.inside.store(false, Ordering::Release);
         } else if self.visits {
-            // Before the mutex is let go of. The owner that sees this sees the visitor's work.
-            self.lock.settled.store(false, Ordering::Relaxed);
-            self.lock.revoked.store(false, Ordering::Release);
-            self.lock.visited.store(false, Ordering::Release);
+            // Before the mutex is let go of.
+            self.lock.give_bias_back();
         }
     }
 }
@@ -359,12 +374,13 @@ mod tests {
         let lock = Arc::new(Biased::new((0u64, 0u64)));
         let over = Arc::new(AtomicBool::new(false));
         let count = |lock: &Biased<(u64, u64)>, guard: Option<Guard<'_, (u64, u64)>>| {
-            let mut both = guard.unwrap();
+            let Some(mut both) = guard else { return 0 };
             assert_eq!(both.0, both.1);
             both.0 += 1;
             std::hint::black_box(&mut *both);
             both.1 += 1;
             assert!(!lock.is_shared());
+            1
         };
         let visitors: Vec<_> = (0..2)
             .map(|_| {
@@ -372,17 +388,15 @@ mod tests {
                 std::thread::spawn(move || {
                     let mut visits = 0;
                     while !over.load(Ordering::Relaxed) {
-                        count(&lock, lock.visit());
-                        visits += 1;
+                        visits += count(&lock, lock.visit());
                     }
                     visits
                 })
             })
             .collect();
         let mut calls = 0;
-        while lock.lock().unwrap().0 < calls + 20_000 {
-            count(&lock, lock.lock());
-            calls += 1;
+        while lock.lock().unwrap().0 < calls + 300 {
+            calls += count(&lock, lock.lock());
             let quick = lock.quick(|both| {
                 assert_eq!(both.0, both.1);
                 (both.0, both.1) = (both.0 + 1, both.1 + 1);

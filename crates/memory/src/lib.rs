@@ -11,6 +11,7 @@
 //! | [`ring`] | single producer, single consumer: 64-byte lines with in-line messages |
 //! | [`bay`] | the byte ring beside a line ring, for payloads that do not fit into a line |
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
+//! | [`gate`] | a barrier that is lent, and can be taken back at any moment |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
@@ -23,6 +24,7 @@ pub mod bell;
 pub mod biased;
 pub mod combine;
 pub mod copy;
+pub mod gate;
 pub mod held;
 pub mod pipe;
 pub mod ring;

@@ -155,6 +155,11 @@ impl Control {
             .is_ok()
     }
 
+    /// Is the receiver reading from the sender's memory?
+    pub fn is_taken_over(&self) -> bool {
+        self.turn.0.load(Ordering::Relaxed) == PULLED
+    }
+
     /// Receiver: see [`Pipe::pull`]. False: the sender has given up meanwhile.
     pub fn end_take_over(&self, all: bool) -> bool {
         let turn = if all { DONE } else { FREE };
@@ -236,6 +241,11 @@ impl Pipe {
     /// Sender, before others know of the pipe: there it lies.
     pub fn set_address(&mut self, address: u64) {
         self.control().set_address(address);
+    }
+
+    /// Is the receiver reading the message where it lies, at this moment?
+    pub fn is_taken_over(&self) -> bool {
+        self.control().is_taken_over()
     }
 
     /// Sender: from now on the message lies there. If that is not its turn: why not.

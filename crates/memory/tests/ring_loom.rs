@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
+//! | gate | `Gate` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
 //! Not modelled: the biased lock, which rests on `membarrier` as well, and the pool of pipes.
@@ -19,6 +20,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::gate::{Gate, Passage, Word};
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 
@@ -363,4 +365,54 @@ fn a_pipe_carries_a_message_longer_than_itself() {
 #[test]
 fn a_message_is_taken_over_or_not_and_arrives_once() {
     every_order(3, 100, || through_a_pipe(true));
+}
+
+/// A gate that is lent and taken back.
+#[derive(Default)]
+struct Lent {
+    word: Word,
+    lines: [Word; 2],
+}
+
+const ROUNDS: u32 = 2;
+
+impl Lent {
+    fn gate(&self) -> Gate<'_> {
+        Gate::of(&self.word, &self.lines)
+    }
+
+    /// A member meets the other a few times: the round it has come to, and whether it has been counted in it.
+    fn meet(&self, place: u32) -> (u32, bool) {
+        for round in 0..ROUNDS {
+            let mut passage = self.gate().come(place, round, place + 1);
+            let counted = passage != Passage::Shut;
+            while passage == Passage::Waiting {
+                thread::yield_now();
+                passage = self.gate().look(round);
+            }
+            if passage == Passage::Shut {
+                return (round, counted);
+            }
+        }
+        (ROUNDS, false)
+    }
+}
+
+#[test]
+fn all_agree_on_the_last_round_of_a_gate_and_nobody_is_forgotten() {
+    every_order(3, 100, || {
+        let lent = Arc::new(Lent::default());
+        let members: Vec<_> = (0..2)
+            .map(|place| {
+                let there = lent.clone();
+                thread::spawn(move || there.meet(place))
+            })
+            .collect();
+        let found = lent.gate().shut();
+        let ends: Vec<_> = members.into_iter().map(|one| one.join().unwrap()).collect();
+        assert_eq!(ends[0].0, ends[1].0, "the round they have come to");
+        for (place, &(_, counted)) in (0..).zip(&ends) {
+            assert!(!counted || found.contains(&(place, place + 1)));
+        }
+    });
 }

@@ -1,13 +1,13 @@
 //! Meeting the other members of a named group: at the launcher, or in the gate that it has lent to all of them.
 //!
-//! `regatta_transport::gate` says how a gate works. A *lease* is what this task knows of one: it begins with the launcher's
+//! `regatta_memory::gate` says how a gate works. A *lease* is what this task knows of one: it begins with the launcher's
 //! answer to a meeting of all members, and ends when the gate is found shut, or with the next thing this task says of the
 //! group.
 
 use std::time::Duration;
 
 use regatta_engine::{Peer, Result};
-use regatta_transport::gate::Passage;
+use regatta_memory::gate::{Gate, Passage};
 use regatta_transport::job::Job;
 use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
@@ -42,11 +42,7 @@ impl Lease {
         self.peers.len() as u32
     }
 
-    fn passage(
-        &self,
-        job: &Job,
-        look: impl FnOnce(regatta_transport::gate::Gate) -> Passage,
-    ) -> Passage {
+    fn passage(&self, job: &Job, look: impl FnOnce(Gate) -> Passage) -> Passage {
         job.gate(self.gate, self.size()).map_or(Passage::Shut, look)
     }
 

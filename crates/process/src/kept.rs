@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Result, Status, Transport};
+use regatta_engine::{Error, Going, GroupId, Handle, Mode, Peer, Result, Status, Transport};
 use regatta_memory::views::Views;
 
 use crate::message::check_tag;
@@ -51,7 +51,7 @@ fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
     let outcome = match is_soon_taken(handle, message) {
         Ok(Still::Over(outcome)) => Ok(outcome),
         Ok(Still::Copied) => return Ok(true),
-        // It has not even been offered, or is for this task itself.
+        // It has not even been offered, or is for this task itself, or there is no memory for a copy.
         Ok(Still::Here) => {
             // The lock is let go before the wait takes it again.
             let recalled = enter()?.engine.recall(handle);
@@ -86,10 +86,15 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
             return Ok(Still::Over(outcome));
         }
         let mut held = enter()?;
-        if held.engine.flows(handle).is_none() {
+        if held.engine.going(handle).is_none() {
             return Ok(Still::Here);
         }
-        if held.go_on_from_copy(handle, message)? {
+        // Without memory for a copy its receiver is asked for it, and waited for.
+        let Ok((bytes, copy)) = copy(message) else {
+            return Ok(Still::Here);
+        };
+        if held.engine.send_from(handle, copy)? {
+            held.keep_until_sent(handle, bytes)?;
             return Ok(Still::Copied);
         }
     }
@@ -98,8 +103,8 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
 /// The outcome of a request, unless it stands still.
 struct Soon {
     handle: Handle,
-    /// What has flowed, and since when nothing more has.
-    flows: Option<u32>,
+    /// How it is getting on, and since when that has not changed.
+    going: Option<Going>,
     since: Duration,
     late: bool,
 }
@@ -108,7 +113,7 @@ impl Soon {
     fn new(handle: Handle) -> Soon {
         Soon {
             handle,
-            flows: None,
+            going: None,
             since: Duration::ZERO,
             late: false,
         }
@@ -128,9 +133,9 @@ impl Awaited for Soon {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        let flows = process.engine.flows(self.handle);
-        if flows != self.flows {
-            (self.flows, self.since) = (flows, waited);
+        let going = process.engine.going(self.handle);
+        if going != self.going || going == Some(Going::Read) {
+            (self.going, self.since) = (going, waited);
         }
         self.late = waited - self.since >= PATIENCE;
         Ok(())
@@ -152,15 +157,6 @@ impl Process {
             true => Ok(()),
             false => self.keep_until_sent(handle, bytes),
         }
-    }
-
-    /// Copy a message that stands still, and send its rest from there. False: its receiver reads it just now.
-    fn go_on_from_copy(&mut self, handle: Handle, message: &Views) -> Result<bool> {
-        let (bytes, copy) = copy(message)?;
-        if !self.engine.send_from(handle, copy)? {
-            return Ok(false);
-        }
-        self.keep_until_sent(handle, bytes).map(|()| true)
     }
 
     fn keep_until_sent(&mut self, handle: Handle, bytes: Vec<u8>) -> Result<()> {

@@ -253,11 +253,13 @@ pub fn progress() -> Result<bool> {
 
 /// Get out what a call has left behind, in place of the task's next one. Callbacks are left to that.
 pub(crate) fn go_on() {
-    if let Some(mut place) = PROCESS.visit()
-        && let Some(process) = &mut *place
-        // Who sleeps in a call does it, and must not miss what comes.
-        && SLEEPERS.load(Ordering::SeqCst) == 0
-    {
-        process.engine.transport.go_on();
+    let mut place = PROCESS.visit();
+    let Some(process) = place.as_deref_mut().and_then(Option::as_mut) else {
+        return;
+    };
+    // Who sleeps in a call does it, and must not miss what comes.
+    match SLEEPERS.load(Ordering::SeqCst) {
+        0 => process.engine.transport.go_on(),
+        _ => process.wake_sleepers(),
     }
 }

@@ -12,10 +12,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::gate::Gate;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::{Corrupt, LINE};
 
-use crate::gate::Gate;
 use crate::halls::{Halls, SIZES};
 pub use crate::invitation::Invitation;
 pub use crate::life::{Cause, TaskState};
@@ -28,7 +28,7 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;

@@ -6,7 +6,6 @@
 //! [`calls`] are connections of the same kind for programs that are no tasks, [`quiet`] makes threads.
 
 pub mod calls;
-pub mod gate;
 mod halls;
 mod invitation;
 pub mod job;
@@ -21,3 +20,5 @@ mod rings;
 pub mod shm;
 mod tcp;
 pub mod world;
+
+pub use regatta_memory::gate;

@@ -374,6 +374,13 @@ impl Transport for Paths {
         }
     }
 
+    fn sent(&self, bulk: &Stream) -> Option<u64> {
+        match &bulk.0 {
+            Way::Shm(bulk) => self.shm.sent(bulk),
+            Way::Tcp(wire) => Some(self.tcp.as_ref().map_or(0, |tcp| tcp.sent(wire))),
+        }
+    }
+
     fn move_to(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<bool, Fault> {
         match &mut bulk.0 {
             Way::Shm(bulk) => self.shm.move_to(to, bulk, message),

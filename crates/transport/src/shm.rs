@@ -622,6 +622,13 @@ impl Transport for Shm {
         Ok(flow)
     }
 
+    fn sent(&self, bulk: &Bulk) -> Option<u64> {
+        match &bulk.pipe {
+            Some(pipe) => (!pipe.is_taken_over()).then(|| pipe.moved()),
+            None => Some(u64::MAX),
+        }
+    }
+
     fn move_to(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<bool, Fault> {
         let Some(pipe) = bulk.pipe.as_mut() else {
             return Ok(true);

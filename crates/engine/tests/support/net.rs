@@ -416,6 +416,10 @@ impl Transport for End {
         Ok(if n > 0 { Flow::Moved } else { Flow::Still })
     }
 
+    fn sent(&self, bulk: &Bulk) -> Option<u64> {
+        Some(bulk.moved)
+    }
+
     fn move_to(&mut self, _to: Peer, _bulk: &mut Bulk, _message: &Views) -> Result<bool, Fault> {
         Ok(true)
     }

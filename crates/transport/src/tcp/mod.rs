@@ -235,6 +235,17 @@ impl Tcp {
             unsafe { into.scatter(0, payload.as_ptr(), keep) };
             link.take(&head);
         }
+        self.mind(from);
+    }
+
+    /// A word to a peer, such as that there is room again, may have found no room itself.
+    fn mind(&mut self, peer: Peer) {
+        if self
+            .link(peer)
+            .is_some_and(|link| link.is_open() && link.is_blocked())
+        {
+            self.leave_behind();
+        }
     }
 
     #[inline]
@@ -404,6 +415,11 @@ impl Tcp {
                     link.trouble(Trouble::Corrupt("it speaks another version of Regatta"));
                 }
                 Some(End::Nothing) => self.retreat(peer),
+                None if shake.has_greeted() => {
+                    // A socket that takes more would be an event without end.
+                    let data = epoll::EventData::new_u64(peer as u64);
+                    let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
+                }
                 None => {}
             },
             Phase::Idle | Phase::Resting(_) => {}
@@ -541,6 +557,7 @@ impl Tcp {
                 continue;
             };
             link.lost = false;
+            let needs = link.needs_connection();
             match &link.phase {
                 Phase::Open(_) => {
                     if link.is_blocked() {
@@ -548,15 +565,16 @@ impl Tcp {
                         blocked |= link.is_blocked();
                     }
                 }
-                Phase::Resuming(resuming) if now > resuming.until => self.retreat(peer),
-                Phase::Calling(shake) if now > shake.until => self.retreat(peer),
-                Phase::Resuming(_) | Phase::Calling(_) => {
+                Phase::Resuming(Resuming { until, .. }) | Phase::Calling(Shake { until, .. }) => {
+                    if now > *until {
+                        self.retreat(peer);
+                    }
                     timed = true;
-                    waiting |= link.needs_connection();
+                    waiting |= needs;
                 }
                 Phase::Idle | Phase::Resting(_) if gone || link.bye || link.fault.is_some() => {}
                 Phase::Idle | Phase::Resting(_) => {
-                    if link.needs_connection() {
+                    if needs {
                         // An address that is missing now was there before.
                         let _ = self.reach(peer);
                         (timed, waiting) = (true, true);

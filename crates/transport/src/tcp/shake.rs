@@ -125,6 +125,11 @@ impl Shake {
         self.channel.as_fd()
     }
 
+    /// This task has called, and said hello: now it listens.
+    pub(crate) fn has_greeted(&self) -> bool {
+        self.stage != Stage::Connected
+    }
+
     /// The connection, when both have met.
     pub(crate) fn into_channel(self) -> Channel {
         self.channel

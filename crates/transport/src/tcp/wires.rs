@@ -104,6 +104,17 @@ impl Tcp {
         }
     }
 
+    /// How much of the message has gone.
+    pub(crate) fn sent(&self, wire: &Wire) -> u64 {
+        let link = self
+            .links
+            .get(wire.peer as usize)
+            .and_then(Option::as_deref);
+        let mut streams = link.iter().flat_map(|link| &link.outs);
+        let stream = streams.find(|stream| stream.id == wire.id);
+        stream.map_or(u64::MAX, |stream| stream.sent)
+    }
+
     /// The message lies there from now on.
     pub(crate) fn move_to(&mut self, wire: &Wire, message: &Views) -> Result<bool, Fault> {
         let link = self.link_to(wire.peer)?;
@@ -116,6 +127,12 @@ impl Tcp {
     }
 
     pub(crate) fn drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
+        let flow = self.try_drain(wire, into, total);
+        self.mind(wire.peer);
+        flow
+    }
+
+    fn try_drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
         self.tend(wire.peer)?;
         let (peer, id) = (wire.peer, wire.id);
         let link = self.link_to(peer)?;

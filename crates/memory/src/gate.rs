@@ -28,18 +28,20 @@
 //!
 //! A gate that makes no sense is as one that is shut.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use regatta_memory::segment::Segment;
-use regatta_memory::{Corrupt, LINE};
+use crate::segment::Segment;
+use crate::sync::{AtomicU64, Ordering};
+use crate::{Corrupt, LINE};
 
 const SHUT: u64 = 1 << 31;
 const COUNT: u64 = SHUT - 1;
 const ROUND: u32 = 32;
 
+/// A word, or a member's line.
 #[repr(C, align(64))]
-struct Word(AtomicU64);
+#[derive(Debug, Default)]
+pub struct Word(AtomicU64);
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Word>() == LINE);
 
 /// How a member finds the round it came to.
@@ -61,12 +63,19 @@ pub struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
+    /// Of this word, and a line for each member.
+    pub fn of(word: &'a Word, lines: &'a [Word]) -> Self {
+        let word = &word.0;
+        Gate { word, lines }
+    }
+
     /// Bytes of a segment it takes.
-    pub(crate) fn footprint(members: u32) -> usize {
+    pub fn footprint(members: u32) -> usize {
         (members as usize + 1) * LINE
     }
 
-    pub(crate) fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
+    /// The gate that lies there, for so many members.
+    pub fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
         if !offset.is_multiple_of(LINE as u64) {
             return Err(Corrupt {
                 what: "a gate's offset is misaligned",
@@ -77,10 +86,7 @@ impl<'a> Gate<'a> {
         let words = unsafe {
             std::slice::from_raw_parts(start.cast::<Word>().as_ptr(), members as usize + 1)
         };
-        Ok(Gate {
-            word: &words[0].0,
-            lines: &words[1..],
-        })
+        Ok(Gate::of(&words[0], &words[1..]))
     }
 
     fn members(&self) -> u64 {
