@@ -49,6 +49,11 @@ static int start(void)
     return tid;
 }
 
+/* What stands before a number in an event. */
+enum { MICROSECONDS = 0x6b, AN_INT = 6 };
+
+static int is_now(int word) { return word >> 16 == time(NULL) >> 16; }
+
 /* One of the messages that a tracer gets, without times and numbers of tasks. */
 static void event(int kid)
 {
@@ -57,9 +62,11 @@ static void event(int kid)
     pvm_bufinfo(buffer, &bytes, NULL, &who);
     pvm_getminfo(buffer, &info);
     printf("event from %s: %d bytes, encoding %x:", who == kid ? "the child" : "a daemon", bytes, info.enc);
-    for (int at = 0; at < bytes / 4 && at < 25; at++) {
+    for (int at = 0, last = 0, before = 0; at < bytes / 4 && at < 25; at++, before = last, last = word) {
         pvm_upkint(&word, 1, 1);
-        printf(word > 0x400 && (word < 0x61000000 || word >> 16 == time(NULL) >> 16) ? " ." : " %x", word);
+        /* Microseconds come behind the seconds, or behind what says that they are that; they may be few. */
+        int micro = is_now(last) || (before == MICROSECONDS && last == AN_INT);
+        printf(micro || (word > 0x400 && (word < 0x61000000 || is_now(word))) ? " ." : " %x", word);
     }
     printf("\n");
 }

@@ -39,13 +39,13 @@ fn invitations_that_make_no_sense() {
     for text in [
         "",
         "x",
-        "4",
-        "4:2",
-        "4:0:0",
-        "4:3:5:2",
-        "4:3:0:2:7:7:7",
-        "4:-1:0:1",
-        "4:99:0:2",
+        "5",
+        "5:2",
+        "5:0:0",
+        "5:3:5:2",
+        "5:3:0:2:7:7:7",
+        "5:-1:0:1",
+        "5:99:0:2",
     ] {
         Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
             .env("REGATTA_JOB", text)
@@ -58,7 +58,7 @@ fn invitations_that_make_no_sense() {
 fn descriptors_that_are_no_job() {
     for file in ["/dev/null", "/dev/zero", "/proc/self/exe", "/"] {
         Job::alone("life", &["refused", LAUNCHER, ""])
-            .env("REGATTA_JOB", "4:7:0:2")
+            .env("REGATTA_JOB", "5:7:0:2")
             .after(&format!("exec 7<{file}"))
             .run()
             .passed();
@@ -76,7 +76,7 @@ fn a_launcher_of_another_version() {
 #[test]
 fn launchers_that_are_not_ours() {
     let foreign = [
-        ("OMPI_COMM_WORLD_SIZE", "4", "Open MPI"),
+        ("OMPI_COMM_WORLD_SIZE", "5", "Open MPI"),
         ("PMI_SIZE", "2", "PMI"),
     ];
     for (name, value, words) in foreign {

@@ -28,8 +28,8 @@ pub struct Biased<T> {
     /// The owner has been seen outside after the revocation. Only used with the mutex held; as
     /// long as it is false, so is `revoked`, but while the mutex is held.
     settled: AtomicBool,
-    /// It is a visitor that has revoked it.
-    visited: AtomicBool,
+    /// Somebody has revoked it for good, or is about to.
+    shared: AtomicBool,
     /// Nobody gets in any more.
     shut: AtomicBool,
     mutex: Mutex<()>,
@@ -79,7 +79,7 @@ impl<T> Biased<T> {
             inside: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             settled: AtomicBool::new(false),
-            visited: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             mutex: Mutex::new(()),
             value: UnsafeCell::new(value),
@@ -168,7 +168,6 @@ impl<T> Biased<T> {
         let held = self.held();
         let visits = !self.settled.load(Ordering::Relaxed);
         if visits {
-            self.visited.store(true, Ordering::Relaxed);
             self.ask_out();
             if self.inside.load(Ordering::Acquire) {
                 self.give_bias_back();
@@ -185,7 +184,6 @@ impl<T> Biased<T> {
     fn give_bias_back(&self) {
         self.settled.store(false, Ordering::Relaxed);
         self.revoked.store(false, Ordering::Release);
-        self.visited.store(false, Ordering::Release);
     }
 
     fn held(&self) -> MutexGuard<'_, ()> {
@@ -203,6 +201,7 @@ impl<T> Biased<T> {
     }
 
     fn revoke(&self, me: usize) {
+        self.shared.store(true, Ordering::Release);
         if self.owner.load(Ordering::Acquire) == me {
             return self.revoked.store(true, Ordering::SeqCst);
         }
@@ -242,7 +241,7 @@ impl<T> Biased<T> {
 
     /// Have two or more threads used the lock, but for visits?
     pub fn is_shared(&self) -> bool {
-        self.revoked.load(Ordering::Acquire) && !self.visited.load(Ordering::Relaxed)
+        self.shared.load(Ordering::Acquire)
     }
 }
 

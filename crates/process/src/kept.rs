@@ -86,8 +86,10 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
             return Ok(Still::Over(outcome));
         }
         let mut held = enter()?;
-        if held.engine.going(handle).is_none() {
-            return Ok(Still::Here);
+        match held.engine.going(handle) {
+            None => return Ok(Still::Here),
+            Some(Going::Read) => continue,
+            Some(Going::Sent(_)) => {}
         }
         // Without memory for a copy its receiver is asked for it, and waited for.
         let Ok((bytes, copy)) = copy(message) else {

@@ -55,7 +55,7 @@ pub(crate) trait Awaited {
 pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let start = Instant::now();
     let mut idle_since = start;
-    let mut turns = 0u32;
+    let (mut turns, mut looks) = (0u32, 0u32);
     loop {
         let mut held = enter()?;
         if turns == 0 {
@@ -64,7 +64,9 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         let crowded = held.crowded;
         let polled = poll_some(&mut awaited, &mut held, if crowded { 1 } else { POLLS })?;
         let called = held.engine.has_called();
-        if turns % 64 == 63 {
+        // Whatever else moves meanwhile.
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(64) {
             check(&mut awaited, &mut held, start.elapsed())?;
         }
         drop(held);

@@ -28,6 +28,8 @@ struct Shared {
     changed: Condvar,
     /// Something has been left behind.
     owing: AtomicBool,
+    /// The thread sleeps until something is.
+    asleep: AtomicBool,
     /// How often the sockets have been looked at.
     turns: AtomicU32,
 }
@@ -46,21 +48,21 @@ impl Shared {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleep for so long, or until something is left behind. True: stop.
-    fn rest(&self, limit: Option<Duration>) -> bool {
+    /// Sleep until something is left behind. True: stop.
+    fn await_work(&self) -> bool {
+        let is_idle = |stop: &mut bool| !*stop && !self.owing.load(Ordering::SeqCst);
         let stop = self.stop();
-        let is_over =
-            |stop: &mut bool| *stop || (limit.is_none() && self.owing.load(Ordering::SeqCst));
-        let stop = match limit {
-            None => self.changed.wait_while(stop, |stop| !is_over(stop)),
-            Some(limit) => {
-                let waited = self
-                    .changed
-                    .wait_timeout_while(stop, limit, |stop| !is_over(stop));
-                return *waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        };
+        self.asleep.store(true, Ordering::SeqCst);
+        let stop = self.changed.wait_while(stop, is_idle);
+        self.asleep.store(false, Ordering::SeqCst);
         *stop.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleep for so long. True: stop.
+    fn rest(&self, limit: Duration) -> bool {
+        let stop = self.stop();
+        let waited = self.changed.wait_timeout_while(stop, limit, |stop| !*stop);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -89,8 +91,8 @@ impl Finisher {
         }
         self.owing = owing;
         self.shared.owing.store(owing, Ordering::SeqCst);
-        if owing {
-            // Behind the store: who is on the way to sleep sees it, or this.
+        // Behind the store: who is on the way to sleep sees that, or this sees it.
+        if owing && self.shared.asleep.load(Ordering::SeqCst) {
             drop(self.shared.stop());
             self.shared.changed.notify_one();
         }
@@ -98,11 +100,11 @@ impl Finisher {
 }
 
 fn finish(shared: &Shared, go_on: fn()) {
-    while !shared.rest(None) {
+    while !shared.await_work() {
         let mut seen = shared.turns.load(Ordering::Relaxed);
         let (mut patience, mut looks) = (PATIENCE, 0);
         while shared.owing.load(Ordering::SeqCst) {
-            if shared.rest(Some(patience)) {
+            if shared.rest(patience) {
                 return;
             }
             let turns = shared.turns.load(Ordering::Relaxed);

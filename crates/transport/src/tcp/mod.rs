@@ -281,6 +281,7 @@ impl Tcp {
         let mut bytes = Held::zeros(payload.len());
         bytes.copy_from_slice(payload);
         link.take(&head);
+        self.mind(from);
         bytes
     }
 
@@ -304,8 +305,11 @@ impl Tcp {
                 false => link.inbox.front(),
             };
             let ready = front.is_some() || (link.fault.is_some() && !link.reported);
-            let restless = link.is_restless();
+            let (restless, blocked) = (link.is_restless(), link.is_open() && link.is_blocked());
             self.restless |= restless;
+            if blocked {
+                self.leave_behind();
+            }
             if ready {
                 return Some(peer);
             }
