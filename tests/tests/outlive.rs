@@ -60,6 +60,8 @@ fn outlive(scenario: &str, how: &str, then: &str) -> Job {
 /// Both hosts are lost; the tasks on the others do all that they did before.
 const BOTH: &str = r#"
 pull
+# Two of four that have not agreed on being three are no majority.
+until on h2 $regatta hosts --json | grep -q '"known":3'; do :; done
 pull
 # One of those that were cut off may say that it has given up.
 await 'has ended with status 0' regatta-h0-*.out
