@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard};
 pub struct Biased<T> {
     /// Thread pointer of the thread the lock is biased to; 0 before its first use.
     owner: AtomicUsize,
-    /// Is the owner inside? Meaningful while `revoked` is false.
+    /// Is the owner inside? It says so before it looks at `revoked`.
     inside: AtomicBool,
     revoked: AtomicBool,
     /// The owner has been seen outside after the revocation. Only used with the mutex held; as
@@ -101,7 +101,7 @@ impl<T> Biased<T> {
             return None;
         }
         self.inside.store(true, Ordering::Relaxed);
-        // Partner: the membarrier in `revoke`.
+        // Partner: the membarrier in `ask_out`.
         compiler_fence(Ordering::SeqCst);
         if !self.revoked.load(Ordering::Acquire) {
             return Some(self.guard(None));
@@ -118,7 +118,7 @@ impl<T> Biased<T> {
             return None;
         }
         self.inside.store(true, Ordering::Relaxed);
-        // Partner: the membarrier in `revoke`.
+        // Partner: the membarrier in `ask_out`.
         compiler_fence(Ordering::SeqCst);
         let _leave = Leave(&self.inside);
         if self.revoked.load(Ordering::Acquire) {
