@@ -179,11 +179,11 @@ static void check_words(const uint64_t *words, size_t count)
 static void huge(void)
 {
     const size_t len = (size_t)1 << 30;
-    int skip = me == 0 && free_memory() < (size_t)4 << 30;
-    OK(rg_broadcast(&skip, sizeof skip, 0, RG_WORLD));
-    if (skip) {
+    int too_small = me == 0 && free_memory() < (size_t)4 << 30;
+    OK(rg_broadcast(&too_small, sizeof too_small, 0, RG_WORLD));
+    if (too_small) {
         if (me == 0)
-            printf("SKIPPED: a message of 1 GiB, because less than 4 GiB of memory are free\n");
+            skip("a message of 1 GiB needs 4 GiB of free memory");
         return;
     }
     check_patience(170);
@@ -206,7 +206,7 @@ static void huge_to_oneself(void)
 {
     const size_t len = (size_t)1 << 30;
     if (free_memory() < (size_t)4 << 30) {
-        printf("SKIPPED: a message of 1 GiB to oneself, because less than 4 GiB of memory are free\n");
+        skip("a message of 1 GiB to oneself needs 4 GiB of free memory");
         return;
     }
     check_patience(170);

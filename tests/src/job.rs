@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::left::{self, MARK};
 use crate::programs;
+use crate::skipped::skip;
 
 /// What other launchers, and a job around the tests, say to their tasks.
 const FOREIGN: [&str; 6] = ["REGATTA_", "OMPI_", "PMI_", "PMIX_", "SLURM_", "MPI_"];
@@ -272,11 +273,16 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// No check has failed in any task, and none has hung.
+    /// No check has failed in any task, and none has hung. What a task has skipped is recorded.
     #[track_caller]
     pub fn sound(self) -> Ended {
         for word in ["FAIL", "HUNG", "panicked"] {
             assert!(!self.text.contains(word), "{}", self.story);
+        }
+        for line in self.text.lines() {
+            if let Some(reason) = line.strip_prefix("skipped: ") {
+                skip(reason);
+            }
         }
         self
     }

@@ -18,8 +18,10 @@ pub mod pvm;
 pub mod pvm_examples;
 pub mod pvm_machine;
 pub mod reactions;
+mod skipped;
 pub mod soak;
 
 pub use cluster::Cluster;
 pub use job::{Ended, Job, Running};
 pub use programs::{command, program};
+pub use skipped::skip;

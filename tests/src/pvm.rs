@@ -59,8 +59,8 @@ pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     crate::programs::compile_all(name, files, &[headers()], &all)
 }
 
-/// The Fortran program `programs/NAME.f`, if there is a compiler.
-pub fn fortran_program(name: &str, place: &Path) -> Option<PathBuf> {
+/// The Fortran program `programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = place.join(name);
     let libraries = ["libfpvm3.a", "libgpvm3.so.3", SONAME];
@@ -72,10 +72,10 @@ pub fn fortran_program(name: &str, place: &Path) -> Option<PathBuf> {
         .arg(NAMED)
         .args(libraries.map(|library| LIBRARY.join(library)))
         .output()
-        .ok()?;
+        .expect("gfortran, which scripts/need test installs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}.f: {said}");
-    Some(program)
+    program
 }
 
 /// The symbols that Regatta's Fortran library defines.

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::network::{Network, ON_FIRST};
+use crate::skipped::skip;
 use crate::{command, programs};
 
 /// So many hosts have a task in collectives; one more is added.
@@ -98,6 +99,8 @@ pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
         let took = run(&mut network, 1, &words);
         add("a host is added by ssh: a task runs there", 2000, took);
         network.end_all(HOSTS);
+    } else {
+        skip("only root can start a server of ssh on a host");
     }
     network.regatta("down");
     let left = network.left();

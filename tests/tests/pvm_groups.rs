@@ -173,10 +173,7 @@ fn the_fortran_library_has_every_routine_of_pvms() {
 fn a_fortran_program_says_what_it_says_on_pvm() {
     let machine = Machine::new("pvm-fortran");
     let place = machine.place();
-    let Some(program) = pvm::fortran_program("pvm_fortran", &place) else {
-        eprintln!("there is no gfortran here; programs in Fortran are not tried");
-        return;
-    };
+    let program = pvm::fortran_program("pvm_fortran", &place);
     let original = machine.original();
     let theirs = said(&mut machine.on_original(&original, &program));
     let ours = said(&mut machine.by_hand(&program));

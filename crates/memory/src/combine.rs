@@ -324,6 +324,7 @@ mod tests {
         );
     }
 
+    // not a skip: only this processor has long doubles
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn long_doubles() {

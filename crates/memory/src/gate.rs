@@ -238,6 +238,7 @@ mod tests {
                             }
                             if passage == Passage::Shut {
                                 ends.lock().unwrap().push((place, round, counted));
+                                // not a skip: the thread's rounds are over
                                 return;
                             }
                             round += 1;

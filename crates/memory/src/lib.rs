@@ -29,6 +29,9 @@ pub mod held;
 pub mod pipe;
 pub mod ring;
 pub mod segment;
+#[cfg(all(test, not(loom)))]
+#[path = "../../../tests/src/skipped.rs"]
+mod skipped;
 mod sync;
 pub mod views;
 

@@ -208,21 +208,3 @@ fn odd_numbers_do_not_break_the_page() {
     render(&results, &points());
     super::picture(&results);
 }
-
-/// For looking at: `REPORT_OUT=DIR cargo test -p regatta-race -- --ignored look` writes the report
-/// and the picture of the sample there, or of the race in `REPORT_OF`.
-#[test]
-#[ignore = "writes files for a person to look at"]
-fn look() {
-    let out = std::path::PathBuf::from(
-        std::env::var_os("REPORT_OUT").expect("REPORT_OUT names a directory"),
-    );
-    let results = match std::env::var_os("REPORT_OF") {
-        Some(path) => Results::read(path.as_ref()).expect("a result of the race"),
-        None => sample::results(),
-    };
-    std::fs::write(out.join("report.html"), render(&results, &points()))
-        .expect("the directory can be written to");
-    std::fs::write(out.join("picture.svg"), super::picture(&results))
-        .expect("the directory can be written to");
-}
