@@ -7,6 +7,18 @@
 //! `membarrier(GLOBAL_EXPEDITED)`, which makes every core that runs a registered process pass a
 //! barrier. Where more tasks than cores make sleeping common (or the kernel has no such call)
 //! senders pay instead: they run the fence and sleepers do not interrupt anybody ([`Payers`]).
+//!
+//! The kernel, or a seccomp profile of one of the tasks, may refuse either half of `membarrier`. Each half is needed by
+//! another side:
+//!
+//! | refused | who is concerned | what it does |
+//! |---|---|---|
+//! | registering | a *sender*: the barriers of sleepers do not reach its core | it runs a fence before each look ([`Fencing`]) |
+//! | running the barrier | a *sleeper*: it cannot reach the senders | it demands fences of all senders of the job ([`Payers::demand`]) |
+//!
+//! A task demands fences when it joins, if it is refused then. A profile can come later, so a sleeper that is refused
+//! demands them as well. At that moment a sender may be between its store and its look without a fence. So the sleep in which
+//! the demand is new lasts at most [`SETTLING`]: a store is seen by other cores in a fraction of that, and so is the demand.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -40,6 +52,12 @@ pub struct Payers(AtomicU32);
 const SLEEPERS_PAY: u32 = 0;
 const BOTH_PAY: u32 = 1;
 const SENDERS_PAY: u32 = 2;
+/// Which of the above.
+const MODE: u32 = 3;
+/// A bit beside the mode: some task cannot run the barrier, so senders fence whatever the mode. It stays.
+const DEMANDED: u32 = 4;
+/// The longest sleep of a task whose demand for fences is new.
+const SETTLING: Duration = Duration::from_millis(1);
 
 impl Payers {
     /// Before anybody else reads it.
@@ -50,14 +68,27 @@ impl Payers {
 
     /// Let the senders pay from now on, or the sleepers. One thread at a time.
     pub fn change(&self, senders: bool) {
-        let word = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
-        if self.0.load(Ordering::Relaxed) == word {
+        let mode = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
+        if self.0.load(Ordering::Relaxed) & MODE == mode {
             return;
         }
-        self.0.store(BOTH_PAY, Ordering::SeqCst);
+        self.set_mode(BOTH_PAY);
         if membarrier(GLOBAL_EXPEDITED) {
-            self.0.store(word, Ordering::SeqCst);
+            self.set_mode(mode);
         }
+    }
+
+    fn set_mode(&self, mode: u32) {
+        let with_mode = |word: u32| Some(word & DEMANDED | mode);
+        // The closure never declines.
+        let _ = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, with_mode);
+    }
+
+    /// A task cannot run the barrier: all senders fence from now on. True: nobody had demanded it before.
+    fn demand(&self) -> bool {
+        self.0.fetch_or(DEMANDED, Ordering::SeqCst) & DEMANDED == 0
     }
 
     fn senders(&self) -> bool {
@@ -65,7 +96,7 @@ impl Payers {
     }
 
     fn sleepers(&self) -> bool {
-        self.0.load(Ordering::Acquire) != SENDERS_PAY
+        self.0.load(Ordering::Acquire) & MODE != SENDERS_PAY
     }
 }
 
@@ -86,6 +117,9 @@ impl Fencing {
     /// # Safety
     /// The word is there for as long as the result is used.
     pub unsafe fn of_job(payers: &Payers) -> Fencing {
+        if payers.sleepers() && !membarrier(GLOBAL_EXPEDITED) {
+            payers.demand();
+        }
         Fencing {
             payers: NonNull::from(payers),
             unreached: !Fencing::available(),
@@ -145,8 +179,10 @@ impl Bell {
         let before = self.rings.load(Ordering::SeqCst);
         self.asleep.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if fencing.payers().sleepers() {
-            membarrier(GLOBAL_EXPEDITED);
+        let mut limit = limit;
+        if fencing.payers().sleepers() && !membarrier(GLOBAL_EXPEDITED) && fencing.payers().demand()
+        {
+            limit = Some(limit.map_or(SETTLING, |limit| limit.min(SETTLING)));
         }
         // `asleep` stays set if there is work: another thread of this task may be asleep too,
         // and a needless ring costs less than a missed one.
@@ -194,6 +230,7 @@ const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 #[cfg(not(loom))]
 const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
+/// False: the kernel does not know it, or a seccomp profile refuses it.
 fn membarrier(command: libc::c_int) -> bool {
     // SAFETY: membarrier takes integers and touches no memory of ours.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
@@ -249,6 +286,111 @@ mod tests {
     #[test]
     fn no_ring_is_lost_when_it_changes_who_pays() {
         no_ring_is_lost(true, 20_000);
+    }
+
+    /// This thread's calls of membarrier are refused from now on, as by a container's seccomp profile.
+    fn refuse_membarrier() {
+        let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
+            code: code as u16,
+            jt,
+            jf,
+            k,
+        };
+        let number = libc::SYS_membarrier as u32;
+        let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+        let mut filter = [
+            statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1),
+            statement(libc::BPF_RET | libc::BPF_K, refused, 0, 0),
+            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+        ];
+        let program = libc::sock_fprog {
+            len: filter.len() as u16,
+            filter: filter.as_mut_ptr(),
+        };
+        // SAFETY: the program lives across the call; the filter is this thread's alone.
+        let set = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
+        };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+        assert!(!membarrier(GLOBAL_EXPEDITED));
+    }
+
+    /// Two threads answer each other after pauses of many lengths, so that the answer often comes just when the other lies down.
+    /// One of them is refused the barrier: `early`, before it joins, or when it has slept a few times.
+    fn no_ring_is_lost_though_one_is_refused(early: bool) {
+        const ROUNDS: u64 = 100_000;
+        // Stores that miss every cache hold up the one that publishes.
+        const WORDS: usize = 4 << 20;
+        let payload: &'static [AtomicU64] = Vec::leak((0..WORDS).map(|_| 0.into()).collect());
+        let shared: &'static (Payers, Bell, Bell, AtomicU64) = Box::leak(Box::default());
+        let turn = move |mine: u64, refused: Option<u64>| {
+            let (payers, one, two, count) = shared;
+            let (own, other) = if mine == 0 { (one, two) } else { (two, one) };
+            if refused == Some(0) {
+                refuse_membarrier();
+            }
+            // SAFETY: it is never dropped.
+            let fencing = unsafe { Fencing::of_job(payers) };
+            let mut random = 0x9e37_79b9_u64 + mine;
+            for round in (mine..2 * ROUNDS).step_by(2) {
+                if round > 0 && refused == Some(round) {
+                    refuse_membarrier();
+                }
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let came = || count.load(Ordering::Acquire) == round;
+                // The other one is mostly awake when it is answered.
+                let looks = refused.map_or(1 << 14, |_| random % 128);
+                let mut looks = (0..looks).inspect(|_| std::hint::spin_loop());
+                while !came() {
+                    if looks.next().is_none() {
+                        own.sleep(fencing, None, came);
+                    }
+                }
+                for at in 0..40 {
+                    let place = random.wrapping_mul(2 * at + 1) as usize % WORDS;
+                    payload[place].store(round, Ordering::Relaxed);
+                }
+                count.store(round + 1, Ordering::Release);
+                other.ring(fencing);
+            }
+        };
+        let (done, all) = std::sync::mpsc::channel();
+        for (mine, refused) in [(0, Some(if early { 0 } else { 100 })), (1, None)] {
+            let done = done.clone();
+            std::thread::spawn(move || {
+                turn(mine, refused);
+                let _ = done.send(());
+            });
+        }
+        for _ in 0..2 {
+            // Without a limit to its sleeps, who misses a ring sleeps for ever.
+            let ended = all.recv_timeout(Duration::from_secs(60));
+            assert!(ended.is_ok(), "a ring was lost after {:?}", shared.3);
+        }
+    }
+
+    #[test]
+    fn no_ring_is_lost_when_one_task_is_refused_the_barrier() {
+        no_ring_is_lost_though_one_is_refused(true);
+    }
+
+    #[test]
+    fn no_ring_is_lost_when_the_barrier_is_refused_later() {
+        no_ring_is_lost_though_one_is_refused(false);
+    }
+
+    #[test]
+    fn a_demand_for_fences_outlives_who_pays() {
+        let payers = Payers::default();
+        assert!(payers.demand() && !payers.demand());
+        for senders in [true, false, true] {
+            payers.change(senders);
+            assert!(payers.senders());
+        }
     }
 
     #[test]

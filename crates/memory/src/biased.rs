@@ -297,9 +297,15 @@ fn register() -> bool {
     membarrier(REGISTER_PRIVATE)
 }
 
+/// A store is seen by all cores within a fraction of this.
+const SETTLING: std::time::Duration = std::time::Duration::from_millis(10);
+
 fn barrier() {
-    // If the owner got the bias, `register` had succeeded, so this cannot be refused.
-    membarrier(PRIVATE);
+    // If the owner got the bias, `register` had succeeded, so the kernel has the call. A seccomp profile that came
+    // later refuses it all the same.
+    if !membarrier(PRIVATE) {
+        std::thread::sleep(SETTLING);
+    }
 }
 
 #[cfg(test)]
