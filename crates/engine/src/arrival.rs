@@ -101,6 +101,7 @@ impl<T: Transport> Engine<T> {
             }
             Kind::Loan => {
                 let Loan { total, place } = Loan::decode(&body).map_err(malformed)?;
+                self.transport.loan_came(peer, place)?;
                 self.loan_arrived(peer, context, tag, place, total);
             }
             Kind::Clear => {

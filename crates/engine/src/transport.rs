@@ -87,7 +87,7 @@ pub trait Transport {
     }
     /// Is that peer still there?
     fn presence(&self, peer: Peer) -> Presence;
-    /// Changes whenever the presence of any peer does.
+    /// Changes whenever the presence of any peer does. Read it before `presence`: that then knows every loss counted here.
     fn losses(&self) -> u32;
 
     /// That peer broke the protocol: from now on `front` and `next_ready` know nothing of it, and
@@ -174,6 +174,9 @@ pub trait Transport {
 
     /// Borrow `len` bytes that other tasks can read in place; returns their place and memory.
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault>;
+    /// A message from `peer` that names a loan has arrived: from now on the loan is this task's. An error if the peer has not
+    /// handed it over to this task.
+    fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault>;
     /// The memory of a loan received from `peer`, checked.
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault>;
     /// The place and size of a loan by an address inside user hands; `None` if it is none.

@@ -12,6 +12,8 @@
 //! | [`bay`] | the byte ring beside a line ring, for payloads that do not fit into a line |
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
 //! | [`gate`] | a barrier that is lent, and can be taken back at any moment |
+//! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
+//! | [`losses`] | the count that says when to look again who is there |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
@@ -22,10 +24,12 @@
 pub mod bay;
 pub mod bell;
 pub mod biased;
+pub mod block;
 pub mod combine;
 pub mod copy;
 pub mod gate;
 pub mod held;
+pub mod losses;
 pub mod pipe;
 pub mod ring;
 pub mod segment;

@@ -6,6 +6,8 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
+//! | block | `Block` as shipped: leaving, dying at any instruction, handing over, claiming | its memory, replaced by one cell |
+//! | losses | `Losses` as shipped | |
 //! | gate | `Gate` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
@@ -20,7 +22,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::block::Block;
 use regatta_memory::gate::{Gate, Passage, Word};
+use regatta_memory::losses::Losses;
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 
@@ -418,5 +422,134 @@ fn all_agree_on_the_last_round_of_a_gate_and_nobody_is_forgotten() {
             ends[0].0 < ROUNDS || found.is_empty(),
             "those of a round that was met"
         );
+    });
+}
+
+/// A block whose memory is a cell, and four tasks that may be gone.
+struct Owned {
+    block: Block,
+    memory: UnsafeCell<u32>,
+    gone: [AtomicU32; 4],
+    /// Who uses the memory, for good.
+    users: AtomicU32,
+}
+
+impl Owned {
+    fn new(owner: u32) -> Owned {
+        let block = Block::default();
+        block.begin(64, owner);
+        Owned {
+            block,
+            memory: UnsafeCell::new(0),
+            gone: std::array::from_fn(|_| AtomicU32::new(0)),
+            users: AtomicU32::new(0),
+        }
+    }
+
+    fn is_gone(&self, task: u32) -> bool {
+        self.gone[task as usize].load(Ordering::Acquire) != 0
+    }
+
+    fn go(&self, task: u32) {
+        self.gone[task as usize].store(1, Ordering::Release);
+    }
+
+    fn write(&self, task: u32) {
+        // SAFETY: by the protocol nobody else touches it; loom checks that.
+        self.memory.with_mut(|word| unsafe { *word = task });
+    }
+
+    fn claim(&self, task: u32) {
+        if self.block.claim(task, |other| self.is_gone(other)) {
+            self.write(task);
+            self.users.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The owner writes, gives the memory to the system and lets go; it is gone after that, or after so many of these steps.
+fn ends_after(steps: u32) {
+    every_order(2, 20, move || {
+        let owned = Arc::new(Owned::new(0));
+        let claimers: Vec<_> = (1..3)
+            .map(|task| {
+                let there = owned.clone();
+                thread::spawn(move || there.claim(task))
+            })
+            .collect();
+        owned.write(0);
+        match steps {
+            0 => {}
+            // Dead within `let_go`, whose store does not come.
+            1 => owned.write(0),
+            _ => owned.block.let_go(0, || owned.write(0)),
+        }
+        owned.go(0);
+        claimers.into_iter().for_each(|one| one.join().unwrap());
+        owned.claim(3);
+        assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_block_of_a_task_that_ends_at_any_instruction_has_one_heir() {
+    (0..3).for_each(ends_after);
+}
+
+#[test]
+fn a_block_under_way_has_one_owner_whoever_dies() {
+    every_order(2, 20, || {
+        let owned = Arc::new(Owned::new(0));
+        let message = Arc::new(AtomicU32::new(0));
+        let receiver = {
+            let (owned, message) = (owned.clone(), message.clone());
+            thread::spawn(move || {
+                let came = message.load(Ordering::Acquire) != 0;
+                if came && owned.block.arrive(1, 0) {
+                    owned.write(1);
+                }
+                owned.go(1);
+            })
+        };
+        let heir = {
+            let owned = owned.clone();
+            thread::spawn(move || owned.claim(2))
+        };
+        owned.write(0);
+        assert!(owned.block.send(0, 1));
+        if owned.is_gone(1) {
+            // The send is refused, and the block is the sender's again unless it has an heir.
+            if owned.block.take_back(0, 1) {
+                owned.write(0);
+                owned.go(0);
+            }
+        } else {
+            message.store(1, Ordering::Release);
+        }
+        receiver.join().unwrap();
+        heir.join().unwrap();
+        owned.claim(3);
+        assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn whoever_reads_a_count_of_losses_finds_the_states_it_counts() {
+    every_order(3, 20, || {
+        let shared = Arc::new((Losses::default(), AtomicU32::new(0), AtomicU32::new(0)));
+        let lose = |first: bool| {
+            let there = shared.clone();
+            thread::spawn(move || {
+                let state = if first { &there.1 } else { &there.2 };
+                state.store(1, Ordering::Relaxed);
+                there.0.add();
+            })
+        };
+        let (one, two) = (lose(true), lose(false));
+        let count = shared.0.count();
+        let found = shared.1.load(Ordering::Relaxed) + shared.2.load(Ordering::Relaxed);
+        assert!(found >= count, "{found} of {count}");
+        one.join().unwrap();
+        two.join().unwrap();
     });
 }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fork;
 use crate::launcher::Control;
-use crate::state::{PROCESS, Process, enter};
+use crate::state::{PROCESS, Process, outside};
 
 /// Join the job this process was invited to, or become a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
@@ -90,15 +90,17 @@ pub fn is_initialized() -> bool {
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
     crate::leave::say_goodbye()?;
-    let mut held = enter()?;
-    held.engine.leave();
-    held.job.leave(held.engine.me());
-    drop(held);
+    // From here on no thread gets in: whatever one did after the others know that this task has left, they might undo.
+    let taken = PROCESS.lock().ok_or_else(fork::in_child)?.take();
+    let mut process = taken.ok_or_else(outside)?;
+    let me = process.engine.me();
+    process.engine.leave();
+    process.engine.transport.let_go_of_loans();
+    process.job.leave(me);
     crate::slurm::leave();
-    crate::notice::stop();
+    crate::notice::stop(&process.job, me);
     // The mapping goes with the last thread that still holds the job.
-    let gone = PROCESS.lock().and_then(|mut place| place.take());
-    drop(gone);
+    drop(process);
     fork::unwatch();
     Ok(())
 }

@@ -41,10 +41,14 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
     }
     let (peer, context) = held.address(group, to)?;
     let near = peer == held.engine.me() || held.engine.transport.shares_memory(peer);
-    if !near || !held.engine.transport.hand_over_loan(place) {
+    if !near || !held.engine.transport.hand_over_loan(place, peer) {
         return send_copy(&mut held, place, len, peer, context, tag);
     }
-    held.engine.send_loan(peer, context, tag, place, len as u64)
+    let sent = held.engine.send_loan(peer, context, tag, place, len as u64);
+    if sent.is_err() {
+        held.engine.transport.take_back_loan(place, peer);
+    }
+    sent
 }
 
 /// Let another task read a loan, which stays this task's: the name by which it finds it. `None`: it must get a copy.

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
-use regatta_engine::{Error, Result, Transport};
+use regatta_engine::{Error, Peer, Result, Transport};
+use regatta_transport::job::Job;
 
 use crate::state::{SLEEPERS, enter};
 use crate::wait::LOOK;
@@ -164,8 +165,8 @@ pub fn clear_descriptor() -> Result<()> {
     launcher
 }
 
-/// End the thread; at finalize.
-pub(crate) fn stop() {
+/// End the thread; at finalize, when nobody can enter any more.
+pub(crate) fn stop(job: &Job, me: Peer) {
     let taken = NOTICE.lock().unwrap_or_else(|p| p.into_inner()).take();
     let Some(mut notice) = taken else { return };
     notice.shared.stop.store(true, Ordering::Release);
@@ -177,11 +178,7 @@ pub(crate) fn stop() {
             .unwrap_or_else(|p| p.into_inner());
         notice.shared.cleared.notify_all();
     }
-    if let Ok(held) = enter() {
-        let (job, me) = (held.job.clone(), held.engine.me());
-        drop(held);
-        job.bell(me).wake();
-    }
+    job.bell(me).wake();
     if let Some(thread) = notice.thread.take() {
         let _ = thread.join();
     }

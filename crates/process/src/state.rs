@@ -93,7 +93,7 @@ impl Drop for Held {
 }
 
 #[cold]
-fn outside() -> Error {
+pub(crate) fn outside() -> Error {
     Error::State(
         "Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and \
          nothing after rg_finalize",

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::gate::Gate;
+use regatta_memory::losses::Losses;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::{Corrupt, LINE};
 
@@ -28,7 +29,7 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -114,7 +115,7 @@ pub(crate) struct Header {
     /// Heads of the stacks of rings that are not used any more; see `rings`.
     rings: Line<[AtomicU64; CLASSES.len()]>,
     /// Deaths and departures so far.
-    losses: Line<AtomicU32>,
+    losses: Line<Losses>,
     /// The block for loans that was made last; see `loans`.
     loans: Line<AtomicU64>,
 }
@@ -527,7 +528,7 @@ impl Job {
 
     fn lose(&self, rank: u32, state: TaskState) {
         self.slot(rank).state.store(state as u32, Ordering::Release);
-        self.header().losses.0.fetch_add(1, Ordering::SeqCst);
+        self.header().losses.0.add();
         for other in 0..self.tasks() {
             if other != rank && self.state(other) == TaskState::Joined {
                 self.slot(other).bell.wake();
@@ -537,10 +538,10 @@ impl Job {
 
     /// Changes when a task dies or leaves: look at the states again.
     pub fn losses(&self) -> u32 {
-        self.losses_word().load(Ordering::Relaxed)
+        self.losses_seen_by_all().count()
     }
 
-    pub(crate) fn losses_word(&self) -> &AtomicU32 {
+    pub(crate) fn losses_seen_by_all(&self) -> &Losses {
         &self.header().losses.0
     }
 

@@ -1,58 +1,43 @@
 //! Loans: blocks of the segment that user code writes and reads in place.
 //!
-//! A block is memory of one of a few sizes behind a line that says how many bytes there are, whether
-//! they are lent, whose they are and who reads them. Whoever is handed a block may give it back, not only who borrowed it: each
-//! task keeps the blocks given back to it for its own next loans, so blocks travel with the messages.
+//! A block is memory of one of a few sizes behind a tag ([`Block`]) that says whose it is and who reads it. Whoever is
+//! handed a block may give it back, not only who borrowed it: each task keeps the blocks given back to it for its own next
+//! loans, so blocks travel with the messages.
 //!
 //! *Readers.* The owner of a block can share it: then it stays the owner's, and readers are entered
-//! in its line, each in a place of its own, which the reader clears when it is done. The owner also
+//! in its tag, each in a place of its own, which the reader clears when it is done. The owner also
 //! remembers them in memory of its own, and lends the block again when each has cleared its place or
 //! is gone.
 //!
-//! *Blocks of those who are gone.* All blocks form a list. Who needs one looks through a part of it
-//! for blocks whose owner is gone and that nobody reads, or whose memory the owner gave back.
+//! *Blocks of those who are gone.* All blocks form a list. Who needs a block looks through a part of it for blocks whose owner
+//! is gone and that nobody reads. One of the right size is used; the memory of others goes back to the system.
+//! A block under way belongs to its receiver, so it comes back that way when the receiver is gone; when the sender is
+//! gone the receiver keeps what has not arrived ([`Loans::take_in`]).
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::Peer;
+use regatta_memory::block::{Block, READERS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
 use rustc_hash::FxHashMap;
 
-const LENT: u64 = u64::from_le_bytes(*b"rg-lent!");
-const HERE: u64 = u64::from_le_bytes(*b"rg-here!");
 const SMALLEST: usize = 4096 - LINE;
 const PAGE: usize = 4096;
 /// From this size on, block sizes lie closer together.
 const FINE_FROM: usize = 64 << 10;
 
-/// Tasks that can read a block at a time, besides its owner.
-const READERS: usize = 9;
-/// The owner of a block that is on its way as a message.
-const NOBODY: u32 = 0;
-/// The owner of a block that anybody may have; its memory may not be there.
-const FREE: u32 = u32::MAX;
 /// A task keeps so many bytes of blocks for its next loans.
 const MOST_KEPT: usize = 128 << 20;
 /// No block is shared while so many bytes that were given back wait for readers.
 const MOST_WAITING: usize = 128 << 20;
+/// No segment is larger.
+const MOST_USED: u64 = 64 << 30;
 /// Blocks that are looked at for one that can be had, before a new one is made.
 const LOOKS: usize = 64;
-
-#[repr(C, align(64))]
-struct Tag {
-    state: AtomicU64,
-    size: AtomicU64,
-    /// The block that was made before this one.
-    before: AtomicU64,
-    /// Number of a task + 1, or [`NOBODY`], or [`FREE`].
-    owner: AtomicU32,
-    /// Numbers of tasks + 1, or 0.
-    readers: [AtomicU32; READERS],
-}
 
 /// What a task's loans must know of the job.
 pub(crate) struct Around<'a> {
@@ -94,7 +79,7 @@ fn damaged(corrupt: Corrupt) -> io::Error {
 }
 
 /// The tag before `place`, whatever it says.
-fn raw_tag(segment: &Segment, place: u64) -> Result<&Tag, Corrupt> {
+fn raw_tag(segment: &Segment, place: u64) -> Result<&Block, Corrupt> {
     let at = place.checked_sub(LINE as u64).ok_or(NONE)?;
     // SAFETY: atomics only.
     unsafe { segment.words(at) }
@@ -105,7 +90,7 @@ const NONE: Corrupt = Corrupt {
 };
 
 /// The tag of the block at `place`, and its size, if there is one.
-fn tag(segment: &Segment, place: u64) -> Result<(&Tag, usize), Corrupt> {
+fn tag(segment: &Segment, place: u64) -> Result<(&Block, usize), Corrupt> {
     let tag = raw_tag(segment, place)?;
     let size = tag.size.load(Ordering::Acquire) as usize;
     if block_size(size) != Some(size) {
@@ -116,21 +101,11 @@ fn tag(segment: &Segment, place: u64) -> Result<(&Tag, usize), Corrupt> {
 }
 
 impl Around<'_> {
-    /// This task, as owner or reader.
-    fn mine(&self) -> u32 {
-        self.me + 1
-    }
-
-    fn is_gone(&self, entry: u32) -> bool {
-        entry != NOBODY && entry != FREE && (self.gone)(entry - 1)
-    }
-
     fn make(&self, size: usize) -> io::Result<u64> {
         let align = if size < PAGE { LINE } else { PAGE };
         let place = self.segment.allocate(size + LINE, align)? + LINE as u64;
         let tag = raw_tag(self.segment, place).map_err(damaged)?;
-        tag.size.store(size as u64, Ordering::Relaxed);
-        tag.owner.store(self.mine(), Ordering::Relaxed);
+        tag.begin(size, self.me);
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             tag.before.store(newest, Ordering::Relaxed);
@@ -147,27 +122,13 @@ impl Around<'_> {
         }
     }
 
-    /// Make a block this task's own, if nobody else has anything to do with it.
-    fn claim(&self, tag: &Tag) -> bool {
-        let owner = tag.owner.load(Ordering::Acquire);
-        let unread = |reader: &AtomicU32| {
-            let reader = reader.load(Ordering::Acquire);
-            reader == 0 || self.is_gone(reader)
-        };
-        (owner == FREE || self.is_gone(owner))
-            && tag.readers.iter().all(unread)
-            && tag
-                .owner
-                .compare_exchange(owner, self.mine(), Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-    }
-
-    /// Let the system have the memory of a block, and anybody the block.
+    /// Let the system have the memory of a block of this task, and anybody the block.
     fn let_go(&self, place: u64, size: usize) {
         if let Ok(tag) = raw_tag(self.segment, place) {
-            // Memory that stays costs only memory.
-            let _ = self.segment.release(place, size);
-            tag.owner.store(FREE, Ordering::Release);
+            tag.let_go(self.me, || {
+                // Memory that stays costs only memory.
+                let _ = self.segment.release(place, size);
+            });
         }
     }
 }
@@ -184,8 +145,7 @@ impl Loans {
             },
         };
         let tag = raw_tag(around.segment, place).map_err(damaged)?;
-        tag.size.store(size as u64, Ordering::Relaxed);
-        tag.state.store(LENT, Ordering::Release);
+        tag.lend();
         let memory = around.segment.at(place, len).map_err(damaged)?;
         // SAFETY: the block is this loan's alone until it is given back.
         Ok((place, unsafe { Views::block(memory.as_ptr(), len) }))
@@ -214,15 +174,16 @@ impl Loans {
                 return Ok(None);
             };
             self.cursor = tag.before.load(Ordering::Relaxed);
-            if found == size && around.claim(tag) {
-                for reader in &tag.readers {
-                    reader.store(0, Ordering::Relaxed);
-                }
-                if let Err(error) = around.segment.back(place, size) {
-                    tag.owner.store(FREE, Ordering::Release);
+            let fits = found == size;
+            if (fits || tag.is_abandoned(around.gone)) && tag.claim(around.me, around.gone) {
+                if !fits {
+                    around.let_go(place, found);
+                } else if let Err(error) = around.segment.back(place, size) {
+                    around.let_go(place, size);
                     return Err(error);
+                } else {
+                    return Ok(Some(place));
                 }
-                return Ok(Some(place));
             }
             if self.cursor == 0 {
                 return Ok(None);
@@ -254,9 +215,9 @@ impl Loans {
             return true;
         };
         readers.retain(|&(at, peer)| {
-            let reads = tag.readers[at].load(Ordering::Acquire) == peer + 1;
+            let reads = tag.reader(at) == Some(peer + 1);
             if reads && (around.gone)(peer) {
-                tag.readers[at].store(0, Ordering::Relaxed);
+                tag.dismiss(at);
                 return false;
             }
             reads
@@ -293,31 +254,57 @@ impl Loans {
     pub(crate) fn at(around: &Around, address: usize) -> Option<(u64, usize)> {
         let place = around.segment.offset_of(address)?;
         let (tag, size) = tag(around.segment, place).ok()?;
-        let owner = tag.owner.load(Ordering::Relaxed);
-        let lent = tag.state.load(Ordering::Relaxed) == LENT;
-        (lent && (owner == NOBODY || owner == around.mine())).then_some((place, size))
+        tag.is_lent_to(around.me).then_some((place, size))
     }
 
-    /// A block goes as a message: until somebody has it, it is nobody's.
-    pub(crate) fn hand_over(segment: &Segment, place: u64) {
-        if let Ok((tag, _)) = tag(segment, place) {
-            tag.owner.store(NOBODY, Ordering::Release);
+    /// A block goes to a task as a message. False: it cannot, for somebody reads it or it is not this task's.
+    pub(crate) fn send(&mut self, around: &Around, place: u64, to: Peer) -> bool {
+        !self.is_read(around, place)
+            && tag(around.segment, place).is_ok_and(|(tag, _)| tag.send(around.me, to))
+    }
+
+    /// The message did not go out.
+    pub(crate) fn take_back(around: &Around, place: u64, to: Peer) {
+        if let Ok((tag, _)) = tag(around.segment, place) {
+            tag.take_back(around.me, to);
         }
     }
 
-    /// Keep a block for the next loan, as soon as nobody reads it. A block that is not lent is left
+    /// A block has come from that task.
+    pub(crate) fn arrive(around: &Around, place: u64, from: Peer) -> Result<(), Corrupt> {
+        let (tag, _) = tag(around.segment, place)?;
+        match tag.arrive(around.me, from) {
+            true => Ok(()),
+            false => Err(Corrupt {
+                what: "a message names a loan that its sender has not handed over",
+            }),
+        }
+    }
+
+    /// A task is gone, and all that it sent has been taken in. What it had handed over and not sent is kept.
+    pub(crate) fn take_in(&mut self, around: &Around, from: Peer) {
+        let mut place = around.newest.load(Ordering::Acquire);
+        // The links are others' memory: they may lead in a circle.
+        for _ in 0..around.segment.used().min(MOST_USED) / PAGE as u64 {
+            let Ok((tag, _)) = tag(around.segment, place) else {
+                return;
+            };
+            if tag.arrive(around.me, from) {
+                self.give_back(around, place);
+            }
+            place = tag.before.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Keep a block for the next loan, as soon as nobody reads it. A block that is not lent to this task is left
     /// alone.
     pub(crate) fn give_back(&mut self, around: &Around, place: u64) {
         let Ok((tag, size)) = tag(around.segment, place) else {
             return;
         };
-        let lent = tag
-            .state
-            .compare_exchange(LENT, HERE, Ordering::AcqRel, Ordering::Relaxed);
-        if lent.is_err() {
+        if !tag.is_owned_by(around.me) || !tag.end_loan() {
             return;
         }
-        tag.owner.store(around.mine(), Ordering::Release);
         if self.is_read(around, place) {
             self.waiting_bytes += size;
             self.waiting.push((place, size));
@@ -338,9 +325,8 @@ impl Loans {
         let is_free = |at: &usize| readers.is_none_or(|all| all.iter().all(|one| one.0 != *at));
         let at = (0..READERS)
             .find(is_free)
-            .filter(|_| self.waiting_bytes <= MOST_WAITING)?;
-        tag.owner.store(around.mine(), Ordering::Relaxed);
-        tag.readers[at].store(reader + 1, Ordering::Release);
+            .filter(|_| self.waiting_bytes <= MOST_WAITING && tag.is_owned_by(around.me))?;
+        tag.admit(at, reader);
         self.readers.entry(place).or_default().push((at, reader));
         Some(place | at as u64)
     }
@@ -349,8 +335,7 @@ impl Loans {
     pub(crate) fn open(around: &Around, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
         let place = name & !(LINE as u64 - 1);
         let (tag, size) = tag(around.segment, place)?;
-        let reader = tag.readers.get((name - place) as usize);
-        let allowed = reader.is_some_and(|at| at.load(Ordering::Acquire) == around.mine());
+        let allowed = tag.reader((name - place) as usize) == Some(around.me + 1);
         if !allowed || len > size {
             return Err(Corrupt {
                 what: "a shared block was named that this task may not read",
@@ -367,19 +352,16 @@ impl Loans {
         let Ok((tag, _)) = tag(around.segment, place) else {
             return;
         };
-        let Some(reader) = tag.readers.get(at) else {
-            return;
-        };
         let shared_by_me = self
             .readers
             .get(&place)
             .is_some_and(|all| all.iter().any(|one| one.0 == at));
-        if shared_by_me || reader.load(Ordering::Relaxed) == around.mine() {
-            reader.store(0, Ordering::Release);
+        if shared_by_me || tag.reader(at) == Some(around.me + 1) {
+            tag.dismiss(at);
         }
     }
 
-    /// This task leaves.
+    /// This task leaves, and nobody knows it yet. From now on it touches no block.
     pub(crate) fn leave(&mut self, around: &Around) {
         self.collect(around);
         for (size, places) in std::mem::take(&mut self.kept) {

@@ -103,8 +103,18 @@ impl Paths {
     }
 
     /// See [`Shm::hand_over_loan`].
-    pub fn hand_over_loan(&mut self, place: u64) -> bool {
-        self.shm.hand_over_loan(place)
+    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
+        self.shm.hand_over_loan(place, to)
+    }
+
+    /// The message in which that block was to go is not sent: the block is this task's again.
+    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
+        self.shm.take_back_loan(place, to);
+    }
+
+    /// Gives up the blocks that this task keeps for its next loans, before anybody can learn that it has left.
+    pub fn let_go_of_loans(&mut self) {
+        self.shm.let_go_of_loans();
     }
 
     /// More tasks than cores?
@@ -425,6 +435,10 @@ impl Transport for Paths {
 
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
         self.shm.lend(len)
+    }
+
+    fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
+        self.shm.loan_came(peer, place)
     }
 
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {

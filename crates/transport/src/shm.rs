@@ -16,12 +16,13 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
 use regatta_memory::bell::Fencing;
 use regatta_memory::copy;
 use regatta_memory::held::Held;
+use regatta_memory::losses::Losses;
 use regatta_memory::pipe::{Filled, GivenUp, Pipe, Pool};
 use regatta_memory::ring::{Header, INLINE};
 use regatta_memory::views::Views;
@@ -62,19 +63,13 @@ pub struct Shm {
     /// More tasks than cores: a peer that does nothing is probably not running.
     crowded: bool,
     /// The job's count of losses, looked at before every send.
-    losses: NonNull<AtomicU32>,
+    losses: NonNull<Losses>,
     /// Its address is what others probe.
     _probe: Box<u8>,
 }
 
 // SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
 unsafe impl Send for Shm {}
-
-impl Drop for Shm {
-    fn drop(&mut self) {
-        self.with_loans(|loans, around| loans.leave(around));
-    }
-}
 
 /// What the loans of a task must know.
 fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
@@ -115,7 +110,7 @@ impl Shm {
             pipes: 0,
             loans: Loans::default(),
             crowded: job.is_crowded(),
-            losses: NonNull::from(job.losses_word()),
+            losses: NonNull::from(job.losses_seen_by_all()),
             _probe: probe,
             job,
         }
@@ -185,6 +180,7 @@ impl Shm {
 
     /// A peer is gone, and everything it sent has been taken in: its rings are not needed any more.
     pub fn forget(&mut self, peer: Peer) {
+        self.with_loans(|loans, around| loans.take_in(around, peer));
         let at = peer as usize;
         if self.closed.contains(&peer) || self.job.first() > peer.max(self.me) {
             // What is wrong with one stays where it is; and the first tasks are not replaced by others.
@@ -369,13 +365,22 @@ impl Shm {
         self.with_loans(|loans, around| loans.close(around, name));
     }
 
-    /// A block goes to another task as a message. False: it cannot, for somebody reads it.
-    pub fn hand_over_loan(&mut self, place: u64) -> bool {
-        if self.with_loans(|loans, around| loans.is_read(around, place)) {
-            return false;
-        }
-        Loans::hand_over(self.job.segment(), place);
-        true
+    /// A block goes to a task as a message. False: it cannot, for somebody reads it.
+    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
+        self.with_loans(|loans, around| loans.send(around, place, to))
+    }
+
+    /// The message in which that block was to go is not sent: the block is this task's again.
+    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
+        around(&self.job, self.me, |around| {
+            Loans::take_back(around, place, to)
+        });
+    }
+
+    /// Gives up the blocks that this task keeps for its next loans. Call it before anybody can learn that the task has left:
+    /// from then on others may use its blocks.
+    pub fn let_go_of_loans(&mut self) {
+        self.with_loans(|loans, around| loans.leave(around));
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -441,7 +446,7 @@ impl Transport for Shm {
     #[inline(always)]
     fn losses(&self) -> u32 {
         // SAFETY: a word of the job's header, which `self.job` keeps mapped.
-        unsafe { self.losses.as_ref() }.load(Ordering::Relaxed)
+        unsafe { self.losses.as_ref() }.count()
     }
 
     fn close(&mut self, peer: Peer) {
@@ -691,7 +696,18 @@ impl Transport for Shm {
             .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
     }
 
+    fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
+        let arrived = around(&self.job, self.me, |around| {
+            Loans::arrive(around, place, peer)
+        });
+        arrived.map_err(self.fault(peer))
+    }
+
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
+        if peer == self.me {
+            // A message to oneself arrives when it is taken. What does not go as a message has not been handed over.
+            let _ = self.loan_came(peer, place);
+        }
         Loans::check(self.job.segment(), place, len).map_err(self.fault(peer))
     }
 

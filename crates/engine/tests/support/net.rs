@@ -476,6 +476,10 @@ impl Transport for End {
         Ok((place, views))
     }
 
+    fn loan_came(&mut self, _peer: Peer, _place: u64) -> Result<(), Fault> {
+        Ok(())
+    }
+
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
         let net = self.net.0.borrow();
         let what = "no such loan";

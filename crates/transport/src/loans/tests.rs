@@ -115,6 +115,81 @@ fn what_the_dead_had_is_lent_again() {
 }
 
 #[test]
+fn a_task_that_leaves_late_does_not_touch_what_another_has_by_then() {
+    let world = World::new();
+    let (mut leaver, mut heir) = (Loans::default(), Loans::default());
+    let place = world.of(0, |around| {
+        let place = leaver.lend(around, 50_000).unwrap().0;
+        leaver.give_back(around, place);
+        place
+    });
+    world.gone.borrow_mut().insert(0);
+    let (again, views) = world.of(1, |around| heir.lend(around, 50_000).unwrap());
+    assert_eq!(again, place);
+    views.fill(&[7; 50_000]);
+    world.of(0, |around| leaver.leave(around));
+    assert_eq!(views.to_vec(), [7; 50_000]);
+    let other = world.of(2, |around| leaver.lend(around, 50_000).unwrap().0);
+    assert_ne!(other, place);
+}
+
+#[test]
+fn a_block_under_way_to_the_dead_is_lent_again() {
+    let world = World::new();
+    let (mut sender, mut other) = (Loans::default(), Loans::default());
+    let place = world.of(0, |around| sender.lend(around, 5000).unwrap().0);
+    assert!(world.of(0, |around| sender.send(around, place, 1)));
+    assert!(
+        world.of(0, |around| !sender.send(around, place, 1)),
+        "not twice"
+    );
+    let lend =
+        |task, loans: &mut Loans| world.of(task, |around| loans.lend(around, 5000).unwrap().0);
+    assert_ne!(lend(2, &mut other), place, "its receiver may take it yet");
+    world.gone.borrow_mut().insert(1);
+    let heirs = [lend(0, &mut sender), lend(2, &mut other)];
+    assert_eq!(heirs.iter().filter(|&&heir| heir == place).count(), 1);
+}
+
+#[test]
+fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
+    let world = World::new();
+    let (mut sender, mut receiver) = (Loans::default(), Loans::default());
+    let places: Vec<u64> = (0..5)
+        .map(|_| world.of(0, |around| sender.lend(around, 5000).unwrap().0))
+        .collect();
+    for &place in &places {
+        assert!(world.of(0, |around| sender.send(around, place, 1)));
+    }
+    // The first message came, the others were still to be written.
+    world.of(1, |around| Loans::arrive(around, places[0], 0).unwrap());
+    world.gone.borrow_mut().insert(0);
+    world.of(1, |around| {
+        receiver.take_in(around, 0);
+        let lent: HashSet<u64> = (1..5)
+            .map(|_| receiver.lend(around, 5000).unwrap().0)
+            .collect();
+        assert_eq!(lent, places[1..].iter().copied().collect());
+    });
+}
+
+#[test]
+fn memory_of_the_dead_goes_back_to_the_system_whatever_size_is_asked_for() {
+    let world = World::new();
+    let (mut owner, mut heir) = (Loans::default(), Loans::default());
+    let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
+    world.of(0, |around| {
+        for _ in 0..8 {
+            owner.lend(around, 1 << 20).unwrap();
+        }
+    });
+    let full = blocks();
+    world.gone.borrow_mut().insert(0);
+    world.of(1, |around| heir.lend(around, 5000).unwrap());
+    assert!(blocks() <= full / 2, "{} of {full}", blocks());
+}
+
+#[test]
 fn a_block_has_so_many_readers_and_no_more() {
     let world = World::new();
     let mut owner = Loans::default();
@@ -179,12 +254,14 @@ fn scribbles_on_the_list_are_harmless() {
 proptest::proptest! {
     /// Whatever tasks do, nobody is lent memory that another one has or reads.
     #[test]
-    fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..6, 0u32..4, 0usize..64), 1..200)) {
+    fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..8, 0u32..4, 0usize..64), 1..200)) {
         let world = World::new();
         let mut tasks: Vec<Loans> = (0..4).map(|_| Loans::default()).collect();
         // Who has lent what; who may read what.
         let mut lent: Vec<(Peer, u64)> = Vec::new();
         let mut read: Vec<(Peer, u64)> = Vec::new();
+        // From whom to whom what is under way.
+        let mut sent: Vec<(Peer, Peer, u64)> = Vec::new();
         for (act, task, which) in acts {
             if world.gone.borrow().contains(&task) {
                 continue;
@@ -195,6 +272,7 @@ proptest::proptest! {
                 0 | 1 => {
                     let place = loans.lend(around, 5000 + which * 100).unwrap().0;
                     assert!(lent.iter().all(|one| one.1 != place), "lent twice");
+                    assert!(sent.iter().all(|one| one.2 != place), "under way");
                     let names = read.iter().map(|one| one.1 & !(LINE as u64 - 1));
                     assert!(names.into_iter().all(|other| other != place), "somebody reads it");
                     lent.push((task, place));
@@ -219,10 +297,36 @@ proptest::proptest! {
                         loans.close(around, name);
                     }
                 }
-                5 if which == 0 => {
+                5 if which < 2 => {
+                    // In good order, or not.
+                    if which == 0 {
+                        loans.leave(around);
+                    }
                     world.gone.borrow_mut().insert(task);
                     lent.retain(|one| one.0 != task);
                     read.retain(|one| one.0 != task);
+                    sent.retain(|one| one.1 != task);
+                }
+                6 if !own.is_empty() => {
+                    let at = own[which % own.len()];
+                    let (to, place) = (which as u32 % 4, lent[at].1);
+                    if !world.gone.borrow().contains(&to) && loans.send(around, place, to) {
+                        lent.remove(at);
+                        sent.push((task, to, place));
+                    }
+                }
+                7 => {
+                    if let Some(at) = sent.iter().position(|one| one.1 == task) {
+                        let (from, _, place) = sent.remove(at);
+                        assert!(Loans::arrive(around, place, from).is_ok());
+                        lent.push((task, place));
+                    }
+                    let gone: Vec<Peer> = world.gone.borrow().iter().copied().collect();
+                    for from in gone.into_iter().filter(|from| {
+                        sent.iter().all(|one| (one.0, one.1) != (*from, task))
+                    }) {
+                        loans.take_in(around, from);
+                    }
                 }
                 _ => {}
             });

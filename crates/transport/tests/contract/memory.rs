@@ -16,8 +16,16 @@ pub fn a_loan_is_read_in_place_and_given_back<T: Transport>(make: impl Fn() -> W
         let address = mine.contiguous().expect("a loan is one block") as usize;
         let (found, room) = a.loan_at(address).expect("it is lent");
         assert!(found == place && room >= len);
-        // Either may give it back; then it is no loan.
         b.give_back(place);
+        assert!(
+            a.loan_at(address).is_some(),
+            "only who has it gives it back"
+        );
+        assert!(
+            matches!(b.loan_came(0, place), Err(Fault::Corrupt { .. })),
+            "nor has it been handed over"
+        );
+        a.give_back(place);
         assert_eq!(a.loan_at(address), None);
     }
 }
