@@ -87,6 +87,7 @@ macro_rules! conforms {
                 bytes_beyond_the_buffer_are_dropped,
                 what_its_sender_gives_up_is_waited_for,
                 streams_are_limited_and_come_back,
+                short_streams_wait_for_their_receives,
                 a_route_that_makes_no_sense_is_the_peers_fault,
             },
         );

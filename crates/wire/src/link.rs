@@ -38,6 +38,8 @@ pub enum Parcel {
     Credit,
     /// What tasks say of being blocked: [`plight::Plight`]. It goes when all that is numbered has gone.
     Plight,
+    /// The word says how many streams of the other side its receiver holds no longer, of all that there were.
+    Released,
     /// The first parcel of a connection each way; the word as in numbered ones.
     Resume,
     /// The sender takes the other side's words for nonsense, and wants no more of them.
@@ -57,6 +59,7 @@ impl Parcel {
             Parcel::Resume => 35,
             Parcel::Closed => 36,
             Parcel::Plight => 37,
+            Parcel::Released => 38,
         }
     }
 
@@ -71,6 +74,7 @@ impl Parcel {
             35 => Parcel::Resume,
             36 => Parcel::Closed,
             37 => Parcel::Plight,
+            38 => Parcel::Released,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }

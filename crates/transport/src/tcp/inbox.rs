@@ -10,10 +10,10 @@
 
 use regatta_wire::link::{HEAD, Head, Parcel};
 
-use super::outbox::RETAIN;
+use super::outbox::{RETAIN, SPARE};
 
 /// An honest peer keeps at most this much that has not been taken.
-const MOST: usize = RETAIN + (64 << 10);
+const MOST: usize = RETAIN + SPARE;
 /// Bytes asked for at a time.
 const LOOK: usize = 64 << 10;
 /// Kind of a head that stands for a hole.

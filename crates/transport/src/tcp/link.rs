@@ -1,5 +1,6 @@
 //! All that is between this task and one peer on another host. It outlives the connections it uses.
 
+use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 
 use regatta_memory::views::Views;
@@ -8,6 +9,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::plight::Plight;
 
 use super::channel::Channel;
+use super::held::{Noticed, Opened};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
@@ -64,6 +66,12 @@ pub(crate) struct Link {
     pub(crate) inbox: Inbox,
     pub(crate) outs: Vec<OutStream>,
     pub(crate) ins: Vec<InStream>,
+    /// Streams that either side has opened to send, counted as both sides count them.
+    opened: Opened,
+    noticed: Noticed,
+    /// Bare parcels that found no room in the outbox, in their order. As many as streams can end at a time: the peer has a
+    /// bounded number, and this task its own.
+    late: VecDeque<(Parcel, u32)>,
     chunk: Option<InChunk>,
     /// Vain looks at a chunk in the way.
     waited: u32,
@@ -109,6 +117,9 @@ impl Link {
             inbox: Inbox::new(),
             outs: Vec::new(),
             ins: Vec::new(),
+            opened: Opened::default(),
+            noticed: Noticed::default(),
+            late: VecDeque::new(),
             chunk: None,
             waited: 0,
             next_out: 2,
@@ -198,6 +209,8 @@ impl Link {
         for stream in &mut self.ins {
             stream.announce = stream.total.is_none();
         }
+        self.noticed.reconnected();
+        self.keep_late();
         self.told = self.inbox.taken;
         self.attempts = 0;
         self.hint = true;
@@ -232,10 +245,31 @@ impl Link {
     /// Keep a numbered parcel that is only a head.
     fn keep(&mut self, parcel: Parcel, context: u32) {
         if !self.outbox.has_spare() {
-            return self.trouble("a peer takes nothing, but goes on".into());
+            // A peer whose buffer is full takes no frames and may send on all the same.
+            return self.late.push_back((parcel, context));
         }
         let head = Head::bare(parcel, context, self.inbox.taken);
         self.outbox.keep(&head, &Views::none());
+    }
+
+    /// The peer has taken everything up to `position`, which may make room.
+    #[inline]
+    fn acknowledged(&mut self, position: u64) -> Result<(), Trouble> {
+        self.outbox.acknowledged(position)?;
+        if !self.late.is_empty() {
+            self.keep_late();
+        }
+        Ok(())
+    }
+
+    /// No frame overtakes what is late: there is room for bare parcels before there is any for frames.
+    #[cold]
+    fn keep_late(&mut self) {
+        while self.outbox.has_spare()
+            && let Some((parcel, context)) = self.late.pop_front()
+        {
+            self.keep(parcel, context);
+        }
     }
 
     /// Say something about being blocked, behind all that has been sent before. False: something of that is not written.
@@ -282,6 +316,11 @@ impl Link {
             let mut head = Head::bare(Parcel::Credit, stream.id, stream.limit);
             head.length = 8;
             self.outbox.urge(&head, &stream.received.to_le_bytes());
+        }
+        // A peer that does not take what it is told of its streams opens no more of them.
+        if self.noticed.is_due() && self.outbox.is_heeded() {
+            let head = Head::bare(Parcel::Released, 0, self.noticed.tell());
+            self.outbox.urge(&head, &[]);
         }
         let pumped = self.outbox.pump(channel, &mut self.outs, budget);
         Ok(pumped.unwrap_or_else(|_| {
@@ -405,7 +444,7 @@ impl Link {
         if chunk.last && stream.total.is_none() {
             stream.total = Some(stream.received);
             if stream.discarded {
-                self.ins.swap_remove(at);
+                self.release_in(chunk.stream);
             }
             self.keep(Parcel::Complete, chunk.stream);
         }
@@ -457,7 +496,13 @@ impl Link {
                 return Ok(true);
             }
             Parcel::Taken => {
-                self.outbox.acknowledged(head.word)?;
+                self.acknowledged(head.word)?;
+                self.inbox.pass(head.size());
+                // There may be room now for a word that was held back.
+                return Ok(self.noticed.is_due());
+            }
+            Parcel::Released => {
+                self.opened.told(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);
             }
@@ -467,7 +512,7 @@ impl Link {
                 let plight = Plight::decode(body);
                 self.plights
                     .push(plight.map_err(|_| "a word about being blocked makes no sense")?);
-                self.outbox.acknowledged(head.word)?;
+                self.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);
             }
@@ -484,17 +529,17 @@ impl Link {
             }
             Parcel::Cancelled => {
                 self.notice(head.context)?;
-                self.ins.retain(|stream| {
-                    stream.id != head.context || (stream.attached && !stream.discarded)
-                });
-                if let Some(stream) = self.in_stream(head.context) {
-                    stream.total = Some(stream.received);
-                    stream.cancelled = true;
+                match self.in_stream(head.context) {
+                    Some(stream) if stream.attached && !stream.discarded => {
+                        stream.total = Some(stream.received);
+                        stream.cancelled = true;
+                    }
+                    _ => self.release_in(head.context),
                 }
             }
             Parcel::Bye => self.bye = true,
         }
-        self.outbox.acknowledged(head.word)?;
+        self.acknowledged(head.word)?;
         self.inbox.hold(head);
         Ok(false)
     }
@@ -536,10 +581,7 @@ impl Link {
             return Ok(());
         }
         while (id.wrapping_sub(self.newest) as i32) > 0 {
-            // Some that it has ended may still be drained here.
-            if self.ins.len() > 4 * MOST || id.wrapping_sub(self.newest) > 4 * MOST as u32 {
-                return Err("a peer opens more streams than it may".into());
-            }
+            self.noticed.notice()?;
             self.newest = self.newest.wrapping_add(2);
             self.ins.push(InStream::new(self.newest));
         }
@@ -548,12 +590,30 @@ impl Link {
 
     // Streams.
 
+    /// A stream of the peer's is not needed here any more.
+    pub(crate) fn release_in(&mut self, id: u32) {
+        let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
+            return;
+        };
+        self.ins.swap_remove(at);
+        if id.is_multiple_of(2) {
+            self.noticed.release();
+        }
+    }
+
+    /// Should the peer be told that streams are released?
+    #[inline]
+    pub(crate) fn owes_release(&self) -> bool {
+        self.noticed.is_due()
+    }
+
     /// Open a stream for a message to the peer.
     pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
         let open = self.outs.iter().filter(|stream| stream.is_counted());
-        if open.count() >= MOST || !self.outbox.has_room(0) {
+        if open.count() >= MOST || !self.opened.may_open() || !self.outbox.has_room(0) {
             return None;
         }
+        self.opened.open();
         let id = self.next_out;
         self.next_out = self.next_out.wrapping_add(2);
         self.outs.push(OutStream::new(id, Some(message.clone())));
@@ -646,7 +706,7 @@ impl Link {
         if let Some(stream) = self.in_stream(id) {
             stream.discard();
             if stream.total.is_some() {
-                self.ins.retain(|stream| stream.id != id);
+                self.release_in(id);
             }
             self.pump(0);
         }

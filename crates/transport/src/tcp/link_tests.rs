@@ -10,6 +10,7 @@ use regatta_wire::link::{CHUNK, HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
 
 use super::channel::Channel;
+use super::held::MOST_HELD;
 use super::link::{LONGEST, Link, Trouble};
 use super::phase::Phase;
 
@@ -20,6 +21,30 @@ fn open() -> (Link, UnixStream) {
     let mut link = Link::new();
     link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
     (link, theirs)
+}
+
+/// Two links with one connection between them.
+fn pair() -> [Link; 2] {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    [ours, theirs].map(|socket| {
+        let mut link = Link::new();
+        link.phase = Phase::Open(Channel::plain(OwnedFd::from(socket)));
+        link
+    })
+}
+
+/// Turns of both until everything that can be written has come. The first takes no frames; the second does.
+fn exchange(links: &mut [Link; 2]) {
+    for _ in 0..4 {
+        for link in links.iter_mut() {
+            link.pump(16);
+            link.receive();
+        }
+        let taker = &mut links[1];
+        while let Some(head) = taker.front() {
+            taker.take(&head);
+        }
+    }
 }
 
 /// Feed the link; take what it takes for frames.
@@ -136,6 +161,88 @@ fn a_frame_cut_short_is_waited_for() {
         theirs.write_all(&whole[cut..]).unwrap();
         assert_eq!(link.front(), Some(frame(100, 0)));
     }
+}
+
+#[test]
+fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
+    let mut links = pair();
+    let mut bytes = vec![7; 20_000];
+    // SAFETY: the bytes outlive the streams, and nobody else uses them.
+    let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+    let mut told = Vec::new();
+    for _ in 0..5 {
+        while let Some(id) = links[0].open_out(&message) {
+            told.push(id);
+            exchange(&mut links);
+            links[0].outs.retain(|stream| !stream.complete);
+            assert!(told.len() as u64 <= MOST_HELD);
+        }
+        assert!(links[0].outs.is_empty(), "a short stream needs no receive");
+        assert_eq!(told.len() as u64, MOST_HELD);
+        for id in told.drain(..) {
+            links[1].attach(id).unwrap();
+            assert_eq!(
+                links[1].in_stream(id).unwrap().release(&Views::none()),
+                20_000
+            );
+            links[1].release_in(id);
+        }
+        exchange(&mut links);
+        assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+    }
+}
+
+#[test]
+fn streams_of_this_side_are_none_of_the_peers() {
+    let (mut link, mut theirs) = open();
+    (0..4 * MOST_HELD).for_each(|_| {
+        link.open_in();
+    });
+    feed(&mut link, &mut theirs, &chunk(2, 0, 1));
+    assert_eq!(link.fault, None);
+}
+
+#[test]
+fn whoever_takes_no_frames_may_send_streams_on_and_on() {
+    let mut links = pair();
+    let mut bytes = vec![7; 20_000];
+    // SAFETY: as above.
+    let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
+    // SAFETY: as above; empty parts of it.
+    let nothing = unsafe { Views::block(bytes.as_mut_ptr(), 0) };
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+    let mut frames = 0;
+    while links[1].outbox.has_room(0) {
+        links[1].send(frame, &nothing);
+        frames += 1;
+        exchange(&mut links);
+    }
+    let mut sent = 0;
+    for _ in 0..20_000 {
+        let Some(id) = links[0].open_out(&message) else {
+            break;
+        };
+        sent += 1;
+        exchange(&mut links);
+        links[0].outs.retain(|stream| !stream.complete);
+        links[1].attach(id).unwrap();
+        links[1].in_stream(id).unwrap().release(&Views::none());
+        links[1].release_in(id);
+    }
+    exchange(&mut links);
+    assert_eq!(links.each_ref().map(|link| link.fault), [None, None]);
+    assert!((1000..10_000).contains(&sent), "{sent} streams");
+    // When it takes them, it may open streams again.
+    for _ in 0..frames {
+        let head = links[0].front().expect("all have come");
+        links[0].take(&head);
+        exchange(&mut links);
+    }
+    assert!(links[0].outs.is_empty() && links[0].open_out(&message).is_some());
 }
 
 /// A peer that never drains, acknowledges or takes anything makes nothing here grow without end.

@@ -13,6 +13,7 @@ pub(crate) mod dial;
 pub(crate) mod door;
 mod ear;
 mod finisher;
+mod held;
 mod inbox;
 mod link;
 #[cfg(test)]

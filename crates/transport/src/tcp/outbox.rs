@@ -16,8 +16,8 @@ use super::stream::OutStream;
 
 /// Bytes that may wait for an acknowledgement.
 pub(crate) const RETAIN: usize = 256 << 10;
-/// Beyond that, for parcels that must not find the box full; there is a bounded number of them.
-const SPARE: usize = 64 << 10;
+/// Beyond that, for parcels that are only a head and do not wait for room among the frames.
+pub(crate) const SPARE: usize = 64 << 10;
 /// Bytes of a message that is not one block are collected here before they are sent.
 const STAGE: usize = 64 << 10;
 /// Bytes of a chunk: a frame that comes up meanwhile goes after it.
@@ -89,9 +89,15 @@ impl Outbox {
         self.end - self.start + HEAD + length <= RETAIN
     }
 
-    /// Is there room for a bare parcel that must go?
+    /// Is there room for a bare parcel?
     pub(crate) fn has_spare(&self) -> bool {
         self.end - self.start + HEAD <= RETAIN + SPARE
+    }
+
+    /// Does the peer acknowledge enough of what it is sent? If not, it should give cause to fewer bare parcels.
+    #[inline]
+    pub(crate) fn is_heeded(&self) -> bool {
+        self.end - self.start <= RETAIN + SPARE / 2
     }
 
     /// Is everything numbered acknowledged?

@@ -21,7 +21,7 @@ use super::channel::Channel;
 use crate::place::Key;
 
 /// Version of what flows on connections.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// A handshake that takes longer comes to nothing.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 

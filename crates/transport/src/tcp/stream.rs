@@ -19,7 +19,7 @@ fn first_window(id: u32) -> u64 {
     }
 }
 
-/// Streams a sender may open to one peer.
+/// Streams of its own that a sender fills at a time; more would only share the same connection.
 pub(crate) const MOST: usize = 16;
 
 /// The sender's end.

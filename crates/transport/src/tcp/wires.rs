@@ -165,11 +165,13 @@ impl Tcp {
         }
         stream.extend();
         let (announce, finished) = (stream.announce, stream.total.is_some());
-        if announce {
+        if finished {
+            link.release_in(id);
+        }
+        if announce || link.owes_release() {
             link.pump(0);
         }
         if finished {
-            link.ins.retain(|stream| stream.id != id);
             return Ok(Flow::Finished);
         }
         Ok(if moved { Flow::Moved } else { Flow::Still })

@@ -226,6 +226,60 @@ pub fn streams_are_limited_and_come_back<T: Transport>(make: impl Fn() -> World<
     assert_eq!(to, from);
 }
 
+/// A short stream may be through before its receive is made; its sender goes on to the next.
+pub fn short_streams_wait_for_their_receives<T: Transport>(make: impl Fn() -> World<T>) {
+    const LEN: usize = 20_000;
+    let mut tasks = make().tasks;
+    let (mut from, mut to) = (pattern(LEN, 8), vec![0; LEN]);
+    let (message, into) = (block(&mut from), block(&mut to));
+    for _ in 0..3 {
+        let mut waiting = Vec::new();
+        // The sender may have to hear first that those before are received.
+        let mut opened = soon(&mut tasks, |[a, _]| a.open(1, &message).unwrap());
+        assert!(opened.is_some(), "none is open");
+        while waiting.len() < 300
+            && let Some((mut out, route)) = opened
+        {
+            let mut sent = Flow::Still;
+            for _ in 0..2000 {
+                sent = tasks[0].fill(1, &mut out, &message).unwrap();
+                if sent == Flow::Finished {
+                    break;
+                }
+                for task in &mut tasks {
+                    let mut cursor = 0;
+                    while task.next_ready(&mut cursor).is_some() {}
+                }
+            }
+            waiting.push((out, sent, route));
+            opened = tasks[0].open(1, &message).unwrap();
+        }
+        if let Some((out, _)) = opened {
+            tasks[0].reclaim(out);
+        }
+        for (mut out, mut sent, route) in waiting {
+            let mut inn = tasks[1].attach(0, &route).unwrap();
+            let received = soon(&mut tasks, |[a, b]| {
+                if sent != Flow::Finished {
+                    sent = a.fill(1, &mut out, &message).unwrap();
+                }
+                let got = b.drain(0, &mut inn, &into, LEN as u64).unwrap();
+                (got == Flow::Finished).then_some(())
+            });
+            assert_eq!(received, Some(()), "what waits can be received");
+            let ended = soon(&mut tasks, |[a, _]| {
+                if sent != Flow::Finished {
+                    sent = a.fill(1, &mut out, &message).unwrap();
+                }
+                (sent == Flow::Finished).then_some(())
+            });
+            assert_eq!(ended, Some(()), "what is received has been sent");
+            assert_eq!(to, from);
+            to.fill(0);
+        }
+    }
+}
+
 pub fn a_route_that_makes_no_sense_is_the_peers_fault<T: Transport>(make: impl Fn() -> World<T>) {
     let mut task = make().tasks.into_iter().next().unwrap();
     for byte in [0x7f, 0x80, 0x81, 0xff] {

@@ -1,0 +1,159 @@
+//! How many streams a task may open to a peer.
+//!
+//! A stream that its sender has opened takes memory of the receiver until the receiver has emptied or dropped it. That may
+//! be long after its sender has heard that all bytes have come: a short stream fits into the first window, and waits there
+//! for its receive. So both sides count *held* streams, from the same words:
+//!
+//! ```text
+//! sender    opened  - released, as last told   is at most MOST_HELD
+//! receiver  noticed - released, as last told   is at most MOST_HELD, or the peer broke the protocol
+//! ```
+//!
+//! The receiver tells with `Parcel::Released` how many streams of the sender it has released since the link began. The count
+//! only rises, so the word may be lost with a connection, and is said again on the next one. The sender never knows
+//! more than was told, and the receiver notices no stream before it is opened: an honest sender cannot exceed what the
+//! receiver checks. A sender that has used up its streams offers messages without one; their receiver opens it then, and
+//! such streams are not counted here.
+
+/// Streams of one sender that its receiver may hold.
+pub(crate) const MOST_HELD: u64 = 64;
+/// Released streams of which the sender need not be told yet.
+const UNTOLD: u64 = MOST_HELD / 4;
+
+/// The streams that this task has opened to a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    opened: u64,
+    released: u64,
+}
+
+impl Opened {
+    /// Whether one more may be opened.
+    pub(crate) fn may_open(&self) -> bool {
+        self.opened - self.released < MOST_HELD
+    }
+
+    /// Counts one more.
+    pub(crate) fn open(&mut self) {
+        self.opened += 1;
+    }
+
+    /// The receiver has released so many so far.
+    pub(crate) fn told(&mut self, released: u64) -> Result<(), &'static str> {
+        if released > self.opened {
+            return Err("a peer has done with more streams than there were");
+        }
+        self.released = self.released.max(released);
+        Ok(())
+    }
+}
+
+/// The streams that the peer has opened to this task.
+#[derive(Debug, Default)]
+pub(crate) struct Noticed {
+    noticed: u64,
+    released: u64,
+    told: u64,
+    /// The last word may have been lost with a connection.
+    again: bool,
+}
+
+impl Noticed {
+    /// Counts one more, if the peer may have opened it.
+    pub(crate) fn notice(&mut self) -> Result<(), &'static str> {
+        if self.noticed - self.told >= MOST_HELD {
+            return Err("a peer opens more streams than it may");
+        }
+        self.noticed += 1;
+        Ok(())
+    }
+
+    /// One of them takes no memory any more.
+    pub(crate) fn release(&mut self) {
+        self.released += 1;
+    }
+
+    /// A new connection has begun.
+    pub(crate) fn reconnected(&mut self) {
+        self.again = self.told > 0;
+    }
+
+    /// Whether the peer should be told now.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.again || self.released - self.told >= UNTOLD
+    }
+
+    /// The count to tell; it counts as told from now on.
+    pub(crate) fn tell(&mut self) -> u64 {
+        self.again = false;
+        self.told = self.released;
+        self.told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is delayed or lost, an honest sender is never refused, and it never has more streams out than it may.
+        #[test]
+        fn both_sides_agree(steps in prop::collection::vec(0u8..8, 0..4000)) {
+            let (mut ours, mut theirs) = (Opened::default(), Noticed::default());
+            let (mut on_the_way, mut held, mut word) = (0u64, 0u64, None);
+            for step in steps {
+                match step {
+                    0..3 if ours.may_open() => {
+                        ours.open();
+                        on_the_way += 1;
+                    }
+                    3 if on_the_way > 0 => {
+                        prop_assert_eq!(theirs.notice(), Ok(()));
+                        (on_the_way, held) = (on_the_way - 1, held + 1);
+                    }
+                    4 | 5 if held > 0 => {
+                        theirs.release();
+                        held -= 1;
+                    }
+                    6 if theirs.is_due() => word = Some(theirs.tell()),
+                    7 if word.is_some_and(|word| word % 3 == 0) => {
+                        word = None;
+                        theirs.reconnected();
+                    }
+                    7 => {
+                        if let Some(word) = word.take() {
+                            prop_assert_eq!(ours.told(word), Ok(()));
+                        }
+                    }
+                    _ => {}
+                }
+                prop_assert!(on_the_way + held <= MOST_HELD);
+            }
+            // Once all has come and been released, all may be used again.
+            (0..on_the_way).for_each(|_| theirs.notice().unwrap());
+            (0..on_the_way + held).for_each(|_| theirs.release());
+            theirs.reconnected();
+            ours.told(theirs.tell()).unwrap();
+            prop_assert_eq!(ours.opened, ours.released);
+        }
+    }
+
+    #[test]
+    fn a_sender_stops_at_its_limit_and_goes_on_when_told() {
+        let (mut ours, mut theirs) = (Opened::default(), Noticed::default());
+        while ours.may_open() {
+            ours.open();
+            assert_eq!(theirs.notice(), Ok(()));
+        }
+        assert!(theirs.notice().is_err());
+        (0..UNTOLD - 1).for_each(|_| theirs.release());
+        assert!(!theirs.is_due());
+        theirs.release();
+        assert!(theirs.is_due());
+        assert_eq!(ours.told(theirs.tell()), Ok(()));
+        assert!(ours.may_open() && theirs.notice().is_ok());
+        assert!(ours.told(MOST_HELD + 1).is_err());
+    }
+}
