@@ -12,6 +12,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <poll.h>
 #include <regatta.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -178,6 +179,23 @@ static inline void *need(size_t len)
     if (memory == NULL)
         FAILED("no memory of %zu bytes", len);
     return memory;
+}
+
+/* Completes a request by rg_test and the descriptor, as an event loop does. */
+static inline void await_by_fd(int fd, rg_request *request)
+{
+    int done = 0;
+    for (;;) {
+        OK(rg_test(request, &done, NULL));
+        if (done)
+            return;
+        struct pollfd one = {fd, POLLIN, 0};
+        check_line = __LINE__;
+        int ready = poll(&one, 1, 10000);
+        if (ready != 1 || !(one.revents & POLLIN))
+            FAILED("the descriptor was not readable in 10 s (%d)", ready);
+        OK(rg_clear_fd());
+    }
 }
 
 #endif

@@ -112,22 +112,6 @@ static void pause_for(long nanoseconds)
     ppoll(NULL, 0, &time, NULL);
 }
 
-static void await_by_fd(int fd, rg_request *request)
-{
-    int done = 0;
-    for (;;) {
-        OK(rg_test(request, &done, NULL));
-        if (done)
-            return;
-        struct pollfd one = {fd, POLLIN, 0};
-        check_line = __LINE__;
-        int ready = poll(&one, 1, 10000);
-        if (ready != 1 || !(one.revents & POLLIN))
-            FAILED("the descriptor was not readable in 10 s (%d)", ready);
-        OK(rg_clear_fd());
-    }
-}
-
 /* No message is slept through, however the sender times it. */
 static void descriptor(void)
 {

@@ -31,6 +31,44 @@ fn messages_between_hosts_never_overtake_each_other() {
     job.across("alpha:2,beta:2").run().passed();
 }
 
+/// Sizes just above those that travel as one frame: such a message may be through before its receive is made.
+#[test]
+fn messages_between_hosts_complete_by_every_pair_of_ways() {
+    for (trusted, length) in [(true, "20000"), (false, "40000")] {
+        for send in ["b", "w", "p", "q"] {
+            for receive in ["b", "w", "p"] {
+                let words = ["pairs", send, receive, length, "600"];
+                let job = Job::new(2, "traffic_ways", &words).across("alpha:1,beta:1");
+                let job = match trusted {
+                    true => job.option("--trusted-network"),
+                    false => job,
+                };
+                job.run().passed();
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_between_hosts_cross_and_complete_by_every_way() {
+    for ways in [["b", "p"], ["w", "p"], ["p", "p"], ["p", "b"]] {
+        for length in ["17000", "50000", "65000"] {
+            let words = ["pairs", ways[0], ways[1], length, "600", "both"];
+            let job = Job::new(2, "traffic_ways", &words);
+            job.across("alpha:1,beta:1").run().passed();
+        }
+    }
+}
+
+#[test]
+fn a_mix_of_all_ways_to_send_and_to_complete() {
+    let job = |seed: &str| Job::new(2, "traffic_ways", &["mixed", seed, "120"]);
+    job("300").across("alpha:1,beta:1").run().passed();
+    let trusted = job("600").option("--trusted-network");
+    trusted.across("alpha:1,beta:1").run().passed();
+    job("900").run().passed();
+}
+
 #[test]
 fn every_collective_across_hosts() {
     let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(180);
