@@ -21,8 +21,8 @@ use crate::{everybody, tasks};
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 /// How long a shell whose channel has broken waits at least for word of its launcher's host.
 const VERDICT: Duration = Duration::from_secs(30);
-/// How long another daemon may take to try an address.
-pub(crate) const TRIAL: Duration = Duration::from_millis(1800);
+/// How long another daemon may take to try an address, on a busy host. That a firewall is between shows sooner.
+pub(crate) const TRIAL: Duration = Duration::from_secs(10);
 
 /// Serves one conversation to its end. `caller` is the process of the user's that began it; `None`: it is a daemon.
 pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {

@@ -59,7 +59,8 @@ pub(crate) fn start(charge: &Charge) -> Result<Talk, Refusal> {
     command.spawn().map_err(failed)?;
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
-    let mut talk = Talk::new(wire, JOINING * 2);
+    // What it does first: it tries addresses, in both directions, and joins.
+    let mut talk = Talk::new(wire, JOINING * 2 + TRIAL * 3);
     let begun = talk
         .say(&Birth::Begin(charge.clone()))
         .and_then(|()| talk.hear::<Reply>());
@@ -217,7 +218,8 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
 fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<(), Refusal> {
     let here = &daemon.charge.name;
     let own = daemon.lock().membership.own();
-    let asked = Talk::call(address, &daemon.keys, TRIAL * 2).and_then(|mut talk| {
+    let asked = Talk::call(address, &daemon.keys, TRIAL).and_then(|mut talk| {
+        talk.limit(Some(TRIAL * 2));
         talk.say(&Opening {
             identity: identity(),
             from: Some(own.into()),

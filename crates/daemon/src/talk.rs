@@ -18,6 +18,11 @@ use serde::de::DeserializeOwned;
 
 use crate::ask;
 
+/// Time for a host's kernel to take a connection. It does so however busy its processes are, so beyond that nothing gets through.
+const CONNECTION: Duration = Duration::from_millis(1800);
+/// A daemon that hangs up before it has greeted does so at once when it refuses a caller. One that hangs up after this time has not
+/// heard the caller's words in time, because one of the two hosts is busy; a new call begins anew.
+const BUSY: Duration = Duration::from_secs(1);
 /// Read at once.
 const PIECE: usize = 16 << 10;
 
@@ -115,25 +120,40 @@ impl Talk {
         }
     }
 
-    /// Calls a daemon, and returns when both have proved that they belong to the machine.
+    /// Calls a daemon, and returns when both have proved that they belong to the machine. A daemon whose host takes the
+    /// connection has the whole limit to answer.
     pub(crate) fn call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
-        match Talk::try_call(address, keys, limit) {
-            // Just after a network has come back the kernel may still be finding out that a host was away before. The next
-            // attempt makes it ask anew.
-            Err(error) if error.kind() == ErrorKind::HostUnreachable => {
-                Talk::try_call(address, keys, limit)
+        let until = Instant::now() + limit;
+        let mut was_unreachable = false;
+        loop {
+            let begun = Instant::now();
+            let called = Talk::try_call(address, keys, limit, until);
+            let again = match called.as_ref().map_err(io::Error::kind) {
+                // Just after a network has come back the kernel may still be finding out that a host was away before. The next
+                // attempt makes it ask anew.
+                Err(ErrorKind::HostUnreachable) => !std::mem::replace(&mut was_unreachable, true),
+                Err(ErrorKind::ConnectionRefused) => begun.elapsed() > BUSY,
+                _ => false,
+            };
+            if !again || Instant::now() >= until {
+                return called;
             }
-            called => called,
         }
     }
 
-    fn try_call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
-        let mut call = Call::to(address)?;
-        let until = (Instant::now() + limit).min(call.until());
+    fn try_call(
+        address: SocketAddr,
+        keys: &Keys,
+        limit: Duration,
+        until: Instant,
+    ) -> io::Result<Talk> {
+        let mut call = Call::to(address)?.limited_to(until);
+        let connected = until.min(Instant::now() + CONNECTION);
         loop {
             let flags = PollFlags::IN | PollFlags::OUT;
             let mut begun = [PollFd::new(&call, flags)];
-            if !wait(&mut begun, Some(until)) {
+            // A connected socket can be written at once, so this waits for the connection only.
+            if !wait(&mut begun, Some(connected)) {
                 return Err(ErrorKind::TimedOut.into());
             }
             // No route, or nobody listens: the kernel knows.
@@ -251,6 +271,37 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let wire = Wire::local(ours).expect("a wire");
         (Talk::new(wire, Duration::from_millis(300)), theirs)
+    }
+
+    /// The kernel of a busy host takes a connection long before the daemon comes to look at it.
+    #[test]
+    fn a_daemon_may_be_slow_to_greet() {
+        const KEY: regatta_transport::place::Key = [7; 32];
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let daemon = std::thread::spawn(move || {
+            // Longer than any greeting between tasks may take.
+            let busy = Instant::now() + Duration::from_millis(2200);
+            while wait(&mut [], Some(busy)) {}
+            let keys = Keys::new(&KEY);
+            let mut door = regatta_transport::calls::Door::new(listener.into()).expect("a door");
+            let until = Instant::now() + Duration::from_secs(10);
+            loop {
+                if let Some(caller) = door.attend(&keys).pop() {
+                    return caller;
+                }
+                let fds = door
+                    .fds()
+                    .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                assert!(
+                    wait(&mut fds.collect::<Vec<_>>(), Some(until)),
+                    "nobody calls"
+                );
+            }
+        });
+        let called = Talk::call(address, &Keys::new(&KEY), Duration::from_secs(20));
+        called.expect("an answer");
+        daemon.join().expect("the daemon");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::card::Card;
 
-/// An encryption that takes longer to begin comes to nothing.
+/// Time for an agent to greet, once its host has taken the connection, and then for the encryption to begin. Its host may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 
 /// See the module.
@@ -25,6 +25,8 @@ enum Stage {
     /// At the next address.
     Idle,
     Greeting(Call),
+    /// The host has taken the connection.
+    Connected(Call),
     Encrypting(Conversation, Instant),
 }
 
@@ -68,15 +70,16 @@ impl Calling {
                     };
                     Call::to(address).map_or(Stage::Idle, Stage::Greeting)
                 }
-                Stage::Greeting(call) => match call.advance(&self.keys) {
-                    Greeting::Under(call) => {
-                        self.stage = Stage::Greeting(call);
-                        return Called::Under;
-                    }
-                    Greeting::Met(conversation) => {
-                        Stage::Encrypting(conversation, Instant::now() + LIMIT)
-                    }
-                    Greeting::Version | Greeting::Nothing => Stage::Idle,
+                Stage::Greeting(call) if rustix::net::getpeername(&call).is_ok() => {
+                    Stage::Connected(call.limited_to(Instant::now() + LIMIT))
+                }
+                Stage::Greeting(call) => match self.greet(call, Stage::Greeting) {
+                    Some(next) => next,
+                    None => return Called::Under,
+                },
+                Stage::Connected(call) => match self.greet(call, Stage::Connected) {
+                    Some(next) => next,
+                    None => return Called::Under,
                 },
                 Stage::Encrypting(mut conversation, until) => match conversation.flush() {
                     Ok(()) if conversation.is_flushed() => return Called::Met(conversation),
@@ -90,19 +93,27 @@ impl Calling {
         }
     }
 
+    /// Goes on with a greeting; none: it is under way still, at the stage `under`.
+    fn greet(&mut self, call: Call, under: fn(Call) -> Stage) -> Option<Stage> {
+        match call.advance(&self.keys) {
+            Greeting::Under(call) => {
+                self.stage = under(call);
+                None
+            }
+            Greeting::Met(conversation) => {
+                Some(Stage::Encrypting(conversation, Instant::now() + LIMIT))
+            }
+            Greeting::Version | Greeting::Nothing => Some(Stage::Idle),
+        }
+    }
+
     /// What to wait for.
     pub(crate) fn poll(&self) -> Option<PollFd<'_>> {
         match &self.stage {
             Stage::Idle => None,
-            Stage::Greeting(call) => {
-                // Once connected it can always be written: from there on only what is read counts.
-                let connected = rustix::net::getpeername(call).is_ok();
-                let flags = match connected {
-                    true => PollFlags::IN,
-                    false => PollFlags::IN | PollFlags::OUT,
-                };
-                Some(PollFd::new(call, flags))
-            }
+            Stage::Greeting(call) => Some(PollFd::new(call, PollFlags::IN | PollFlags::OUT)),
+            // It can always be written: from here on only what is read counts.
+            Stage::Connected(call) => Some(PollFd::new(call, PollFlags::IN)),
             Stage::Encrypting(conversation, _) => Some(PollFd::new(conversation, PollFlags::IN)),
         }
     }
@@ -111,7 +122,7 @@ impl Calling {
     pub(crate) fn until(&self) -> Instant {
         match &self.stage {
             Stage::Idle => Instant::now(),
-            Stage::Greeting(call) => call.until(),
+            Stage::Greeting(call) | Stage::Connected(call) => call.until(),
             Stage::Encrypting(_, until) => *until,
         }
     }

@@ -65,6 +65,12 @@ impl Call {
         self.0.until
     }
 
+    /// The call comes to nothing at this time, and not after the usual limit of a greeting.
+    pub fn limited_to(mut self, until: Instant) -> Call {
+        self.0.until = until;
+        self
+    }
+
     /// Goes on as far as possible.
     pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
         match self.0.advance(&keys.caller) {
