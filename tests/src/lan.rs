@@ -30,6 +30,20 @@ ip link set bridge up
     )
 }
 
+/// For a shell: `sees HOST THIS [NOT]` waits until a host's daemon says of the machine what matches THIS, and not NOT. Each change is
+/// a line. The variable `regatta` is the command.
+pub const SEES: &str = r#"
+sees() {
+    rm -f /run/seen
+    mkfifo /run/seen
+    env XDG_RUNTIME_DIR=/run/user.$1 ip netns exec $1 $regatta hosts --watch --json >/run/seen 2>&1 &
+    watcher=$!
+    seen=$(timeout 90 sed -u -n "/${3:-^$}/d; /$2/{p;q}" </run/seen) || true
+    [ -n "$seen" ] || { echo "FAILED: $1 does not see $2"; kill $watcher; exit 1; }
+    { kill $watcher; wait $watcher; } 2>/dev/null || true
+}
+"#;
+
 fn make_host(number: u32) -> String {
     let (name, last) = (format!("h{number}"), number + 1);
     format!(

@@ -9,14 +9,14 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use crate::command;
-use crate::lan::{APART, AS_ROOT, make_hosts};
+use crate::lan::{APART, AS_ROOT, SEES, make_hosts};
 
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
 /// What begins a command on the first host. Each has a folder for the socket of its daemon, since all have the same files.
 pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Network {
     shell: Child,
@@ -113,15 +113,19 @@ impl Network {
         assert!(said.is_empty(), "regatta {words}: {said}");
     }
 
-    /// Kills a worker that may be alive, by the choice of `pick`.
-    pub(crate) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
+    /// The process of a worker, by the choice of `pick`.
+    fn pick_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> Option<String> {
         let living = self.order("pgrep -f 'soak worker'");
         let living: Vec<&str> = living.lines().collect();
-        if living.is_empty() {
-            return false;
+        (!living.is_empty()).then(|| living[pick(living.len() as u64) as usize].to_owned())
+    }
+
+    /// Kills a worker that may be alive, by the choice of `pick`.
+    pub(crate) fn kill_worker(&mut self, pick: impl FnOnce(u64) -> u64) -> bool {
+        match self.pick_worker(pick) {
+            Some(worker) => self.order(&format!("kill -9 {worker}")).is_empty(),
+            None => false,
         }
-        let one = living[pick(living.len() as u64) as usize];
-        self.order(&format!("kill -9 {one}")).is_empty()
     }
 
     /// Kills everything on a host.
@@ -131,21 +135,13 @@ impl Network {
 
     /// A host that was struck is one of the machine's again, which has so many hosts then, all of which answer.
     pub(crate) fn bring_back(&mut self, host: u32, name: &str, all: u32) {
-        let regatta = format!("{ON_FIRST} {}", command().display());
-        let until = |what: &str| {
-            format!(
-                r#"timeout 60 sh -c "until {what}; do :; done" || {{ {regatta} hosts; cat /run/answer; }}"#
-            )
-        };
-        let whole = format!(
-            "{regatta} hosts --json | grep -v 'cores.:null' | grep -q 'known.:{all},.*seen.:{all},'"
-        );
-        let (added, whole) = (
-            until(&format!("{regatta} add {name} >/run/answer 2>&1")),
-            until(&whole),
-        );
+        let regatta = command().display().to_string();
+        let without = all - 1;
         let said = self.order(&format!(
-            "ip link set v{host} master bridge\n{added}\n{whole}"
+            r#"{SEES}
+            regatta={regatta}
+            ip link set v{host} master bridge
+            (sees h0 '"known":{without},' && {ON_FIRST} $regatta add {name} >/dev/null && sees h0 '"known":{all},.*"seen":{all},' '"cores":null')"#
         ));
         assert!(said.is_empty(), "{name} does not come back: {said}");
     }
@@ -180,21 +176,97 @@ impl Network {
         assert!(said.is_empty(), "h{host}: {said}");
     }
 
-    /// Nothing passes from or to a host for so long.
-    pub(crate) fn cut(&mut self, host: u64, time: Duration) {
-        let set = format!("ip link set v{host} nomaster");
+    /// Runs `begin`, and after this time `end`, beside all else. The time is how long a fault lasts, and nobody waits for it.
+    /// `faults` is the shell's variable for its process.
+    fn for_a_while(&mut self, faults: &str, begin: &str, time: Duration, end: &str) {
         self.order(&format!(
-            "{{ {set}; sleep {}; ip link set v{host} master bridge; }} >/dev/null &",
+            "{{ {begin}; sleep {}; {end}; }} >/dev/null 2>&1 & {faults}=\"${faults} $!\"",
             time.as_secs_f64()
         ));
+    }
+
+    /// Nothing passes from or to a host for so long.
+    pub(crate) fn cut(&mut self, host: u64, time: Duration) {
+        let begin = format!("ip link set v{host} nomaster");
+        let end = format!("ip link set v{host} master bridge");
+        self.await_silences();
+        self.for_a_while("silences", &begin, time, &end);
+    }
+
+    /// Nothing passes between two hosts for so long; both reach all others.
+    pub(crate) fn cut_pair(&mut self, one: u64, other: u64, time: Duration) {
+        let address = |host| format!("10.78.0.{}", host + 1);
+        let table = format!("apart{other}");
+        let on_one = format!("ip netns exec h{one} nft");
+        let begin = format!(
+            "{on_one} 'add table ip {table}; add chain ip {table} out {{ type filter hook output priority 0; }}; \
+             add chain ip {table} in {{ type filter hook input priority 0; }}; \
+             add rule ip {table} out ip daddr {to} drop; add rule ip {table} in ip saddr {to} drop'",
+            to = address(other)
+        );
+        self.for_a_while(
+            "faults",
+            &begin,
+            time,
+            &format!("{on_one} 'delete table ip {table}'"),
+        );
+    }
+
+    /// The link of a host goes down and comes up some times.
+    pub(crate) fn flap(&mut self, host: u64, times: u64, pause: Duration) {
+        self.await_silences();
+        let mut script = String::new();
+        for state in ["down", "up"].repeat(times as usize) {
+            let pause = pause.as_secs_f64();
+            script += &format!("ip -n h{host} link set eth0 {state}; sleep {pause}; ");
+        }
+        self.order(&format!(
+            "{{ {script} }} >/dev/null 2>&1 & silences=\"$silences $!\""
+        ));
+    }
+
+    /// Waits until no host is silent: two faults in a row could add up to what counts as its death.
+    fn await_silences(&mut self) {
+        self.order("for fault in $silences; do wait $fault; done; silences=");
+    }
+
+    /// Waits until all faults that last for a while are over: a host that is cut off from another is not added.
+    pub(crate) fn calm(&mut self) {
+        self.await_silences();
+        self.order("for fault in $faults; do wait $fault; done; faults=");
+    }
+
+    /// A worker that may be alive does not run for so long.
+    pub(crate) fn freeze_worker(&mut self, pick: impl FnOnce(u64) -> u64, time: Duration) -> bool {
+        let Some(worker) = self.pick_worker(pick) else {
+            return false;
+        };
+        self.for_a_while(
+            "faults",
+            &format!("kill -STOP {worker}"),
+            time,
+            &format!("kill -CONT {worker}"),
+        );
+        true
+    }
+
+    /// No process of a host runs for so long.
+    pub(crate) fn freeze_host(&mut self, host: u64, time: Duration) {
+        let begin = format!("all=$(ip netns pids h{host}); kill -STOP $all");
+        self.await_silences();
+        self.for_a_while("silences", &begin, time, "kill -CONT $all");
     }
 
     /// Connections of a host that send something in the next moment are reset.
     pub(crate) fn reset(&mut self, host: u64) {
         let chain = "add table ip soak; add chain ip soak out { type filter hook output priority 0; }; add rule ip soak out meta l4proto tcp reject with tcp reset";
-        self.order(&format!(
-            "{{ ip netns exec h{host} nft '{chain}'; sleep 0.05; ip netns exec h{host} nft 'delete table ip soak'; }} >/dev/null &"
-        ));
+        let nft = format!("ip netns exec h{host} nft");
+        self.for_a_while(
+            "faults",
+            &format!("{nft} '{chain}'"),
+            Duration::from_millis(50),
+            &format!("{nft} 'delete table ip soak'"),
+        );
     }
 
     /// What is there that was not there at the start: processes, files in shared memory.

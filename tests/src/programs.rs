@@ -94,12 +94,17 @@ pub(crate) fn library() -> &'static Path {
 
 /// The C program `programs/NAME.c`, linked with the library.
 pub fn program(name: &str) -> PathBuf {
+    program_of(name, &[name])
+}
+
+/// The C program of these files of `programs`, linked with the library.
+pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
     static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(name.to_owned())
         .or_insert_with(|| {
             let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/capi/include");
-            compile_with(name, &[include], &[PLACES.made.join(SONAME)])
+            compile_all(name, files, &[include], &[PLACES.made.join(SONAME)])
         })
         .clone()
 }

@@ -1,0 +1,571 @@
+/*
+ * A worker of the soak: sends numbered, sealed messages to the others in every way there is, and receives and completes in
+ * every way there is, each chosen at random.
+ *
+ * A receiver counts the messages of each sender. All go with one context, so they come in the order in which the sending calls
+ * were made, whatever the calls were. Several receives may be posted at once; they are looked at in the order of posting.
+ *
+ * Only a worker with a smaller number waits in a sending call for one with a larger number. So waiting senders never form a
+ * circle, and an error that tells of one is wrong.
+ */
+#include "soak.h"
+#include <poll.h>
+
+struct letter {
+    uint32_t from, number; /* number: how many went before it from this sender to this receiver */
+    uint32_t kind;         /* see below */
+    uint32_t length;       /* of what follows */
+    uint64_t seal;         /* over what follows */
+};
+enum { FREIGHT = 1, TOKEN, LAST };
+
+enum { LONGEST = 4 << 20, SENDS = 4, RECEIVES = 3, AHEAD = 512 << 10 };
+#define ROOM (sizeof(struct letter) + LONGEST)
+
+/* A request under way. While it is to be completed by a callback, `request` is none, and `called` tells. */
+struct slot {
+    rg_request request;
+    bool busy, by_call, called;
+    rg_status status;
+    int to; /* of a send */
+    char *bytes;
+};
+
+static struct result count;
+static struct slot sendings[SENDS + 1]; /* the last one has the token */
+/* Receives: `first` is the oldest, `posted` follow each other round. */
+static struct slot receivings[RECEIVES];
+static int first, posted;
+static struct slot orders, sums;
+static int order[MOST_TASKS];
+static uint32_t sent_to[MOST_TASKS], received_from[MOST_TASKS];
+static size_t ahead[MOST_TASKS]; /* bytes that were sent to it without waiting for it */
+static double ahead_since[MOST_TASKS];
+static int roster[MOST_TASKS], crew; /* the others, and how many */
+static bool heard_last[MOST_TASKS], said_last[MOST_TASKS], accused[MOST_TASKS];
+static bool stopping, token, has_world;
+static int captain, fd;
+static uint64_t dice;
+
+static uint64_t roll(void) { return dice = hash(dice); }
+static bool one_in(uint64_t sides) { return roll() % sides == 0; }
+
+static uint64_t seal_of(const char *bytes, size_t length, uint32_t from, uint32_t number)
+{
+    uint64_t sum = hash((uint64_t)from << 32 | number);
+    size_t at = 0;
+    for (; at + 8 <= length; at += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + at, 8);
+        sum = (sum ^ word) * 0x9e3779b97f4a7c15u + (sum >> 29);
+    }
+    for (; at < length; at++)
+        sum = (sum ^ (unsigned char)bytes[at]) * 0x100000001b3u;
+    return sum;
+}
+
+/* Mostly small; often just below and above the sizes at which a message takes another way; now and then some megabytes. */
+static size_t some_length(void)
+{
+    static const size_t edges[] = {48, 64, 4096, 8192, 16 << 10, 20 << 10, 32 << 10, 64 << 10, 70 << 10, 128 << 10, 256 << 10};
+    uint64_t what = roll() % 128;
+    size_t length;
+    if (what < 64)
+        return roll() % 256;
+    if (what < 104) {
+        length = edges[roll() % (sizeof edges / sizeof *edges)] + roll() % 33 - 16;
+        return length < sizeof(struct letter) ? 0 : length - sizeof(struct letter);
+    }
+    if (what < 124)
+        return (16 << 10) + roll() % (54 << 10);
+    return roll() % (what < 127 ? 1 << 20 : LONGEST);
+}
+
+/* The task is not sent to any more. Whoever says so to the captain must be right. */
+static void forget(int tid, int code)
+{
+    for (int i = 0; i < crew; i++)
+        if (roster[i] == tid)
+            roster[i--] = roster[--crew];
+    if (!accused[tid]) {
+        struct accusation word = {tid, code};
+        accused[tid] = true;
+        OK(rg_bsend(&word, sizeof word, captain, ACCUSED, ORDERS));
+    }
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static void write_letter(char *bytes, int to, uint32_t kind, size_t length)
+{
+    struct letter *letter = (struct letter *)bytes;
+    char *body = bytes + sizeof *letter;
+    uint64_t word = roll();
+    for (size_t at = 0; at < length; at += 8, word = word * 5 + 1)
+        memcpy(body + at, &word, length - at < 8 ? length - at : 8);
+    *letter = (struct letter){(uint32_t)rg_tid(), sent_to[to], kind, (uint32_t)length, 0};
+    letter->seal = seal_of(body, length, letter->from, letter->number);
+}
+
+/* The same bytes as views: the front whole, then pieces side by side. */
+static int views_of(char *bytes, size_t length, rg_view views[3])
+{
+    size_t front = length / 3, piece = 1 + length % 61, pieces = (length - front) / piece;
+    views[0] = (rg_view){bytes, front, 1, 0};
+    views[1] = (rg_view){bytes + front, piece, pieces, (ptrdiff_t)piece};
+    views[2] = (rg_view){bytes + front + piece * pieces, length - front - piece * pieces, 1, 0};
+    return 3;
+}
+
+static void on_called(const rg_status *status, void *arg)
+{
+    struct slot *slot = arg;
+    slot->status = *status;
+    slot->called = true;
+}
+
+static void by_callback(struct slot *slot, enum way way)
+{
+    slot->by_call = true;
+    slot->called = false;
+    OK(rg_on_complete(&slot->request, on_called, slot));
+    slot->request = RG_REQUEST_NULL;
+    count.ways[way]++;
+}
+
+/* May so much more go to this task before it has taken what went before? What waits for it fills this task's memory. */
+static bool may_go_ahead(int to, size_t length)
+{
+    if (rg_time() - ahead_since[to] > 0.25) {
+        ahead_since[to] = rg_time();
+        ahead[to] = 0;
+    }
+    ahead[to] += length;
+    return ahead[to] <= AHEAD;
+}
+
+static enum way some_way(int to, size_t length)
+{
+    static const enum way started[] = {ISEND, ISEND, ISSEND, ISENDV};
+    static const enum way waiting[] = {SEND, SSEND, SENDV};
+    static const enum way buffered[] = {BSEND, BSENDV, LOAN};
+    if (one_in(4) && may_go_ahead(to, length))
+        return buffered[roll() % 3];
+    if (one_in(3) && to > rg_tid() && !stopping)
+        return waiting[roll() % 3];
+    return started[roll() % 4];
+}
+
+static int send_loan(struct slot *slot, size_t length, int to, uint32_t kind)
+{
+    void *block;
+    int code = rg_loan(length, &block);
+    if (code == RG_ERR_MEMORY)
+        return rg_bsend(slot->bytes, length, to, (int)kind, TRAFFIC);
+    OK(code);
+    memcpy(block, slot->bytes, length);
+    code = rg_loan_send(block, length, to, (int)kind, TRAFFIC);
+    if (is_gone(code))
+        rg_loan_free(block);
+    return code;
+}
+
+static bool start(struct slot *slot, int to, uint32_t kind, size_t length)
+{
+    rg_view views[3];
+    write_letter(slot->bytes, to, kind, length);
+    length += sizeof(struct letter);
+    enum way way = some_way(to, length);
+    int n = views_of(slot->bytes, length, views), tag = (int)kind, code = RG_OK;
+    switch (way) {
+    case SEND: code = rg_send(slot->bytes, length, to, tag, TRAFFIC); break;
+    case SSEND: code = rg_ssend(slot->bytes, length, to, tag, TRAFFIC); break;
+    case SENDV: code = rg_sendv(views, n, to, tag, TRAFFIC); break;
+    case BSEND: code = rg_bsend(slot->bytes, length, to, tag, TRAFFIC); break;
+    case BSENDV: code = rg_bsendv(views, n, to, tag, TRAFFIC); break;
+    case LOAN: code = send_loan(slot, length, to, kind); break;
+    case ISSEND: code = rg_issend(slot->bytes, length, to, tag, TRAFFIC, &slot->request); break;
+    case ISENDV: code = rg_isendv(views, n, to, tag, TRAFFIC, &slot->request); break;
+    default: code = rg_isend(slot->bytes, length, to, tag, TRAFFIC, &slot->request); break;
+    }
+    if (is_gone(code)) {
+        forget(to, code);
+        return false;
+    }
+    if (code != RG_OK)
+        give_up("a send");
+    slot->busy = way == ISEND || way == ISSEND || way == ISENDV;
+    slot->by_call = false;
+    slot->to = to;
+    if (slot->busy && one_in(8))
+        by_callback(slot, CALLED_SEND);
+    sent_to[to]++;
+    count.sent++;
+    count.ways[way]++;
+    return true;
+}
+
+static int successor(void)
+{
+    int me = rg_tid(), next = -1, lowest = -1;
+    for (int i = 0; i < crew; i++) {
+        if (lowest < 0 || roster[i] < lowest)
+            lowest = roster[i];
+        if (roster[i] > me && (next < 0 || roster[i] < next))
+            next = roster[i];
+    }
+    return next < 0 ? lowest : next;
+}
+
+/* Whom this worker has not told its last word yet. */
+static int untold(void)
+{
+    for (int i = 0; i < crew; i++)
+        if (!said_last[roster[i]])
+            return roster[i];
+    return RG_NONE;
+}
+
+/* Keeps some sends under way; in the end, one to each for the last word. */
+static void send_some(void)
+{
+    for (int i = 0; i < SENDS && crew > 0; i++) {
+        if (sendings[i].busy)
+            continue;
+        if (!stopping) {
+            start(&sendings[i], roster[roll() % (uint64_t)crew], FREIGHT, some_length());
+        } else if (untold() != RG_NONE) {
+            int to = untold();
+            said_last[to] = start(&sendings[i], to, LAST, 0);
+        }
+    }
+    struct slot *carrier = &sendings[SENDS];
+    if (token && !stopping && crew > 0 && !carrier->busy) {
+        token = !start(carrier, successor(), TOKEN, 64);
+        count.rounds += !token;
+    }
+}
+
+static void sent(int i, int code)
+{
+    sendings[i].busy = false;
+    if (is_gone(code)) {
+        token |= i == SENDS;
+        forget(sendings[i].to, code);
+    } else if (code != RG_OK) {
+        give_up("a send that was started");
+    }
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+static void look_at(const char *bytes, const rg_status *status)
+{
+    const struct letter *letter = (const struct letter *)bytes;
+    const char *body = bytes + sizeof *letter;
+    int from = status->source;
+    if (status->length < sizeof *letter || status->length - sizeof *letter != letter->length ||
+        letter->from != (uint32_t)from || letter->kind != (uint32_t)status->tag ||
+        seal_of(body, letter->length, letter->from, letter->number) != letter->seal) {
+        count.damaged++;
+        return;
+    }
+    uint32_t expected = received_from[from];
+    if (letter->number > expected)
+        count.lost += letter->number - expected;
+    else if (letter->number + 1 == expected)
+        count.doubled++;
+    else if (letter->number < expected)
+        count.disordered++;
+    if (letter->number >= expected)
+        received_from[from] = letter->number + 1;
+    count.received++;
+    count.bytes += letter->length;
+    heard_last[from] |= letter->kind == LAST;
+    token |= letter->kind == TOKEN;
+}
+
+static void arrived(const char *bytes, int code, const rg_status *status)
+{
+    if (code == RG_OK)
+        look_at(bytes, status);
+    else if (is_gone(code) && status->source >= 0)
+        received_from[status->source]++; /* its sender was killed in the middle of it */
+    else
+        give_up("a receive");
+}
+
+/* One message that is there already, in one of the ways that wait. */
+static void receive_found(const rg_status *found)
+{
+    char *bytes = receivings[0].bytes;
+    rg_view views[3];
+    rg_status status = {.source = found->source};
+    void *block = NULL;
+    int code;
+    enum way way = (enum way[]){RECV, RECVV, RECV_WITHIN, LOAN_RECV}[roll() % 4];
+    count.ways[way]++;
+    switch (way) {
+    case RECVV:
+        code = rg_recvv(views, views_of(bytes, found->length, views), found->source, found->tag, TRAFFIC, &status);
+        break;
+    case RECV_WITHIN:
+        code = rg_recv_within(bytes, found->length, found->source, found->tag, TRAFFIC, 10, &status);
+        break;
+    case LOAN_RECV: code = rg_loan_recv(&block, found->source, found->tag, TRAFFIC, &status); break;
+    default: code = rg_recv(bytes, found->length, found->source, found->tag, TRAFFIC, &status); break;
+    }
+    arrived(block != NULL ? block : bytes, code, &status);
+    if (block != NULL)
+        OK(rg_loan_free(block));
+}
+
+/* Receives are posted, some at once, or what has come is found by looking. True: something has come. */
+static bool receive_some(void)
+{
+    bool any = false;
+    int found = 1;
+    if (posted > 0)
+        return false;
+    while (found && one_in(2)) {
+        rg_status status;
+        OK(rg_iprobe(RG_ANY, RG_ANY, TRAFFIC, &found, &status));
+        if (found)
+            receive_found(&status);
+        any |= found;
+    }
+    if (one_in(8)) {
+        /* What comes in a moment. */
+        rg_status status = {.source = RG_NONE};
+        int code = rg_recv_within(receivings[0].bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, (double)(roll() % 3) * 1e-3, &status);
+        count.ways[RECV_WITHIN]++;
+        if (code != RG_ERR_NOTHING)
+            arrived(receivings[0].bytes, code, &status);
+        any |= code != RG_ERR_NOTHING;
+    }
+    first = 0;
+    posted = 1 + (int)(roll() % RECEIVES);
+    for (int i = 0; i < posted; i++) {
+        struct slot *slot = &receivings[i];
+        rg_view views[3];
+        bool strided = one_in(3);
+        slot->busy = true;
+        slot->by_call = false;
+        if (strided)
+            OK(rg_irecvv(views, views_of(slot->bytes, ROOM, views), RG_ANY, RG_ANY, TRAFFIC, &slot->request));
+        else
+            OK(rg_irecv(slot->bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, &slot->request));
+        count.ways[strided ? IRECVV : IRECV]++;
+        if (one_in(4))
+            by_callback(slot, CALLED_RECV);
+    }
+    return any;
+}
+
+/* Those that are complete, in the order of posting. */
+static void take_received(void)
+{
+    for (; posted > 0 && !receivings[first].busy; first++, posted--)
+        arrived(receivings[first].bytes, receivings[first].status.error, &receivings[first].status);
+}
+
+/* ---- orders, and sums ----------------------------------------------------------------------- */
+
+static void take_roster(const int *tids, int n)
+{
+    crew = 0;
+    for (int i = 0; i < n; i++)
+        if (tids[i] != rg_tid() && tids[i] < MOST_TASKS && !accused[tids[i]])
+            roster[crew++] = tids[i];
+}
+
+static void listen_to_captain(void)
+{
+    alarm(PATIENCE);
+    OK(rg_irecv(order, sizeof order, captain, RG_ANY, ORDERS, &orders.request));
+    orders.busy = true;
+}
+
+static void ordered(int code, const rg_status *status)
+{
+    if (code != RG_OK)
+        give_up("the captain is gone");
+    /* The first word of a roster: who is to begin a new token, the old one may be lost. */
+    take_roster(order + 1, (int)(status->length / sizeof *order) - 1);
+    token |= status->tag == ROSTER && order[0] == rg_tid();
+    stopping |= status->tag == STOP;
+    listen_to_captain();
+}
+
+/* Those that were started together add up, again and again, until one of them is gone or is to stop. */
+static int64_t addends[2], totals[2];
+
+static void add_up(void)
+{
+    addends[0] = 1;
+    addends[1] = stopping;
+    int code = rg_iallreduce(addends, totals, 2, RG_INT64, RG_SUM, RG_WORLD, &sums.request);
+    sums.busy = has_world = code == RG_OK;
+    if (code != RG_OK && !is_gone(code))
+        give_up("rg_iallreduce");
+}
+
+static void added_up(int code)
+{
+    sums.busy = false;
+    has_world = code == RG_OK && totals[1] == 0;
+    if (code != RG_OK && !is_gone(code))
+        give_up("a sum");
+    if (code != RG_OK)
+        return;
+    count.damaged += totals[0] != rg_size(RG_WORLD);
+    count.ways[COLLECTIVE]++;
+}
+
+/* ---- completing ----------------------------------------------------------------------------- */
+
+enum { RECEIVING = SENDS + 1, ORDER = RECEIVING + RECEIVES, SUM, ALL };
+
+static struct slot *slot_of(int i)
+{
+    return i < RECEIVING ? &sendings[i] : i < ORDER ? &receivings[i - RECEIVING] : i == ORDER ? &orders : &sums;
+}
+
+static void completed(int i, int code, const rg_status *status)
+{
+    struct slot *slot = slot_of(i);
+    slot->request = RG_REQUEST_NULL;
+    slot->busy = false;
+    if (i < RECEIVING) {
+        sent(i, code);
+    } else if (i < ORDER) {
+        slot->status = *status;
+        slot->status.error = code;
+    } else if (i == ORDER) {
+        ordered(code, status);
+    } else {
+        added_up(code);
+    }
+}
+
+/* Callbacks that have been called. */
+static bool take_called(void)
+{
+    bool any = false;
+    for (int i = 0; i < ORDER; i++) {
+        struct slot *slot = slot_of(i);
+        if (slot->busy && slot->by_call && slot->called) {
+            rg_status status = slot->status;
+            completed(i, status.error, &status);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static int gather(rg_request requests[ALL])
+{
+    int calls = 0;
+    for (int i = 0; i < ALL; i++) {
+        const struct slot *slot = slot_of(i);
+        requests[i] = slot->busy && !slot->by_call ? slot->request : RG_REQUEST_NULL;
+        calls += slot->busy && slot->by_call;
+    }
+    return calls;
+}
+
+/* Tests each; true: some are complete. */
+static bool test_each(void)
+{
+    bool any = false;
+    OK(rg_progress());
+    for (int i = 0; i < ALL; i++) {
+        struct slot *slot = slot_of(i);
+        rg_status status = {.source = RG_NONE};
+        int done = 0;
+        if (!slot->busy || slot->by_call)
+            continue;
+        int code = rg_test(&slot->request, &done, &status);
+        if (done)
+            completed(i, code, &status);
+        else
+            OK(code);
+        any |= done;
+    }
+    return take_called() || any;
+}
+
+/* The others are looked at when the descriptor says so. */
+static void await_by_fd(void)
+{
+    count.ways[TEST_BY_FD]++;
+    for (;;) {
+        OK(rg_clear_fd());
+        if (test_each())
+            return;
+        struct pollfd one = {fd, POLLIN, 0};
+        poll(&one, 1, -1);
+    }
+}
+
+static void complete_some(void)
+{
+    rg_request requests[ALL];
+    rg_status status = {.source = RG_NONE};
+    int calls = gather(requests), which = -1, done = 1, code;
+    /* A call that waits for requests does not return when a callback has been called. */
+    if (calls > 0 || one_in(3)) {
+        await_by_fd();
+    } else if (one_in(3)) {
+        count.ways[TESTANY]++;
+        code = rg_testany(ALL, requests, &which, &done, &status);
+        if (done && which >= 0)
+            completed(which, code, &status);
+        else
+            OK(code);
+    } else {
+        count.ways[WAITANY]++;
+        code = rg_waitany(ALL, requests, &which, &status);
+        if (which < 0)
+            give_up("rg_waitany");
+        completed(which, code, &status);
+    }
+    take_called();
+    take_received();
+}
+
+static bool all_have_spoken(void)
+{
+    for (int i = 0; i <= SENDS; i++)
+        if (sendings[i].busy)
+            return false;
+    for (int i = 0; i < crew; i++)
+        if (!heard_last[roster[i]])
+            return false;
+    return untold() == RG_NONE && !has_world;
+}
+
+int worker(uint64_t seed)
+{
+    captain = rg_parent();
+    dice = hash(seed ^ (uint64_t)rg_tid() << 32);
+    printf("worker %d pid %d\n", rg_tid(), getpid());
+    fflush(stdout);
+    for (int i = 0; i < RECEIVING + RECEIVES; i++) {
+        slot_of(i)->bytes = malloc(ROOM);
+        if (slot_of(i)->bytes == NULL)
+            give_up("malloc");
+    }
+    OK(rg_fd(&fd));
+    listen_to_captain();
+    has_world = rg_size(RG_WORLD) > 1;
+    while (!stopping || !all_have_spoken()) {
+        send_some();
+        if (has_world && !sums.busy && (stopping || one_in(8)))
+            add_up();
+        if (!receive_some())
+            complete_some();
+    }
+    OK(rg_send(&count, sizeof count, captain, RESULT, ORDERS));
+    return 0;
+}
