@@ -76,13 +76,6 @@ static void crossed_words(void)
         }
 }
 
-static void be_away(double seconds)
-{
-    double until = rg_time() + seconds; /* the point is to be away, not to wait for anything */
-    while (rg_time() < until)
-        ;
-}
-
 /* The other one is away as well, longer than anybody waits for the answer to a call, when it has just been called. */
 static void both_away(void)
 {

@@ -138,6 +138,19 @@ static int check_main(int argc, char **argv, const struct scenario *scenarios)
     return 2;
 }
 
+/* For scenarios of a task that makes no calls for a while: the point is to be away, not to wait for anything. */
+static inline void be_away(double seconds)
+{
+    for (double until = rg_time() + seconds; rg_time() < until;)
+        ;
+}
+
+/* The same without the use of a core. */
+static inline void doze(double seconds)
+{
+    poll(NULL, 0, (int)(seconds * 1000));
+}
+
 /* Random numbers that are the same everywhere (splitmix64). */
 static inline uint64_t next_random(uint64_t *state)
 {

@@ -127,9 +127,7 @@ static void slow_receiver(void)
     size_t len = 1 << 20;
     unsigned char *bytes = need(len);
     if (me == 0) {
-        double until = rg_time() + 0.5; /* the point is to be away, not to wait for anything */
-        while (rg_time() < until)
-            ;
+        be_away(0.5);
         for (int i = 0; i < 8 * (size - 1); i++)
             OK(rg_recv(bytes, len, RG_ANY, 1, RG_WORLD, NULL));
     } else {
@@ -137,14 +135,6 @@ static void slow_receiver(void)
             OK(rg_send(bytes, len, 0, 1, RG_WORLD));
     }
     OK(rg_barrier(RG_WORLD));
-}
-
-/* Busy with something else. */
-static void be_away(double seconds)
-{
-    double until = rg_time() + seconds; /* the point is to be away, not to wait for anything */
-    while (rg_time() < until)
-        ;
 }
 
 /* Each has a large message on offer that nobody receives before the end, so none can take in what others send; and each

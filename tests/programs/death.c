@@ -20,6 +20,13 @@ static void got(int code)
     printf("got %d %d %s\n", me, code, code ? rg_last_error() : "nothing wrong");
 }
 
+/* All are in the middle of it: the victim has been through so many rounds with the others. */
+static void busy(int round)
+{
+    if (me == 1 && round == 20)
+        printf("busy %d\n", me);
+}
+
 static bool victim(void) { return me == 1; }
 
 /* The survivors find together: a group, a reduction over it, and its memory path still work. */
@@ -171,7 +178,8 @@ static void exchange(void)
     announce();
     int code = RG_OK;
     int with = me == 1 ? 0 : 1;
-    while (code == RG_OK) {
+    for (int round = 0; code == RG_OK; round++) {
+        busy(round);
         if (me == 2) {
             code = rg_recv(small, 4, 1, 9, RG_WORLD, NULL);
             break;
@@ -187,7 +195,8 @@ static void ping_pong(void)
 {
     announce();
     int code = RG_OK, with = me == 1 ? 0 : 1;
-    while (code == RG_OK) {
+    for (int round = 0; code == RG_OK; round++) {
+        busy(round);
         if (me == 2) {
             code = rg_recv(small, 4, 1, 9, RG_WORLD, NULL);
             break;
@@ -329,6 +338,7 @@ static void storm(void)
     announce();
     int code = RG_OK;
     for (int round = 0; code == RG_OK; round++) {
+        busy(round);
         size_t some = round % 3 == 0 ? 8 : round % 3 == 1 ? 5000 : len;
         switch (round % 7) {
         case 0: code = rg_barrier(RG_WORLD); break;

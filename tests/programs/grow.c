@@ -155,7 +155,7 @@ static void grow(void)
     CHECK(!host_of_number(first).alive);
 
     /* It comes again, as another: the machine takes it when it has noticed. */
-    shell("until %s add %s:1 2>/dev/null; do :; done", "h2");
+    shell("mkfifo seen; %1$s hosts --watch --json >seen & watcher=$!; grep -q -m 1 '\"known\":4,' <seen && kill $watcher && %1$s add %2$s:1", "h2");
     int again = arrive("h2");
     CHECK(again != first && !host_of_number(first).alive);
     FAILS(rg_send(NULL, 0, tids[0], END, RG_ALL), RG_ERR_DEAD, "task");

@@ -359,7 +359,7 @@ static void idle(void)
             FAILED("used %.1f ms of %.0f, blocked in way %d", used * 1e3, took * 1e3, way);
         return;
     }
-    poll(NULL, 0, 2000); /* the time in which the others are to be idle */
+    doze(2); /* the time in which the others are to be idle */
     for (int other = 1; other < size; other++) {
         int way = (first + other - 1) % 8;
         if (way == 0 || way == 4)

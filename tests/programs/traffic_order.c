@@ -122,9 +122,7 @@ static void flooded(void)
         for (int i = 0; i < COUNT; i++)
             OK(rg_send(block, sizeof block, 0, 1, RG_WORLD));
     } else if (me == 2) {
-        double until = rg_time() + 0.3; /* late, after task 1 has filled what there is */
-        while (rg_time() < until)
-            ;
+        be_away(0.3); /* after task 1 has filled what there is */
         OK(rg_send(block, 1, 0, 2, RG_WORLD));
     } else {
         rg_status status;

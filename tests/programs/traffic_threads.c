@@ -193,7 +193,7 @@ static void *one_sends_one_receives(void *arg)
         OK(rg_ssend(&word, sizeof word, 1 - me, 1, RG_WORLD));
         return NULL;
     }
-    poll(NULL, 0, 300); /* busy elsewhere, longer than it takes to call something a circle */
+    doze(0.3); /* longer than it takes to call something a circle */
     OK(rg_recv(&word, sizeof word, 1 - me, 1, RG_WORLD, NULL));
     CHECK(word == 1 - me);
     return NULL;

@@ -75,16 +75,13 @@ for node in "$@"; do
         mount -t tmpfs -o mode=700 tmpfs /run/user.own
         exec slurmd -N "$1"' sh "$node"
 done
-tries=0
-while [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c idle)" != $# ]; do
-    tries=$((tries + 1))
-    if [ $tries = 200 ]; then
-        sinfo -N
-        tail -n 20 "$folder"/*.log
-        exit 1
-    fi
-    sleep 0.1
-done
+# A step on all nodes begins when the last of them has said that it is there.
+if ! timeout 90 srun --quiet -N$# -n$# true >"$folder/first-step" 2>&1 </dev/null; then
+    sinfo -N
+    cat "$folder/first-step"
+    tail -n 20 "$folder"/*.log
+    exit 1
+fi
 echo ready
 # The input ends with whoever uses the cluster. Waiting for it also reaps what loses its parent here.
 cat <&3 >/dev/null &

@@ -228,17 +228,11 @@ impl Running {
     /// Waits for the end, and looks for what was left behind.
     pub fn end(mut self) -> Ended {
         while self.next().is_some() {}
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("the job's end") {
-                break status;
-            }
-            // It has closed its output, so it is as good as gone.
-            if Instant::now() > self.deadline {
-                self.kill();
-                panic!("the job said its last and did not end\n{}", self.story());
-            }
-            std::thread::yield_now();
-        };
+        if !left::child_ends_by(&self.child, self.deadline) {
+            self.kill();
+            panic!("the job said its last and did not end\n{}", self.story());
+        }
+        let status = self.child.wait().expect("the job's end");
         self.ended = true;
         let behind = left::behind(&self.mark);
         assert!(

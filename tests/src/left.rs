@@ -1,6 +1,8 @@
 //! Nothing is left behind: looking for processes that carry a job's mark in their environment.
 
 use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -9,11 +11,8 @@ use rustix::time::Timespec;
 /// The variable that every process of a job inherits.
 pub(crate) const MARK: &str = "REGATTA_TEST_MARK";
 
-/// How long the last processes of a job that has ended may take to be gone.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 5,
-    tv_nsec: 0,
-};
+/// How long the last processes of a job that has ended may take to be gone, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Process {
     pid: Pid,
@@ -77,12 +76,38 @@ pub(crate) fn kill_those(mark: &str, part: &str) {
     }
 }
 
+/// Waits for the end of a process; false: it has not come by then.
+fn ends_by(process: &OwnedFd, deadline: Instant) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Timespec::try_from(left).expect("a short time");
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&left)) == Ok(1)
+}
+
+/// Waits for the end of a child that nobody has waited for yet; false: it has not come by then.
+pub(crate) fn child_ends_by(child: &Child, deadline: Instant) -> bool {
+    let fd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child");
+    ends_by(&fd, deadline)
+}
+
+/// Waits for the end of every process with this mark, also of those that others start meanwhile; false: some run on.
+pub(crate) fn all_end_by(mark: &str, deadline: Instant) -> bool {
+    loop {
+        let processes = marked(mark);
+        if processes.is_empty() {
+            return true;
+        }
+        if !processes.iter().all(|one| ends_by(&one.fd, deadline)) {
+            return false;
+        }
+    }
+}
+
 /// Waits for the end of every process of the job; says which has outlived it, and ends that.
 pub(crate) fn behind(mark: &str) -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
     let mut outlived = Vec::new();
     for process in marked(mark) {
-        let mut wait = [PollFd::new(&process.fd, PollFlags::IN)];
-        if poll(&mut wait, Some(&PATIENCE)) != Ok(1) {
+        if !ends_by(&process.fd, deadline) {
             outlived.push(format!("{} {}", process.pid.as_raw_nonzero(), process.line));
             let _ = kill_process(process.pid, Signal::KILL);
         }

@@ -12,6 +12,7 @@ pub mod courses;
 mod job;
 pub mod lan;
 mod left;
+mod looks;
 mod network;
 pub mod programs;
 pub mod pvm;
@@ -23,5 +24,6 @@ pub mod soak;
 
 pub use cluster::Cluster;
 pub use job::{Ended, Job, Running};
+pub use looks::{await_files, look_until, slowness};
 pub use programs::{command, program};
 pub use skipped::skip;

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use crate::left;
+use crate::looks::await_files;
 
 /// The name by which programs look for the library.
 const SONAME: &str = "libpvm3.so.3";
@@ -192,16 +192,13 @@ impl Original {
         let address = self
             .folder
             .join(format!("pvmd.{}", rustix::process::getuid().as_raw()));
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !std::fs::metadata(&address).is_ok_and(|file| file.len() > 0) {
-            let ended = self.daemon.try_wait().expect("PVM's daemon");
+        let daemon = &mut self.daemon;
+        await_files(&self.folder, || {
+            let ended = daemon.try_wait().expect("PVM's daemon");
             assert!(ended.is_none(), "PVM's daemon has ended: {ended:?}");
-            assert!(
-                Instant::now() < deadline,
-                "PVM's daemon does not become ready"
-            );
-            std::thread::yield_now();
-        }
+            let file = std::fs::metadata(&address);
+            file.is_ok_and(|file| file.len() > 0).then_some(())
+        });
     }
 
     /// A program on PVM's own library, as a task of this machine.

@@ -157,16 +157,13 @@ impl Machine {
 
     /// The machine has been ended: nothing of it may be left.
     pub fn is_over(&self) {
-        let deadline = Instant::now() + LIMIT;
-        while !left::lines(&self.mark).is_empty() {
-            assert!(
-                Instant::now() < deadline,
-                "the machine was ended, and these run: {:?}\n{}",
-                left::lines(&self.mark),
-                self.log()
-            );
-            std::thread::yield_now();
-        }
+        let over = left::all_end_by(&self.mark, Instant::now() + LIMIT);
+        assert!(
+            over,
+            "the machine was ended, and these run: {:?}\n{}",
+            left::lines(&self.mark),
+            self.log()
+        );
     }
 }
 

@@ -2,9 +2,13 @@
 
 use regatta_tests::Job;
 
+/// A named pipe.
 fn file(name: &str) -> String {
     let file = format!("regatta-buffered-{name}-{}", std::process::id());
-    std::env::temp_dir().join(file).display().to_string()
+    let file = std::env::temp_dir().join(file).display().to_string();
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo {file}");
+    file
 }
 
 #[test]

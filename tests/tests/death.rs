@@ -1,9 +1,7 @@
 //! A task is killed while it, and others, are in the middle of something (`programs/death.c`):
 //! every survivor hears of it by name, and goes on with the others.
 
-use std::time::{Duration, Instant};
-
-use regatta_tests::{Job, Running};
+use regatta_tests::{Job, Running, look_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What the survivors do when rank 1 is killed.
@@ -35,18 +33,16 @@ fn in_the_middle(job: &mut Running, tasks: u32, when: When) -> Pid {
         let rank: usize = words[0].parse().expect("a rank");
         pids[rank] = words[1].parse().expect("a pid");
     }
-    // Nothing tells when another process has fallen asleep, or how far a busy one is: look.
-    let start = Instant::now();
-    let survivors = pids.iter().enumerate().filter(|(rank, _)| *rank != 1);
-    let survivors: Vec<i32> = survivors.map(|(_, &pid)| pid).collect();
-    while start.elapsed() < Duration::from_millis(300) {
-        if when == When::Blocked && survivors.iter().all(|&pid| asleep(pid)) {
-            break;
+    match when {
+        // Nothing tells that another process has fallen asleep.
+        When::Blocked => {
+            let survivors = (0..pids.len()).filter(|&rank| rank != 1);
+            let all = || survivors.clone().all(|rank| asleep(pids[rank]));
+            look_until("all survivors sleep", || all().then_some(()));
         }
-        if when == When::Busy && start.elapsed() > Duration::from_millis(40) {
-            break;
+        When::Busy => {
+            job.hear("busy ");
         }
-        std::thread::sleep(Duration::from_millis(2));
     }
     Pid::from_raw(pids[1]).expect("the pid of rank 1")
 }

@@ -3,7 +3,7 @@
 //! The hosts are network namespaces at a bridge, h0 to h3, a task on each, started from h0. A host is lost by its link, or by
 //! all its processes at once. The driver is a shell beside the hosts, to which the tasks say when.
 
-use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
 /// Begins with hosts that are made. Arguments: the command, then what is run on h0.
@@ -17,7 +17,7 @@ cd /run/everywhere/job
 mkfifo plug
 on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
 # Until all have said what they are called.
-until [ "$(on h0 $regatta hosts --json | grep -o '"cores":1' | wc -l)" = 4 ]; do :; done
+sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
 on h0 "$@" &
 job=$!
 # Waits for a task's word, and loses the host that it names.
@@ -46,7 +46,7 @@ finish() {
 
 fn outlive(scenario: &str, how: &str, then: &str) -> Job {
     let regatta = command().display().to_string();
-    let script = make_hosts(4) + BEGIN + then;
+    let script = make_hosts(4) + SEES + BEGIN + then;
     let shell = ["sh", "-ec", &script, "sh", &regatta];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     Job::new(4, "outlive", &[scenario, how])
@@ -61,7 +61,7 @@ fn outlive(scenario: &str, how: &str, then: &str) -> Job {
 const BOTH: &str = r#"
 pull
 # Two of four that have not agreed on being three are no majority.
-until on h2 $regatta hosts --json | grep -q '"known":3'; do :; done
+sees h2 '"known":3'
 pull
 # One of those that were cut off may say that it has given up.
 await 'has ended with status 0' regatta-h0-*.out
@@ -109,7 +109,7 @@ await 'has ended with status' regatta-h0-*.out
 cat regatta-h0-*.out
 # The network heals: h0 comes back as another, and has nothing of the job.
 ip link set v0 up
-until on h0 $regatta hosts --json | grep -q '"known":4.*"reason":null'; do :; done
+sees h0 '"known":4.*"reason":null'
 on_left="on h0"
 finish
 "#;

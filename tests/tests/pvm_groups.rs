@@ -3,10 +3,9 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, output, said, same_lines};
+use regatta_tests::{look_until, pvm};
 
 #[test]
 fn every_question_about_groups_has_the_answer_that_pvm_gives() {
@@ -47,49 +46,29 @@ fn nobody_hangs_whatever_members_do() {
 const LISTER: &str = "/usr/bin/pvm_gstat";
 const DUMPER: &str = "/usr/bin/pvmgroups";
 
-fn until(deadline: Instant, mut happened: impl FnMut() -> bool, what: &str) {
-    while !happened() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
-}
-
 /// Groups of which a member waits at a barrier, and what is said of them.
 struct Waiting {
     first: Child,
     list: String,
-    deadline: Instant,
 }
 
 impl Waiting {
     fn start(around: &dyn Fn(&Path) -> Command, program: &Path) -> Waiting {
         let mut first = around(program);
         let first = first.stdin(Stdio::piped()).spawn().expect("a program");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let mut list = String::new();
-        let waits = || {
-            list = said(&mut around(LISTER.as_ref()));
-            list.contains("barrier_reached 1")
-        };
-        until(deadline, waits, "nobody comes to the barrier");
-        Waiting {
-            first,
-            list,
-            deadline,
-        }
+        // PVM's program only answers what it is asked.
+        let list = look_until("a member comes to the barrier", || {
+            let list = said(&mut around(LISTER.as_ref()));
+            list.contains("barrier_reached 1").then_some(list)
+        });
+        Waiting { first, list }
     }
 
     /// They meet and leave. What was said before, by group, without the numbers of tasks.
     fn end(mut self) -> Vec<String> {
         drop(self.first.stdin.take());
-        let ended = || {
-            let status = self.first.try_wait().expect("its end");
-            status.is_some_and(|status| {
-                assert!(status.success(), "{status}");
-                true
-            })
-        };
-        until(self.deadline, ended, "they do not leave");
+        let status = self.first.wait().expect("its end");
+        assert!(status.success(), "{status}");
         let groups = self.list.split("group: ").map(bare);
         let mut groups: Vec<String> = groups.collect();
         groups.sort();

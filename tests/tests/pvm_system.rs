@@ -3,11 +3,10 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
-use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, said};
+use regatta_tests::{await_files, pvm};
 
 /// Lines without the numbers of tasks that begin them.
 fn lines(text: &str) -> Vec<String> {
@@ -232,18 +231,15 @@ fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<Strin
     assert!(ready.is_some(), "PVM's tracer has ended");
     said(program.arg("parent"));
     // Both tasks have ended when it has written so, and it writes what it has heard at once.
-    let deadline = Instant::now() + Duration::from_secs(60);
     let ends = |text: &str| {
         text.lines()
             .filter(|line| line.starts_with("\"endtask"))
             .count()
     };
-    let mut text = String::new();
-    while ends(&text) < 2 {
-        assert!(Instant::now() < deadline, "no word of the ends: {text}");
-        std::thread::yield_now();
-        text = std::fs::read_to_string(file).unwrap_or_default();
-    }
+    let text = await_files(file.parent().expect("a folder"), || {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        (ends(&text) >= 2).then_some(text)
+    });
     let _ = input.write_all(b"quit\n");
     let blocks = text.split("\n\n").flat_map(|block| {
         match block.contains("#1150") || block.contains("#1152") {

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tests::{Job, Running};
+use regatta_tests::{Job, Running, look_until};
 use rustix::process::Signal;
 
 /// A folder for results, removed at the end.
@@ -187,9 +187,9 @@ fn under_way(out: &Out) -> Running {
     ];
     let running = race(out, "hosts", "limit,regatta", &points).start();
     let is_raced = |line: &String| line.contains("primitives-regatta");
-    while !running.processes().iter().any(is_raced) {
-        std::thread::yield_now();
-    }
+    look_until("a program is raced", || {
+        running.processes().iter().any(is_raced).then_some(())
+    });
     running
 }
 
@@ -294,9 +294,9 @@ fn a_killed_race_leaves_no_machine() {
     let race = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat());
     let running = race.env("TMPDIR", &folder).start();
     let is_raced = |line: &String| line.contains("primitives-");
-    while !running.processes().iter().any(is_raced) {
-        std::thread::yield_now();
-    }
+    look_until("a program is raced", || {
+        running.processes().iter().any(is_raced).then_some(())
+    });
     running.signal(Signal::KILL);
     running.end().ended_with(137);
 }

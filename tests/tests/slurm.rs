@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use regatta_tests::{Cluster, Job, Running, command, program};
+use regatta_tests::{Cluster, Job, Running, command, program, slowness};
 
 /// What a user would see of a finished command: status, output and errors.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
@@ -299,6 +299,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
             let tasks: u32 = options[1][2..].parse().expect("a number");
             let mut job = srun_after("!", options, "death", scenario).start();
             let victim = victim(&mut job, tasks);
+            let slow = slowness();
             let killed = Instant::now();
             kill(&victim);
             for _ in 1..tasks {
@@ -306,7 +307,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
             }
             let told = killed.elapsed();
             assert!(
-                told < Duration::from_secs(1),
+                told < Duration::from_secs(1).mul_f64(slow.max(slowness())),
                 "{options:?}: told after {told:?}"
             );
             let ended = job.end().sound();

@@ -30,7 +30,7 @@ fn nothing_is_left(cluster: &Cluster) {
 
 /// Waits until a job has written so much.
 fn until_said(cluster: &Cluster, file: &str, what: &str) {
-    let wait = format!("until grep -q '{what}' {file}; do :; done");
+    let wait = format!("tail -n +1 -F {file} 2>/dev/null | grep -q -m 1 '{what}'");
     let (status, _) = told(cluster, &["timeout", "90", "sh", "-c", &wait]);
     let (_, said) = told(cluster, &["cat", file]);
     assert_eq!(status, 0, "{said}");
