@@ -63,10 +63,18 @@ static double match_unexpected(int n)
     return took;
 }
 
-/* While n messages wait, n questions are asked and answered. */
+static int by_size(const void *one, const void *other)
+{
+    double difference = *(const double *)one - *(const double *)other;
+    return (difference > 0) - (difference < 0);
+}
+
+/* While n messages wait, questions are asked and answered. Each takes longer when those that wait are in the way, and some take longer
+ * because the machine is busy: the time is that of the quickest quarter. */
 static double ask(int n, bool any)
 {
     enum { QUESTIONS = 2000 };
+    static double took[QUESTIONS];
     if (me == 1) {
         for (int i = 0; i < n; i++)
             OK(rg_send(&i, sizeof i, 0, 1, RG_WORLD));
@@ -79,20 +87,21 @@ static double ask(int n, bool any)
         return 0;
     }
     hear(GO);
-    double start = rg_time();
     for (int i = 0; i < QUESTIONS; i++) {
+        double start = rg_time();
         rg_request answer;
         OK(rg_irecv(NULL, 0, any ? RG_ANY : 1, 2, RG_WORLD, &answer));
         tell(3);
         OK(rg_wait(&answer, NULL));
+        took[i] = rg_time() - start;
     }
-    double took = (rg_time() - start) / QUESTIONS * n;
+    qsort(took, QUESTIONS, sizeof *took, by_size);
     for (int i = 0; i < n; i++) {
         OK(rg_recv(&values[0], sizeof *values, 1, 1, RG_WORLD, NULL));
         CHECK(values[0] == (uint32_t)i);
     }
     tell(DONE);
-    return took;
+    return took[QUESTIONS / 4] * n;
 }
 
 static double ask_one(int n) { return ask(n, false); }

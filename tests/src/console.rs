@@ -53,7 +53,7 @@ pub fn comparable(text: &str) -> Vec<String> {
 /// What asks a console for a sign of life. PVM's own says what tasks have written only when it is asked for something.
 const NUDGE: &str = "still here";
 /// What is not answered by then is not answered.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A console that is typed to.
 struct Typed {

@@ -11,7 +11,7 @@ use crate::pvm::{self, Original};
 /// Where Debian has the programs that come with PVM.
 const EXAMPLES: &str = "/usr/share/doc/pvm-examples";
 /// A program that has not ended by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A home in which programs are found, and a machine on Regatta; nothing of it stays when it is dropped.
 pub struct Machine {

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// Whoever has said nothing by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A program at a terminal, and what the terminal has shown.
 struct Session {

@@ -13,7 +13,7 @@ use crate::pvm_machine::Machine;
 use crate::{left, programs};
 
 /// For how long something is asked again and again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// What asks a console for a sign of life: PVM's own says what tasks have written only when it is asked for something.
 const NUDGE: &str = "still here";
 /// How often it is asked.
