@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, kill_process};
-use support::{REGATTA, Running, Scratch, await_ends, run, told};
+use support::{REGATTA, Running, Scratch, await_ends, look_until, run, told};
 
 /// Two pretended hosts.
 const TWO: [&str; 4] = ["--host", "alpha:2,beta:2", "--rsh", "sh -c"];
@@ -274,9 +274,9 @@ fn family(options: &[&str]) -> Running {
     let mut job = Running::start(&[&TWO[..], options, &["sh", "-c", FAMILY]].concat());
     job.hear(4, "up");
     // front, supervisor, the reader of the input; two processes of each agent; four of each task.
-    while job.processes().len() < 3 + 4 + 16 {
-        std::thread::yield_now();
-    }
+    look_until("all of the family runs", || {
+        (job.processes().len() >= 3 + 4 + 16).then_some(())
+    });
     job
 }
 
@@ -311,9 +311,9 @@ fn a_lost_channel_is_a_lost_host_and_the_rest_goes_on_if_asked() {
     kill_process(guards[1].pid, Signal::STOP).expect("a living process");
     agents[1].kill();
     guards[1].kill();
-    while named(&job, "sh").len() > tasks_before - 2 {
-        std::thread::yield_now();
-    }
+    look_until("the tasks of the lost host end", || {
+        (named(&job, "sh").len() <= tasks_before - 2).then_some(())
+    });
     let processes = job.processes();
     job.signal(Signal::TERM);
     await_ends(&processes);
@@ -604,9 +604,9 @@ fn an_interrupt_while_hosts_are_awaited_ends_it_at_once() {
         "true",
     ];
     let mut job = Running::start(&options);
-    while named(&job, "sleep").is_empty() {
-        std::thread::yield_now();
-    }
+    look_until("the mute host is asked", || {
+        (!named(&job, "sleep").is_empty()).then_some(())
+    });
     let processes = job.processes();
     job.signal(Signal::INT);
     await_ends(&processes);

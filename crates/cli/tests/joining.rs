@@ -7,7 +7,7 @@ use std::process::exit;
 
 use regatta_transport::job::{Cause, Invitation, Job, TaskState};
 use rustix::fs::{Mode, OFlags};
-use support::{Scratch, run, told};
+use support::{Scratch, look_until, run, told};
 
 const ROLE: &str = "REGATTA_TEST_ROLE";
 
@@ -36,9 +36,10 @@ fn as_task() {
         "silent" | "crash" => report(&job, 1),
         "shy" => report(&job, 2),
         "wave" if rank == 2 => {
-            while job.state(0) != TaskState::Left {
-                std::thread::yield_now();
-            }
+            // A word of the table, which wakes nobody.
+            look_until("task 0 has left", || {
+                (job.state(0) == TaskState::Left).then_some(())
+            });
             println!("HEARD that it left");
         }
         "wave" => {}
@@ -54,9 +55,9 @@ fn as_task() {
 
 /// Waits until the launcher has said that `rank` is dead, and says why.
 fn report(job: &Job, rank: u32) {
-    while job.state(rank) != TaskState::Dead {
-        std::thread::yield_now();
-    }
+    look_until("the launcher has said so", || {
+        (job.state(rank) == TaskState::Dead).then_some(())
+    });
     println!("HEARD {:?}", job.cause(rank).expect("a cause"));
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::lan::{Lan, state_of};
-use support::{REGATTA, Running, await_ends};
+use support::{REGATTA, Running, await_ends, slowness};
 
 /// A task that joins nothing and lives until it is ended.
 const LONG: [&str; 4] = ["sh", "-c", "echo started; exec sleep 600", "task"];
@@ -144,6 +144,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     let orphan = long_job(&lan, "alpha", "--grace 0");
     let mut watch = lan.watch("beta");
     watch.until(|_| true);
+    let slow = slowness();
     let killed = Instant::now();
     lan.daemon("alpha").kill();
     let report = watch.until(|report| state_of(report, "alpha") == "dead");
@@ -154,7 +155,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
         "{report}"
     );
     assert!(
-        found < Duration::from_millis(1900),
+        found < Duration::from_millis(1900).mul_f64(slow.max(slowness())),
         "found out after {found:?}"
     );
     // The job hears of it, and the reason.
@@ -183,8 +184,9 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     let job = long_job(&lan, "alpha", "--grace 0 --host-timeout 30");
     let (mut watch, mut other) = (lan.watch("alpha"), lan.watch("gamma"));
     watch.until(|_| true);
-    lan.sh("ip link set v-gamma down");
+    let slow = slowness();
     let cut = Instant::now();
+    lan.sh("ip link set v-gamma down");
     watch.until(|report| state_of(report, "gamma") == "suspected");
     let report = watch.until(|report| state_of(report, "gamma") == "dead");
     let silent = cut.elapsed();
@@ -194,7 +196,7 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
         "dead after {silent:?} already"
     );
     assert!(
-        silent < Duration::from_millis(3500),
+        silent < Duration::from_millis(3500).mul_f64(slow.max(slowness())),
         "dead after {silent:?} only"
     );
     let gone = report["hosts"]
@@ -213,7 +215,7 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
         said.contains("the host gamma is lost: it has been silent for too long"),
         "{said}"
     );
-    assert!(cut.elapsed() < Duration::from_secs(10));
+    assert!(cut.elapsed() < Duration::from_secs(30));
 
     // The lonely one takes on no work, and says why.
     let report = other.until(|report| report["standing"] == "minority");

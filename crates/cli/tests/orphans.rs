@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::process::{Signal, kill_process_group};
-use support::{REGATTA, Running, await_ends, run, told};
+use support::{REGATTA, Running, await_ends, look_until, run, told};
 
 /// A task with a child, a child in a session of its own, and one whose parent is gone.
 const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo up; wait";
@@ -15,9 +15,9 @@ fn family(tasks: usize) -> Running {
     let mut job = Running::start(&["-n", &tasks.to_string(), "sh", "-c", FAMILY]);
     job.hear(tasks, "up");
     // front, supervisor, and four processes per task; the shells may still be starting their children.
-    while job.processes().len() < 2 + 4 * tasks {
-        std::thread::yield_now();
-    }
+    look_until("all of the family runs", || {
+        (job.processes().len() >= 2 + 4 * tasks).then_some(())
+    });
     job
 }
 
@@ -54,9 +54,9 @@ fn kill_9_of_the_process_group_leaves_nothing() {
             .process_group(0),
     );
     job.hear(2, "up");
-    while job.processes().len() < 10 {
-        std::thread::yield_now();
-    }
+    look_until("all of the family runs", || {
+        (job.processes().len() >= 10).then_some(())
+    });
     let processes = job.processes();
     kill_process_group(job.pid(), Signal::KILL).expect("a group");
     await_ends(&processes);

@@ -6,11 +6,11 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use support::{REGATTA, Running, await_ends};
+use support::{REGATTA, Running, await_ends, look_until};
 
 /// A task that says which signals it gets, and ends by SIGTERM.
 const EARS: &str = "for s in HUP QUIT USR1 USR2 WINCH CONT; do trap \"echo got $s\" $s; done; \
-                    echo up; while :; do sleep 0.01; done";
+                    echo up; sleep 600 & while :; do wait $!; done";
 
 #[test]
 fn signals_reach_every_task() {
@@ -58,17 +58,20 @@ fn a_second_interrupt_ends_the_deaf() {
         "2",
         "bash",
         "-c",
-        "trap 'echo ouch' INT; echo up; while :; do sleep 0.01; done",
+        "trap 'echo ouch' INT; echo up; sleep 600 & while :; do wait $!; done",
     ]);
     job.hear(2, "up");
     let processes = job.processes();
     job.signal(Signal::INT);
     job.hear(2, "ouch");
     // Until it counts as a second key: a copy of the first would come at once.
-    while job.child.try_wait().expect("a child").is_none() {
-        job.signal(Signal::INT);
-        std::thread::yield_now();
-    }
+    look_until("a second interrupt ends the job", || {
+        let ended = job.child.try_wait().expect("a child");
+        if ended.is_none() {
+            job.signal(Signal::INT);
+        }
+        ended
+    });
     await_ends(&processes);
     let (status, said) = job.end();
     assert_eq!(status, 130);
@@ -149,9 +152,9 @@ fn a_stopped_job_goes_on() {
     };
     let front = job.pid().to_string();
     // The task's pipe is full or not, it stops; and so does the launcher.
-    while state(&task) != Some('T') || state(&front) != Some('T') {
-        std::thread::yield_now();
-    }
+    look_until("task and launcher are stopped", || {
+        (state(&task) == Some('T') && state(&front) == Some('T')).then_some(())
+    });
     job.signal(Signal::CONT);
     job.hear(100, "alive");
     job.signal(Signal::KILL);

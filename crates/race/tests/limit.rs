@@ -49,7 +49,7 @@ fn limit_races_itself_and_leaves_nothing() {
     let before = Instant::now();
     let results = race.run().expect("the race runs");
     assert!(
-        before.elapsed() < Duration::from_secs(60),
+        before.elapsed() < Duration::from_secs(180),
         "{:?}",
         before.elapsed()
     );

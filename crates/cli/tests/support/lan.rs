@@ -242,7 +242,7 @@ pub struct Watch {
 impl Watch {
     /// Waits for a report of which this holds, but not for ever.
     pub fn until(&mut self, mut holds: impl FnMut(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             self.last = match self.reports.recv_timeout(left) {

@@ -2,6 +2,11 @@
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod lan;
+#[path = "../../../../tests/src/looks.rs"]
+mod looks;
+
+#[allow(unused_imports, reason = "each test program uses a part of this")]
+pub use looks::{look_until, slowness};
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
@@ -16,7 +21,7 @@ use rustix::time::Timespec;
 
 /// How long a test waits for something that takes milliseconds, before it fails.
 const PATIENCE: Timespec = Timespec {
-    tv_sec: 20,
+    tv_sec: 60,
     tv_nsec: 0,
 };
 /// The variable that marks every process of one test's job.
