@@ -142,6 +142,8 @@ struct Agent {
     births: u32,
     told_strays: bool,
     settled: bool,
+    /// An orphan that another launcher has called, and not asked for its state yet.
+    called: bool,
     silence: Duration,
     heard: Instant,
     spoken: Instant,
@@ -167,6 +169,7 @@ impl Agent {
             births: 0,
             told_strays: false,
             settled: false,
+            called: false,
             silence: AT_FIRST,
             heard: Instant::now(),
             spoken: Instant::now(),
@@ -306,11 +309,11 @@ impl Agent {
     fn heed(&mut self) -> Result<(), Refusal> {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
-        if self.is_orphan() {
+        if self.is_orphan() && !self.called {
             let word = format!("{} {}", succession::LEAD, rsh::identity());
             match self.link.line(&word).map_err(|_| astray())? {
                 None => return Ok(()),
-                Some(_) => self.adopted(),
+                Some(_) => self.be_called(),
             }
         }
         loop {
@@ -322,20 +325,22 @@ impl Agent {
         }
     }
 
-    /// Another launcher is at the other end of the channel.
-    fn adopted(&mut self) {
-        self.heritage.iter_mut().for_each(Heritage::adopt);
+    /// Another launcher is at the other end of the channel. It asks for the state first: until then nothing else is reported,
+    /// since the state will tell it.
+    fn be_called(&mut self) {
+        self.called = true;
         self.link
             .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
         (self.heard, self.spoken) = (Instant::now(), Instant::now());
         // Nobody reads the terminal for task 0 any more.
         self.feed.iter_mut().for_each(|feed| feed.push(&[]));
-        // It asks for the state first.
         self.settled = true;
     }
 
-    /// Says what the new launcher may not know; it knows of so many tasks.
-    fn tell_state(&mut self, known: u32) {
+    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the desk.
+    fn tell_state(&mut self, known: u32, changes: u64) {
+        self.heritage.iter_mut().for_each(Heritage::adopt);
+        self.called = false;
         let (Some(tasks), Some(hello), Some(heritage)) =
             (&mut self.tasks, &self.hello, &mut self.heritage)
         else {
@@ -368,6 +373,11 @@ impl Agent {
             })
             .collect();
         let asked = unanswered.len() as u32;
+        let later = heritage.later_copy(changes).unwrap_or_default();
+        for piece in later.chunks(succession::PIECE) {
+            let bytes = piece.to_vec();
+            self.say(&Report::Copy { bytes });
+        }
         self.say(&Report::State { state, asked });
         unanswered.iter().for_each(|report| self.say(report));
         let waiting = self.entrance.as_ref().map(Entrance::waiting);
@@ -402,7 +412,7 @@ impl Agent {
                     taken.map_err(|_| Refusal::of_regatta("a copy of the desk makes no sense"))?;
                 }
             }
-            Order::Lead { tasks } => self.tell_state(tasks),
+            Order::Lead { tasks, changes } => self.tell_state(tasks, changes),
             Order::Start { addresses } => {
                 if let Some(tasks) = &self.tasks {
                     tasks.locate(&addresses);

@@ -129,6 +129,8 @@ pub(crate) struct Desk {
     groups: Groups,
     /// None: nobody will have to hear again what was said.
     memory: Option<Memory>,
+    /// How many changes have made it what it is: of two copies, the one with more of them knows all that the other does.
+    changes: u64,
     said: Vec<(u32, Tell)>,
 }
 
@@ -142,6 +144,7 @@ impl Desk {
             names: Names::default(),
             groups: Groups::default(),
             memory: None,
+            changes: 0,
             said: Vec::new(),
         };
         desk.add_tasks(None, host_of, program, None);
@@ -181,6 +184,11 @@ impl Desk {
     fn has_host(&self, number: u32) -> bool {
         let mut hosts = self.hosts.iter();
         hosts.any(|host| host.number == number && host.lives)
+    }
+
+    /// How many changes it has seen, here and under other launchers; counted where copies are kept.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// How many numbers have been given.

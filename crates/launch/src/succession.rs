@@ -29,15 +29,21 @@
 //! each says on its channel that it is an orphan, takes nothing but the word LEAD from it, and reports nothing
 //!                                   < LEAD       through the daemons, on the channel that the old launcher had
 //! READY, as at the beginning        >
-//!                                   < Lead       so many tasks are in my table
+//!                                   < Lead       so many tasks are in my table, so many changes in my copy of the desk
+//! a later copy, if it has one       >
 //! State, and what is unanswered     >
 //! ```
+//!
+//! The copies are not alike: the old launcher sent each change to all of them before it answered, but a host may be cut off
+//! while some have arrived and others not. The latest of them knows all that the others know. Since what a host is sent
+//! arrives in order, a host with a copy has every change before its tasks hear what came of it; so the latest copy knows what the
+//! tasks of all such hosts have heard. The next launcher goes on with that one.
 //!
 //! The next launcher compares: it enters worlds into the tables that lack them, tells of the ends it had not heard of, says to
 //! each task what it has been told in the copy and has not heard, and hears the questions that the copy does not know. Tasks
 //! notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
 //!
-//! What may be lost: what was said in the last moment and reached another task but no copy, and what tasks had written and
+//! What may be lost: what was said in the last moment and reached a task on a host without a copy but no host with one, and what tasks had written and
 //! nobody had shown yet. Standard input ends.
 
 use std::time::Duration;
@@ -46,6 +52,8 @@ use regatta_wire::fields;
 
 use crate::plan::{Across, Form, OnFailure, Plan};
 
+#[cfg(test)]
+mod cuts;
 pub(crate) mod heritage;
 pub(crate) mod lead;
 pub(crate) mod rally;
@@ -58,6 +66,8 @@ pub(crate) const LEAD: &str = "regatta-lead";
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
 /// At most so many hosts have a copy of the desk.
 const COPIES: usize = 8;
+/// What is sent at once of a copy.
+pub(crate) const PIECE: usize = 1 << 20;
 
 /// A host that may go on with the job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,6 +33,7 @@
 //! Line        who that is             >
 //! Copy        what the desk knows     >
 //! Lead        I come after another    >
+//!                                     < Copy           of the desk, if it is a later one
 //!                                     < State          what runs here, and what that one may not have known
 //! ```
 //!
@@ -97,7 +98,7 @@ messages! {
         /// A piece of a copy of the desk, or of a change to it; the last one of it, or not.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
-        21 Lead { tasks: u32 }
+        21 Lead { tasks: u32, changes: u64 }
         /// Who has knocked is this task.
         22 Admit { caller: u32, task: u32 }
         /// Who has knocked cannot be one.
@@ -150,6 +151,8 @@ messages! {
         18 State { state: State, asked: u32 }
         /// A process asks at the door to become a task, and will listen there.
         21 Knocked { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
+        /// Before `State`, from an agent whose copy of the desk has seen more changes: the copy, in pieces.
+        23 Copy { bytes: Vec<u8> }
         /// The answer to `Clock`: microseconds since 1970.
         22 Clock { by: u32, id: u32, time: u64 }
         /// What the starter of a daemon says to that, in its own words.

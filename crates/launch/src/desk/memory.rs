@@ -39,16 +39,26 @@ impl Memory {
         self.0.remove(&task);
     }
 
-    fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
+    /// Of what is known, `new` words are still to be said in any case.
+    fn untold(&mut self, task: u32, heard: u32, new: usize) -> Vec<Vec<u8>> {
         let told = self.0.entry(task).or_default();
-        let missing = told.count.wrapping_sub(heard) as i32;
-        if missing <= 0 {
-            // It was told more than we know of.
-            told.count = heard;
-            return Vec::new();
-        }
-        let from = told.last.len().saturating_sub(missing as usize);
-        told.last.range(from..).cloned().collect()
+        let said = told.count.wrapping_sub(new as u32);
+        // None: it was told more than we know of.
+        let missing = (said.wrapping_sub(heard) as i32).max(0) as usize;
+        let until = told.last.len().saturating_sub(new);
+        let from = until.saturating_sub(missing);
+        let again: Vec<Vec<u8>> = told.last.range(from..until).cloned().collect();
+        // Where some of it is forgotten, the task counts no more than it is told now.
+        told.count = heard.wrapping_add((again.len() + new) as u32);
+        again
+    }
+
+    fn count(&self, task: u32) -> u32 {
+        self.0.get(&task).map_or(0, |told| told.count)
+    }
+
+    fn set_count(&mut self, task: u32, count: u32) {
+        self.0.entry(task).or_default().count = count;
     }
 
     pub(super) fn to_list(&self) -> Vec<Remembered> {
@@ -91,10 +101,25 @@ impl Desk {
         self.memory.get_or_insert_default();
     }
 
-    /// What a task that has been told something so many times has not heard. From here on it has.
+    /// What a task that has been told something so many times has not heard, but for what is to be said to it now anyway. From
+    /// here on it has.
     pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
-        let memory = self.memory.as_mut();
-        memory.map_or_else(Vec::new, |memory| memory.untold(task, heard))
+        let said = self.said.iter();
+        let new = said.filter(|(to, tell)| *to == task && is_kept(tell));
+        let (new, memory) = (new.count(), self.memory.as_mut());
+        memory.map_or_else(Vec::new, |memory| memory.untold(task, heard, new))
+    }
+
+    /// How often a task has been told something.
+    pub(super) fn told_count(&self, task: u32) -> u32 {
+        self.memory.as_ref().map_or(0, |memory| memory.count(task))
+    }
+
+    /// It has been told something so often.
+    pub(super) fn set_told_count(&mut self, task: u32, count: u32) {
+        if let Some(memory) = &mut self.memory {
+            memory.set_count(task, count);
+        }
     }
 
     pub(super) fn note_said(&mut self, task: u32, tell: &Tell) {
@@ -114,21 +139,31 @@ mod tests {
     fn what_was_not_heard_is_said_again_and_the_count_goes_on() {
         let mut memory = Memory::default();
         (0..5_u8).for_each(|word| memory.note(3, vec![word]));
-        assert_eq!(memory.untold(3, 3), [vec![3], vec![4]]);
-        assert!(memory.untold(3, 5).is_empty());
+        assert_eq!(memory.untold(3, 3, 0), [vec![3], vec![4]]);
+        assert!(memory.untold(3, 5, 0).is_empty());
         // Told by a launcher of which we had not heard everything.
-        assert!(memory.untold(3, 7).is_empty());
+        assert!(memory.untold(3, 7, 0).is_empty());
         memory.note(3, vec![9]);
-        assert_eq!(memory.untold(3, 7), [vec![9]]);
-        assert!(memory.untold(4, 0).is_empty());
+        assert_eq!(memory.untold(3, 7, 0), [vec![9]]);
+        assert!(memory.untold(4, 0, 0).is_empty());
+    }
+
+    #[test]
+    fn what_is_forgotten_is_counted_by_nobody() {
+        let mut memory = Memory::default();
+        (0..WORDS + 10).for_each(|_| memory.note(1, vec![0]));
+        let heard = memory.untold(1, 3, 0).len() as u32 + 3;
+        assert!(memory.untold(1, heard, 0).is_empty());
+        memory.note(1, vec![9]);
+        assert_eq!(memory.untold(1, heard, 0), [vec![9]]);
     }
 
     #[test]
     fn much_is_forgotten_but_not_the_last_word() {
         let mut memory = Memory::default();
         (0..1000).for_each(|_| memory.note(1, vec![0; 100]));
-        assert_eq!(memory.untold(1, 0).len(), WORDS);
+        assert_eq!(memory.untold(1, 0, 0).len(), WORDS);
         memory.note(1, vec![0; 2 * BYTES]);
-        assert_eq!(memory.untold(1, 0).len(), 1);
+        assert_eq!(memory.untold(1, 0, 0).len(), 1);
     }
 }

@@ -43,6 +43,8 @@ messages! {
         13 Silent { task: u32 }
         /// A host is so fast.
         14 Speed { host: u32, speed: u32 }
+        /// A task has been told something so often, with what a former launcher had told it.
+        15 Counted { task: u32, count: u32 }
     }
 }
 
@@ -85,6 +87,7 @@ impl Original {
     fn note(&mut self, change: impl FnOnce() -> Change) {
         if let Some(changes) = &mut self.changes {
             changes.push(change());
+            self.desk.changes += 1;
         }
     }
 
@@ -149,7 +152,10 @@ impl Original {
 
     /// See [`Desk::untold`].
     pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
-        self.desk.untold(task, heard)
+        let again = self.desk.untold(task, heard);
+        let count = self.desk.told_count(task);
+        self.note(|| Change::Counted { task, count });
+        again
     }
 
     /// Says something to a task that the desk does not know of itself.
@@ -208,6 +214,7 @@ impl Original {
 impl Desk {
     /// Makes the same of a copy. What is said is only remembered.
     pub(crate) fn follow(&mut self, change: Change) -> Result<(), Malformed> {
+        self.changes = self.changes.saturating_add(1);
         match change {
             Change::Asked { task, bytes } => drop(self.asked(task, Ask::decode(&bytes)?)),
             Change::Tasks {
@@ -227,6 +234,7 @@ impl Desk {
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
             Change::Speed { host, speed } => self.set_speed(host, speed),
+            Change::Counted { task, count } => self.set_told_count(task, count),
             Change::Said { task, bytes } => self.say(task, Tell::decode(&bytes)?),
         }
         self.take_said();

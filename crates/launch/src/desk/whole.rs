@@ -72,6 +72,7 @@ impl Desk {
             .as_ref()
             .map_or_else(Vec::new, Memory::to_list)
             .put(to);
+        self.changes.put(to);
         bytes
     }
 
@@ -86,6 +87,7 @@ impl Desk {
             names: Field::take(from)?,
             groups: Field::take(from)?,
             memory: Some(Memory::from_list(Field::take(from)?)),
+            changes: Field::take(from)?,
             said: Vec::new(),
         };
         from.0.is_empty().then_some(desk).ok_or(Malformed)

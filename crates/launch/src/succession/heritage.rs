@@ -213,6 +213,12 @@ impl Heritage {
         self.copy.take()
     }
 
+    /// The copy of the desk as bytes, if it has seen more than so many changes.
+    pub(crate) fn later_copy(&self, changes: u64) -> Option<Vec<u8>> {
+        let later = self.copy.as_ref().filter(|copy| copy.changes() > changes);
+        later.map(Desk::to_bytes)
+    }
+
     /// What the daemons say, for somebody else to listen to.
     pub(crate) fn take_news(&mut self) -> (Option<News>, Option<Report>) {
         (self.news.take(), self.told.take())

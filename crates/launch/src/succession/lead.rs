@@ -70,8 +70,11 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         news: &mut news,
         told: &mut told,
         tasks: estate.tasks.job().tasks(),
+        changes: desk.changes(),
     }
     .rally(&others)?;
+    let desk = latest(desk, rally.found.iter().map(|found| &found.copy));
+    let usual = across(&will, &estate.template, &desk);
     news.close();
     let mut output = Output::new(will.form())?;
     let cause = told.causes.get(&line.launcher);
@@ -90,6 +93,16 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         will.job
     );
     Ok(())
+}
+
+/// The copy that has seen the most changes, of our own and those of others (see the module above). What makes no sense as a
+/// copy is none.
+pub(crate) fn latest<'a>(own: Desk, others: impl Iterator<Item = &'a Vec<u8>>) -> Desk {
+    let others = others.filter_map(|bytes| Desk::from_bytes(bytes).ok());
+    others.fold(own, |best, other| match other.changes() > best.changes() {
+        true => other,
+        false => best,
+    })
 }
 
 /// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this

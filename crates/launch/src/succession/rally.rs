@@ -27,6 +27,8 @@ pub(crate) struct Found {
     pub state: State,
     /// What its tasks have asked and nobody has answered.
     pub asked: Vec<(u32, Vec<u8>)>,
+    /// A copy of the desk that is later than ours; empty: it has none.
+    pub copy: Vec<u8>,
 }
 
 /// What became of looking for the agents of all hosts.
@@ -38,9 +40,19 @@ pub(crate) struct Rally {
 
 enum Step {
     Waiting(Instant),
-    /// The word is said; whether the agent has taken note, and what it has said then.
-    Calling(Remote, bool, Option<(State, u32)>, Vec<(u32, Vec<u8>)>),
+    Calling(Box<Calling>),
     Done(Result<Found, String>),
+}
+
+/// An agent to which the word is said.
+struct Calling {
+    remote: Remote,
+    /// It has taken note.
+    ready: bool,
+    /// What it has said then.
+    said: Option<(State, u32)>,
+    asked: Vec<(u32, Vec<u8>)>,
+    copy: Vec<u8>,
 }
 
 /// What is needed to look for agents.
@@ -51,8 +63,9 @@ pub(crate) struct Seeker<'a> {
     /// Who is there.
     pub news: &'a mut News,
     pub told: &'a mut news::Report,
-    /// How many tasks this launcher knows of.
+    /// How many tasks this launcher knows of, and how many changes of the desk.
     pub tasks: u32,
+    pub changes: u64,
 }
 
 /// How the shell on a host is taken over in which an agent waits.
@@ -103,7 +116,9 @@ impl Seeker<'_> {
     }
 
     fn advance(&self, heir: &Heir, step: &mut Step, until: Instant) {
-        if matches!(step, Step::Done(_)) {
+        if let Step::Done(found) = step {
+            // One that has come must not take us for lost while others are looked for.
+            found.iter_mut().for_each(|found| found.remote.beat());
             return;
         }
         let why = match self.told.living.contains_key(&heir.run) {
@@ -113,18 +128,24 @@ impl Seeker<'_> {
         };
         if let Some(why) = why {
             let before = std::mem::replace(step, Step::Done(Err(why)));
-            if let Step::Calling(mut remote, ..) = before {
-                remote.lose();
+            if let Step::Calling(mut calling) = before {
+                calling.remote.lose();
             }
             return;
         }
         *step = match std::mem::replace(step, Step::Waiting(until)) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
             Step::Waiting(_) => match self.call(heir) {
-                Ok(remote) => Step::Calling(remote, false, None, Vec::new()),
+                Ok(remote) => Step::Calling(Box::new(Calling {
+                    remote,
+                    ready: false,
+                    said: None,
+                    asked: Vec::new(),
+                    copy: Vec::new(),
+                })),
                 Err(_) => Step::Waiting(Instant::now() + AGAIN),
             },
-            Step::Calling(remote, ready, said, asked) => self.hear(remote, ready, said, asked),
+            Step::Calling(calling) => self.hear(calling),
             done => done,
         };
     }
@@ -136,13 +157,8 @@ impl Seeker<'_> {
         Ok(remote)
     }
 
-    fn hear(
-        &self,
-        mut remote: Remote,
-        mut ready: bool,
-        mut said: Option<(State, u32)>,
-        mut asked: Vec<(u32, Vec<u8>)>,
-    ) -> Step {
+    fn hear(&self, mut calling: Box<Calling>) -> Step {
+        let remote = &mut calling.remote;
         remote.link.flush();
         while remote.read() {}
         if remote.link.is_ended() {
@@ -150,41 +166,46 @@ impl Seeker<'_> {
             remote.lose();
             return Step::Waiting(Instant::now() + AGAIN);
         }
-        if !ready {
+        if !calling.ready {
             let word = format!("{} {}", rsh::READY, rsh::identity());
             match remote.link.line(&word) {
                 Ok(Some(_)) => {
-                    ready = true;
-                    let tasks = self.tasks;
-                    let _ = remote.send(&Order::Lead { tasks });
+                    calling.ready = true;
+                    let (tasks, changes) = (self.tasks, self.changes);
+                    let _ = remote.send(&Order::Lead { tasks, changes });
                 }
-                Ok(None) => return Step::Calling(remote, ready, said, asked),
-                Err(_) => return nonsense(remote),
+                Ok(None) => return Step::Calling(calling),
+                Err(_) => return nonsense(calling),
             }
         }
-        remote.beat();
+        calling.remote.beat();
         loop {
-            if let Some((state, _)) = said.take_if(|(_, count)| asked.len() == *count as usize) {
-                remote.greeted(state.hello.clone());
+            let all = calling.asked.len();
+            if let Some((state, _)) = calling.said.take_if(|(_, count)| all == *count as usize) {
+                calling.remote.greeted(state.hello.clone());
                 return Step::Done(Ok(Found {
-                    remote,
+                    remote: calling.remote,
                     state,
-                    asked,
+                    asked: calling.asked,
+                    copy: calling.copy,
                 }));
             }
-            match remote.link.next() {
-                Ok(None) => return Step::Calling(remote, ready, said, asked),
+            match calling.remote.link.next() {
+                Ok(None) => return Step::Calling(calling),
                 Ok(Some(Report::Beat {})) => {}
+                Ok(Some(Report::Copy { bytes })) if calling.said.is_none() => {
+                    calling.copy.extend_from_slice(&bytes);
+                }
                 Ok(Some(Report::State {
                     state,
                     asked: count,
-                })) if said.is_none() => {
-                    said = Some((state, count));
+                })) if calling.said.is_none() => {
+                    calling.said = Some((state, count));
                 }
-                Ok(Some(Report::Asked { task, bytes })) if said.is_some() => {
-                    asked.push((task, bytes));
+                Ok(Some(Report::Asked { task, bytes })) if calling.said.is_some() => {
+                    calling.asked.push((task, bytes));
                 }
-                _ => return nonsense(remote),
+                _ => return nonsense(calling),
             }
         }
     }
@@ -193,8 +214,8 @@ impl Seeker<'_> {
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
         fds.extend(self.news.polls());
         for step in steps {
-            if let Step::Calling(remote, ..) = step {
-                fds.extend(remote.polls());
+            if let Step::Calling(calling) = step {
+                fds.extend(calling.remote.polls());
             }
         }
         let timeout = Timespec::try_from(AGAIN).ok();
@@ -211,7 +232,7 @@ impl Seeker<'_> {
     }
 }
 
-fn nonsense(mut remote: Remote) -> Step {
-    remote.lose();
+fn nonsense(mut calling: Box<Calling>) -> Step {
+    calling.remote.lose();
     Step::Done(Err("its agent says what cannot be understood".to_owned()))
 }

@@ -13,9 +13,6 @@ use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
 use crate::succession::{self, Heir, Line};
 
-/// What is sent at once of a copy.
-const PIECE: usize = 1 << 20;
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lineage {
@@ -145,7 +142,7 @@ impl Supervisor<'_> {
 
 /// A copy, or a change to it, in pieces that fit.
 fn send_copy(remote: &mut Remote, change: bool, bytes: &[u8]) {
-    let mut pieces = bytes.chunks(PIECE).peekable();
+    let mut pieces = bytes.chunks(succession::PIECE).peekable();
     while let Some(piece) = pieces.next() {
         let last = pieces.peek().is_none();
         let bytes = piece.to_vec();

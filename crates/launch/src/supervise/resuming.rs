@@ -265,6 +265,8 @@ impl<'p> Supervisor<'p> {
                 let _ = remote.send(&Order::Gone { rank, cause });
             }
         }
+        // Before anything new is said, so that tasks hear things in the order in which they happened.
+        let answered = self.say_again(&states);
         for (_, state) in &states {
             for &ended in &state.ended {
                 if self.desk.lives(ended.rank) {
@@ -292,7 +294,6 @@ impl<'p> Supervisor<'p> {
             .iter()
             .flat_map(|(_, state)| state.heard.iter().map(|&(task, (_, below))| (task, below)))
             .collect();
-        let answered = self.say_again(&states);
         for (task, bytes) in asked {
             self.ask_again(task, &bytes, &answered, &worlds, &spawned);
         }
@@ -358,7 +359,7 @@ impl<'p> Supervisor<'p> {
     ) {
         let Ok(ask) = Ask::decode(bytes) else { return };
         let Some(id) = ask.id() else { return };
-        if answered.contains(&(task, id)) || self.desk.is_pending(task, id) {
+        if !is_open(&self.desk, answered, task, id) {
             return;
         }
         if let Ask::Spawn { order, .. } = &ask {
@@ -399,6 +400,11 @@ impl<'p> Supervisor<'p> {
             },
         );
     }
+}
+
+/// Must a question be heard again? Not if its answer has been said again, or will come by itself.
+pub(crate) fn is_open(desk: &Desk, answered: &HashSet<(u32, u32)>, task: u32, id: u32) -> bool {
+    !answered.contains(&(task, id)) && !desk.is_pending(task, id)
 }
 
 fn tasks_on(desk: &Desk, host: u32) -> HashSet<u32> {

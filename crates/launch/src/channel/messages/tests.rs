@@ -216,7 +216,7 @@ fn order() -> impl Strategy<Value = Order> {
             bytes,
             last
         }),
-        any::<u32>().prop_map(|tasks| Order::Lead { tasks }),
+        any::<(u32, u64)>().prop_map(|(tasks, changes)| Order::Lead { tasks, changes }),
         (any::<u32>(), any::<u32>()).prop_map(|(by, id)| Order::Clock { by, id }),
         any::<[u32; 3]>().prop_map(|[birth, first, count]| Order::Bear {
             birth,
@@ -296,6 +296,7 @@ fn report() -> impl Strategy<Value = Report> {
         );
     prop_oneof![
         known,
+        bytes().prop_map(|bytes| Report::Copy { bytes }),
         hello.prop_map(|hello| Report::Hello { hello }),
         any::<(u32, u32, u64)>().prop_map(|(by, id, time)| Report::Clock { by, id, time }),
         vec(sight, 0..3).prop_map(|seen| Report::Probed { seen }),

@@ -1,0 +1,285 @@
+//! Two launchers are cut off, one after the other, with every message of theirs on its way or not.
+//!
+//! Hosts 0 to 3 have one task each, of the same number. The launcher is on host 0, then on 1, then on 2.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use regatta_wire::control::{Ask, Event, Tell, What, flags};
+use regatta_wire::fields::Message;
+
+use super::Will;
+use super::heritage::Heritage;
+use super::lead::latest;
+use crate::course::End;
+use crate::desk::original::Original;
+use crate::desk::{Desk, Host, SPEED};
+use crate::supervise::resuming::is_open;
+
+/// On the way from a launcher to an agent.
+#[derive(Clone)]
+enum Sent {
+    Copy { change: bool, bytes: Vec<u8> },
+    Tell { task: u32, bytes: Vec<u8> },
+}
+
+fn bytes_of(message: &impl Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+/// The hosts that are left, and the launcher.
+struct Machine {
+    desk: Original,
+    agents: BTreeMap<u32, Heritage>,
+    ways: BTreeMap<u32, VecDeque<Sent>>,
+    /// What each task has heard.
+    heard: BTreeMap<u32, Vec<Tell>>,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let host = |number| Host {
+            number,
+            name: format!("h{number}"),
+            architecture: "any".to_owned(),
+            cores: 1,
+            speed: SPEED,
+            lives: true,
+        };
+        let mut desk = Desk::new((0..4).map(host).collect(), &[0, 1, 2, 3], b"program");
+        (0..4).for_each(|task| desk.started(task, 100 + task));
+        let will = || Will {
+            job: "job".to_owned(),
+            reach: Vec::new(),
+            tell: Vec::new(),
+            goes_on: true,
+            grace: 0,
+            timeout: None,
+            form: 0,
+            connect: 0,
+            interface: None,
+            verbose: false,
+        };
+        let mut machine = Machine {
+            desk: Original::new(desk, true),
+            agents: (1..4).map(|host| (host, Heritage::new(will()))).collect(),
+            ways: BTreeMap::new(),
+            heard: BTreeMap::new(),
+        };
+        machine.send_whole();
+        machine.arrive(&[usize::MAX; 4]);
+        machine
+    }
+
+    fn send_whole(&mut self) {
+        let bytes = self.desk.to_bytes();
+        for &host in self.agents.keys() {
+            let (change, bytes) = (false, bytes.clone());
+            let way = self.ways.entry(host).or_default();
+            way.push_back(Sent::Copy { change, bytes });
+        }
+    }
+
+    /// As the launcher does it: first the changes, then what came of them.
+    fn speak(&mut self) {
+        for change in self.desk.take_changes() {
+            for &host in self.agents.keys() {
+                let (change, bytes) = (true, bytes_of(&change));
+                let way = self.ways.entry(host).or_default();
+                way.push_back(Sent::Copy { change, bytes });
+            }
+        }
+        for (task, tell) in self.desk.take_said() {
+            self.tell(task, bytes_of(&tell));
+        }
+    }
+
+    fn tell(&mut self, task: u32, bytes: Vec<u8>) {
+        if self.agents.contains_key(&task) {
+            let way = self.ways.entry(task).or_default();
+            way.push_back(Sent::Tell { task, bytes });
+        } else {
+            let tell = Tell::decode(&bytes).expect("something to tell");
+            self.heard.entry(task).or_default().push(tell);
+        }
+    }
+
+    /// A task asks: the agent notes it, and the launcher hears it.
+    fn ask(&mut self, task: u32, ask: &Ask) {
+        let bytes = bytes_of(ask);
+        if let Some(agent) = self.agents.get_mut(&task) {
+            agent.note_asked(task, &bytes);
+        }
+        self.desk.asked(task, &bytes);
+        self.speak();
+    }
+
+    /// So many messages arrive on each host.
+    fn arrive(&mut self, counts: &[usize; 4]) {
+        for (host, agent) in &mut self.agents {
+            let way = self.ways.entry(*host).or_default();
+            for _ in 0..counts[*host as usize].min(way.len()) {
+                match way.pop_front() {
+                    Some(Sent::Copy { change, bytes }) => {
+                        agent.take_copy(change, &bytes, true).expect("a copy");
+                    }
+                    Some(Sent::Tell { task, bytes }) => {
+                        agent.note_told(task, &bytes);
+                        let tell = Tell::decode(&bytes).expect("something to tell");
+                        self.heard.entry(task).or_default().push(tell);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// The launcher is cut off, with what is still on its way, and `next` goes on.
+    fn cut(&mut self, lost: u32, next: u32) {
+        self.ways.clear();
+        let mut own = self.agents.remove(&next).expect("the next launcher");
+        let desk = own.take_desk().expect("its copy");
+        let copies = self
+            .agents
+            .values()
+            .map(|agent| agent.later_copy(desk.changes()));
+        let later: Vec<Vec<u8>> = copies.flatten().collect();
+        self.desk = Original::new(latest(desk, later.iter()), true);
+        let mut answered = HashSet::new();
+        let counts: Vec<(u32, u32)> = std::iter::once((next, &own))
+            .chain(self.agents.iter().map(|(host, agent)| (*host, agent)))
+            .map(|(task, agent)| (task, agent.heard.get(&task).map_or(0, |heard| heard.count)))
+            .collect();
+        for (task, count) in counts {
+            for bytes in self.desk.untold(task, count) {
+                let tell = Tell::decode(&bytes).expect("something to tell");
+                answered.extend(tell.id().map(|id| (task, id)));
+                self.tell(task, bytes);
+            }
+        }
+        self.desk.ended(lost, End::Lost);
+        self.desk.host_lost(lost);
+        self.desk.take_changes();
+        self.send_whole();
+        let agents = self.agents.values().flat_map(|agent| &agent.asked);
+        let asked: Vec<(u32, u32, Vec<u8>)> = own
+            .asked
+            .iter()
+            .chain(agents)
+            .map(|(&(task, id), bytes)| (task, id, bytes.clone()))
+            .collect();
+        for (task, id, bytes) in asked {
+            if is_open(&self.desk, &answered, task, id) {
+                self.desk.asked(task, &bytes);
+            }
+        }
+        self.speak();
+    }
+
+    /// How many messages are on their way to each host.
+    fn under_way(&self) -> [usize; 4] {
+        [0, 1, 2, 3].map(|host| self.ways.get(&host).map_or(0, VecDeque::len))
+    }
+}
+
+fn watch(id: u32, what: What, subject: u32) -> Ask {
+    Ask::Watch { id, what, subject }
+}
+
+fn put(id: u32, name: &str, flags: u32) -> Ask {
+    Ask::Put {
+        id,
+        name: name.to_owned(),
+        index: None,
+        flags,
+        value: vec![7],
+    }
+}
+
+fn get(id: u32, name: &str) -> Ask {
+    Ask::Get {
+        id,
+        name: name.to_owned(),
+        index: 0,
+        flags: flags::WAIT | flags::DELETE,
+    }
+}
+
+/// Every combination of so many messages at most.
+fn combinations(most: [usize; 4]) -> impl Iterator<Item = [usize; 4]> {
+    (0..=most[1]).flat_map(move |one| {
+        (0..=most[2]).flat_map(move |two| (0..=most[3]).map(move |three| [0, one, two, three]))
+    })
+}
+
+fn under_the_first(machine: &mut Machine) {
+    machine.ask(2, &watch(1, What::TaskEnds, 0));
+    machine.ask(3, &watch(1, What::TaskEnds, 1));
+    machine.ask(3, &get(2, "late"));
+}
+
+fn under_the_second(machine: &mut Machine) {
+    machine.ask(2, &put(2, "late", flags::OVERWRITABLE));
+    // Whoever asks that twice is refused.
+    machine.ask(2, &put(3, "once", 0));
+    machine.ask(3, &watch(3, What::HostLost, 1));
+}
+
+#[test]
+fn whatever_was_on_its_way_when_two_launchers_are_cut_off_is_answered_once_and_happens_once() {
+    let mut machine = Machine::new();
+    under_the_first(&mut machine);
+    for first in combinations(machine.under_way()) {
+        let begun = || {
+            let mut machine = Machine::new();
+            under_the_first(&mut machine);
+            machine.arrive(&first);
+            machine.cut(0, 1);
+            // So far the network is whole again.
+            machine.arrive(&[usize::MAX; 4]);
+            under_the_second(&mut machine);
+            machine
+        };
+        for second in combinations(begun().under_way()) {
+            let mut machine = begun();
+            machine.arrive(&second);
+            machine.cut(1, 2);
+            machine.arrive(&[usize::MAX; 4]);
+            check(&machine, first, second);
+        }
+    }
+}
+
+fn check(machine: &Machine, first: [usize; 4], second: [usize; 4]) {
+    let story = format!("{first:?} arrived of the first launcher, {second:?} of the second");
+    let answers = |task: u32, id: u32| -> Vec<&Tell> {
+        let heard = machine.heard[&task].iter();
+        heard.filter(|tell| tell.id() == Some(id)).collect()
+    };
+    for (task, id) in [(2, 1), (3, 1), (3, 2), (2, 2), (2, 3), (3, 3)] {
+        let all = answers(task, id);
+        assert_eq!(all.len(), 1, "{story}: task {task}, question {id}: {all:?}");
+        assert!(
+            !matches!(all[0], Tell::Refused { .. }),
+            "{story}: question {id} of task {task} was asked twice: {all:?}"
+        );
+    }
+    let events = |task: u32, number: u32| {
+        let heard = machine.heard[&task].iter();
+        let of = |tell: &&Tell| matches!(tell, Tell::Event { watch, .. } if *watch == number);
+        heard.filter(of).count()
+    };
+    for (task, number) in [(2, 1), (3, 1), (3, 3)] {
+        assert_eq!(
+            events(task, number),
+            1,
+            "{story}: task {task}, watch {number}"
+        );
+    }
+    let all = machine.heard.values().flatten();
+    let losses = all.filter(|tell| {
+        matches!(tell, Tell::Event { event: Event::HostLost { host, .. }, .. } if *host == 1)
+    });
+    assert_eq!(losses.count(), 1, "{story}");
+}
