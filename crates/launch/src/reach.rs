@@ -5,11 +5,11 @@
 //! another machine on another network (every host with Docker is 172.17.0.1 to itself), is found out before any task
 //! starts. The token is no secret, and the beacon reads nothing.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -102,10 +102,22 @@ pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
 }
 
 fn hear(address: SocketAddr) -> std::io::Result<Token> {
+    let until = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     let mut token = Token::default();
-    stream.read_exact(&mut token)?;
+    let mut have = 0;
+    // Somebody else may listen there, and say a byte now and then.
+    while have < token.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        match stream.read(&mut token[have..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) if Instant::now() < until => have += count,
+            Ok(_) => return Err(ErrorKind::TimedOut.into()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(token)
 }
 

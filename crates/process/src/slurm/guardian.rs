@@ -69,6 +69,15 @@ fn end_with(maker: Option<OwnedFd>, tasks: &[Task], founded: Arc<AtomicBool>) {
     });
 }
 
+/// Processes of this user that call and say nothing; when there are more, the one that came first goes.
+const VISITORS: usize = 64;
+
+/// Whether a caller belongs to the user of this job. Anybody on this node can call, and would hold descriptors.
+fn is_of_this_user(caller: &OwnedFd) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    door::peer(caller).is_some_and(|(_, other)| other == user)
+}
+
 /// Waits until all tasks of this node have said hello.
 fn gather(
     listener: &OwnedFd,
@@ -103,7 +112,12 @@ fn gather(
             tasks.extend(hear(line, step, tasks)?);
         }
         if ready[0] {
-            callers.extend(rustix::net::accept_with(listener, SocketFlags::CLOEXEC));
+            let caller = rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
+            let ours = caller.ok().filter(is_of_this_user);
+            if ours.is_some() && callers.len() >= step.here.len() + VISITORS {
+                callers.remove(0);
+            }
+            callers.extend(ours);
         }
     }
     Ok(())
@@ -217,6 +231,9 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
         let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
             continue;
         };
+        if !is_of_this_user(&line) {
+            continue;
+        }
         // Its hello is read first: a socket that is closed with something unread resets what was said to it.
         let soon = until.min(Instant::now() + HELLO);
         if door::readable(line.as_fd(), soon)

@@ -1,11 +1,8 @@
 //! The guardians of a step's nodes come together on the first node, and learn where everything is. See the module above.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::meeting::{Letter, Reply, Secret, Table};
@@ -13,6 +10,7 @@ use regatta_slurm::{Step, credential, node_address};
 use regatta_transport::place::Places;
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::callers::{self, Bounds};
 use super::mesh::{Mesh, Other};
 use super::{OURS, Refusal, guardian};
 
@@ -25,9 +23,12 @@ const PROMPT: Duration = Duration::from_secs(5);
 /// Between two calls at a node that does not listen yet: the shortest time, and the longest.
 const PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
 /// So many strangers may call at once, besides those who are expected.
-const STRANGERS: u32 = 64;
-/// No letter of a node is longer.
-const LONGEST_LETTER: usize = 4 << 20;
+const STRANGERS: usize = 64;
+/// No letter of a node is longer, and no answer to it.
+const LONGEST_LETTER: usize = 1 << 20;
+const LONGEST_ANSWER: usize = 4 << 20;
+/// How every letter begins: a credential of munge.
+const SEAL: &[u8] = b"MUNGE:";
 
 /// What a guardian knows when all have met.
 pub(super) struct Met {
@@ -72,6 +73,14 @@ fn secret() -> Result<Secret, Refusal> {
     Ok(secret)
 }
 
+/// How many may call at the socket of a guardian, and for how long, before they have proved who they are.
+fn bounds(step: &Step) -> Bounds {
+    Bounds {
+        places: step.nodes.len() + STRANGERS,
+        limit: PROMPT,
+    }
+}
+
 /// The ports at which a step may be found; the same on all its nodes.
 fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
     let name = format!("{user}/{}", step.id);
@@ -83,29 +92,66 @@ fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
     (0..TRIES).map(move |n| (PORTS.start + (hash.wrapping_add(n * 2_999)) % count) as u16)
 }
 
-/// A letter as it travels: its length, and its text.
-fn write_letter(mut stream: &TcpStream, text: &str) -> std::io::Result<()> {
-    let length = (text.len() as u32).to_le_bytes();
-    stream.write_all(&[&length, text.as_bytes()].concat())
+/// Writes a letter as it travels, its length and its text, if the other end takes all of it in time.
+fn write_letter(mut stream: &TcpStream, text: &str, until: Instant) -> std::io::Result<()> {
+    let whole = [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+    let mut sent = 0;
+    while sent < whole.len() {
+        stream.set_write_timeout(Some(left(until)?))?;
+        match stream.write(&whole[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
-fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
+/// How long there is until then; an error when it is over.
+fn left(until: Instant) -> std::io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
-    stream
-        .set_read_timeout(Some(left.max(Duration::from_millis(1))))
-        .ok()?;
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).ok()?;
-    let length = u32::from_le_bytes(length) as usize;
-    if length > LONGEST_LETTER {
-        return None;
+    match left.is_zero() {
+        true => Err(ErrorKind::TimedOut.into()),
+        false => Ok(left),
     }
-    // What was promised is not reserved before it comes.
-    let mut text = Vec::new();
-    stream.take(length as u64).read_to_end(&mut text).ok()?;
-    (text.len() == length)
-        .then(|| String::from_utf8(text).ok())
-        .flatten()
+}
+
+/// Reads an answer that is complete in time, however its bytes are spread.
+fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
+    let mut whole = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let more = rest_of_letter(&whole, LONGEST_ANSWER)?;
+        if more == 0 {
+            return String::from_utf8(whole.split_off(4)).ok();
+        }
+        stream.set_read_timeout(Some(left(until).ok()?)).ok()?;
+        let more = more.min(piece.len());
+        // What was promised is not reserved before it comes.
+        match stream.read(&mut piece[..more]) {
+            Ok(0) => return None,
+            Ok(count) => whole.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// How many bytes a letter that begins so still lacks; none if it is too long.
+fn rest_of_letter(whole: &[u8], longest: usize) -> Option<usize> {
+    let Some((length, text)) = whole.split_first_chunk::<4>() else {
+        return Some(4 - whole.len());
+    };
+    let length = u32::from_le_bytes(*length) as usize;
+    (length <= longest).then(|| length.saturating_sub(text.len()))
+}
+
+/// The same of a node's letter, which is a credential.
+fn rest_of_call(whole: &[u8]) -> Option<usize> {
+    let text = whole.get(4..).unwrap_or_default();
+    let seal = &SEAL[..text.len().min(SEAL.len())];
+    text.starts_with(seal).then_some(())?;
+    rest_of_letter(whole, LONGEST_LETTER)
 }
 
 /// Sockets for the ranks of this node, and where they listen.
@@ -148,9 +194,13 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         })?;
     let meeting = listener.local_addr().map_err(|error| no_socket(&error))?;
     let id = step.id.clone();
-    let calls = calls(listener, step.nodes.len(), move |stream| {
-        receive(stream, &id, user)
-    });
+    let calls = callers::listen(
+        listener,
+        bounds(step),
+        rest_of_call,
+        move |stream, whole| receive(stream, &whole, &id, user),
+    );
+    let calls = calls.map_err(|error| no_socket(&error))?;
     let mut letters: BTreeMap<u32, (Letter, TcpStream)> = BTreeMap::new();
     while letters.len() + 1 < step.nodes.len() {
         let left = until.saturating_duration_since(Instant::now());
@@ -196,7 +246,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         let sealed = credential::seal(&Reply::Table(table).encode(), user)
             .map_err(|why| no_munge(step, &why))?;
         // Who is gone by now is found lost by all.
-        let _ = write_letter(&stream, &sealed);
+        let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
         mesh.others(Other::new(&places.key, 0, node, stream))?;
     }
     Ok(Met {
@@ -238,19 +288,19 @@ fn say_no(letters: &BTreeMap<u32, (Letter, TcpStream)>, refusal: &Refusal, user:
             sentence: refusal.sentence.clone(),
         };
         if let Ok(sealed) = credential::seal(&reply.encode(), user) {
-            let _ = write_letter(stream, &sealed);
+            let _ = write_letter(stream, &sealed, Instant::now() + PROMPT);
         }
     }
 }
 
 /// The letter of a caller, if it is one of this step. Nobody else is answered.
-fn receive(stream: TcpStream, step: &str, user: u32) -> Option<(Letter, TcpStream)> {
-    let sealed = read_letter(&stream, Instant::now() + PROMPT)?;
-    let bytes = credential::open(&sealed, user).ok()?;
+fn receive(stream: TcpStream, whole: &[u8], step: &str, user: u32) -> Option<(Letter, TcpStream)> {
+    let sealed = std::str::from_utf8(whole.get(4..)?).ok()?;
+    let bytes = credential::open(sealed, user).ok()?;
     let letter = Letter::decode(&bytes)?;
     (letter.step == step).then_some(())?;
     // This is the place: the answer comes when all are here.
-    write_letter(&stream, "").ok()?;
+    write_letter(&stream, "", Instant::now() + PROMPT).ok()?;
     Some((letter, stream))
 }
 
@@ -358,7 +408,7 @@ fn call(
     };
     let sealed = credential::seal(&letter.encode(), user).map_err(|why| no_munge(step, &why))?;
     let prompt = Instant::now() + PROMPT;
-    if write_letter(&stream, &sealed).is_err()
+    if write_letter(&stream, &sealed, prompt).is_err()
         || read_letter(&stream, prompt).as_deref() != Some("")
     {
         return Ok(None);
@@ -398,10 +448,13 @@ fn join_mesh(
     let (me, key) = (step.node, table.key);
     let mut mesh = Mesh::default();
     mesh.others(Other::new(&key, me, 0, first))?;
-    let calls = calls(door, step.nodes.len(), move |stream| {
-        stream.set_read_timeout(Some(PROMPT)).ok()?;
-        Other::called(&key, me, stream)
-    });
+    let calls = callers::listen(
+        door,
+        bounds(step),
+        Other::rest_of_call,
+        move |stream, whole| Other::called(&key, me, stream, &whole),
+    );
+    let calls = calls.map_err(|error| no_socket(&error))?;
     let unreached = |node: u32| {
         Refusal::new(format!(
             "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
@@ -439,57 +492,6 @@ fn join_mesh(
         listeners,
         mesh,
     })
-}
-
-/// Those who call, and have been heard; the socket is closed with this.
-struct Calls<T> {
-    heard: Receiver<T>,
-    listener: Arc<TcpListener>,
-}
-
-impl<T> Drop for Calls<T> {
-    fn drop(&mut self) {
-        // Ends the waiting of the thread that holds it, too.
-        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
-    }
-}
-
-/// What `hear` makes of everybody who calls, each in a thread of its own so that none holds up the others.
-fn calls<T: Send + 'static>(
-    listener: TcpListener,
-    expected: usize,
-    hear: impl Fn(TcpStream) -> Option<T> + Send + Sync + 'static,
-) -> Calls<T> {
-    let (sender, heard) = mpsc::channel();
-    let listener = Arc::new(listener);
-    let (door, hear) = (listener.clone(), Arc::new(hear));
-    let callers = Arc::new(AtomicU32::new(0));
-    std::thread::spawn(move || {
-        loop {
-            let stream = match door.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if is_of_caller(&error) => continue,
-                Err(_) => return,
-            };
-            if callers.fetch_add(1, Ordering::Relaxed) >= expected as u32 + STRANGERS {
-                callers.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (sender, hear, callers) = (sender.clone(), hear.clone(), callers.clone());
-            std::thread::spawn(move || {
-                // Nobody may want to know any more.
-                let _ = hear(stream).map(|heard| sender.send(heard));
-                callers.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-    });
-    Calls { heard, listener }
-}
-
-/// Whether an error says nothing about the socket that listens.
-fn is_of_caller(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionAborted, Interrupted};
-    [ConnectionAborted, Interrupted].contains(&error.kind())
 }
 
 #[cfg(test)]

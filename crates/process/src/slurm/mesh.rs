@@ -113,10 +113,14 @@ impl Other {
         (!other.lost).then_some(other)
     }
 
-    /// The guardian that calls here, if it is one.
-    pub(super) fn called(key: &Secret, me: u32, mut stream: TcpStream) -> Option<Self> {
-        let mut whole = [0; WHOLE];
-        stream.read_exact(&mut whole).ok()?;
+    /// How many bytes a guardian that calls, and has said this, still has to say.
+    pub(super) fn rest_of_call(said: &[u8]) -> Option<usize> {
+        WHOLE.checked_sub(said.len())
+    }
+
+    /// The guardian that has called here and said this, if it is one.
+    pub(super) fn called(key: &Secret, me: u32, stream: TcpStream, said: &[u8]) -> Option<Self> {
+        let whole: [u8; WHOLE] = said.try_into().ok()?;
         // Which key it must have follows from what it says; that it has it is then proved.
         let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
         let Some(Record::Node(node)) = Record::decode(bytes) else {

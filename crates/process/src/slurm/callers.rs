@@ -1,0 +1,347 @@
+//! Callers at a listening socket that have proved nothing yet, within bounds.
+//!
+//! * *Time.* A caller has a limit for all that it says, counted from when it was let in, however it spreads its bytes.
+//! * *Places.* So many are heard at a time. When one more comes, the one that came first goes: it had the most time.
+//! * *Memory.* All together hold [`HELD`] bytes. When that is not enough, the one that has sent the most goes.
+//!
+//! One thread reads from all of them. Checking a proof can take long, so a few others do that.
+
+use std::io::{ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+/// Bytes that all callers together may have sent before they have proved anything.
+const HELD: usize = 32 << 20;
+/// Read at once from one caller.
+const PIECE: usize = 64 << 10;
+/// Threads that check proofs.
+const CHECKERS: usize = 4;
+/// How long nobody is let in when no descriptor is to be had.
+const CLOSED: Duration = Duration::from_millis(50);
+
+/// How many more bytes a caller must send after these; 0: that is all, none: it makes no sense.
+pub(super) type Need = fn(&[u8]) -> Option<usize>;
+
+/// Bounds of one socket.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Callers that are heard at a time.
+    pub places: usize,
+    /// From when a caller is let in until it has said everything.
+    pub limit: Duration,
+}
+
+/// Those who have proved who they are; the socket is closed with this.
+pub(super) struct Callers<T> {
+    pub heard: Receiver<T>,
+    listener: Arc<TcpListener>,
+}
+
+impl<T> Drop for Callers<T> {
+    fn drop(&mut self) {
+        // Ends the waiting of the thread that holds it, too.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+    }
+}
+
+/// Somebody who has not said everything yet.
+struct Caller {
+    stream: TcpStream,
+    said: Vec<u8>,
+    until: Instant,
+}
+
+/// What a caller has said, for the threads that check it.
+type Claim = (TcpStream, Vec<u8>);
+
+/// Lets callers in, and passes on what `prove` makes of those who have said all that `need` demands.
+pub(super) fn listen<T: Send + 'static>(
+    listener: TcpListener,
+    bounds: Bounds,
+    need: Need,
+    prove: impl Fn(TcpStream, Vec<u8>) -> Option<T> + Send + Sync + 'static,
+) -> std::io::Result<Callers<T>> {
+    listener.set_nonblocking(true)?;
+    let listener = Arc::new(listener);
+    let (sender, heard) = mpsc::channel();
+    let (claims, claimed) = mpsc::sync_channel(bounds.places);
+    let held = Arc::new(AtomicUsize::new(0));
+    let (claimed, prove) = (Arc::new(Mutex::new(claimed)), Arc::new(prove));
+    for _ in 0..CHECKERS {
+        let (claimed, prove) = (claimed.clone(), prove.clone());
+        let (sender, held) = (sender.clone(), held.clone());
+        std::thread::spawn(move || check(&claimed, &held, &*prove, &sender));
+    }
+    let porch = Porch {
+        listener: listener.clone(),
+        bounds,
+        need,
+        callers: Vec::new(),
+        claims,
+        held,
+        closed: None,
+    };
+    std::thread::spawn(move || porch.serve());
+    Ok(Callers { heard, listener })
+}
+
+fn check<T>(
+    claimed: &Mutex<Receiver<Claim>>,
+    held: &AtomicUsize,
+    prove: &(impl Fn(TcpStream, Vec<u8>) -> Option<T> + ?Sized),
+    sender: &Sender<T>,
+) {
+    loop {
+        let claim = match claimed.lock() {
+            Ok(claimed) => claimed.recv(),
+            Err(_) => return,
+        };
+        let Ok((stream, said)) = claim else { return };
+        let length = said.len();
+        // Nobody may want to know any more.
+        let _ = prove(stream, said).map(|heard| sender.send(heard));
+        held.fetch_sub(length, Ordering::Relaxed);
+    }
+}
+
+/// The thread that reads.
+struct Porch {
+    listener: Arc<TcpListener>,
+    bounds: Bounds,
+    need: Need,
+    /// Oldest first.
+    callers: Vec<Caller>,
+    claims: SyncSender<Claim>,
+    /// Bytes that are being checked.
+    held: Arc<AtomicUsize>,
+    /// Nobody is let in before this: there are no descriptors.
+    closed: Option<Instant>,
+}
+
+impl Porch {
+    fn serve(mut self) {
+        loop {
+            let (called, spoken) = self.wait();
+            let now = Instant::now();
+            let mut at = 0;
+            self.callers.retain_mut(|caller| {
+                at += 1;
+                let goes_on = !spoken[at - 1] || hear(caller, self.need, &self.claims, &self.held);
+                goes_on && now < caller.until
+            });
+            self.make_room();
+            if called && !self.let_in() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until something is to be done. Is there somebody outside, and which callers have said something?
+    fn wait(&mut self) -> (bool, Vec<bool>) {
+        let now = Instant::now();
+        self.closed = self.closed.filter(|&until| now < until);
+        let deadlines = self.callers.iter().map(|caller| caller.until);
+        let first = deadlines.chain(self.closed).min();
+        let left =
+            first.map(|until| until.saturating_duration_since(now) + Duration::from_millis(1));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let outside = match self.closed {
+            Some(_) => PollFlags::empty(),
+            None => PollFlags::IN,
+        };
+        let mut fds = vec![PollFd::from_borrowed_fd(self.listener.as_fd(), outside)];
+        let streams = self.callers.iter().map(|caller| caller.stream.as_fd());
+        fds.extend(streams.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let _ = poll(&mut fds, timeout.as_ref());
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        (ready.next().unwrap_or_default(), ready.collect())
+    }
+
+    /// Lets in one caller. False: the socket is closed.
+    fn let_in(&mut self) -> bool {
+        let stream = match self.listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
+                    return true;
+                }
+                _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    self.closed = Some(Instant::now() + CLOSED);
+                    return true;
+                }
+                _ => return false,
+            },
+        };
+        if stream.set_nonblocking(true).is_ok() {
+            if self.callers.len() >= self.bounds.places {
+                self.callers.remove(0);
+            }
+            let until = Instant::now() + self.bounds.limit;
+            self.callers.push(Caller {
+                stream,
+                said: Vec::new(),
+                until,
+            });
+        }
+        true
+    }
+
+    fn make_room(&mut self) {
+        loop {
+            let said: usize = self.callers.iter().map(|caller| caller.said.len()).sum();
+            if said + self.held.load(Ordering::Relaxed) <= HELD {
+                return;
+            }
+            let most = (0..self.callers.len()).max_by_key(|&at| self.callers[at].said.len());
+            let Some(most) = most else { return };
+            self.callers.remove(most);
+        }
+    }
+}
+
+/// Reads what a caller has said. False: it goes, or what it says is being checked.
+fn hear(caller: &mut Caller, need: Need, claims: &SyncSender<Claim>, held: &AtomicUsize) -> bool {
+    let mut piece = [0; PIECE];
+    let Some(more) = need(&caller.said) else {
+        return false;
+    };
+    match caller.stream.read(&mut piece[..more.min(PIECE)]) {
+        Ok(0) => return false,
+        Ok(count) => caller.said.extend_from_slice(&piece[..count]),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+        Err(_) => return false,
+    }
+    match need(&caller.said) {
+        None => false,
+        Some(0) => {
+            // From here on it is the business of who checks, and waits.
+            if let Ok(stream) = caller.stream.try_clone()
+                && stream.set_nonblocking(false).is_ok()
+            {
+                let said = std::mem::take(&mut caller.said);
+                let length = said.len();
+                held.fetch_add(length, Ordering::Relaxed);
+                // More claims wait than there are places: somebody sends nonsense as fast as it can be checked.
+                if claims.try_send((stream, said)).is_err() {
+                    held.fetch_sub(length, Ordering::Relaxed);
+                }
+            }
+            false
+        }
+        Some(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    /// Five bytes are a proof if they are these.
+    const PROOF: &[u8] = b"proof";
+    const FAR: Duration = Duration::from_secs(600);
+
+    fn five(said: &[u8]) -> Option<usize> {
+        PROOF.len().checked_sub(said.len())
+    }
+
+    fn at_a_socket(bounds: Bounds, need: Need) -> (Callers<Vec<u8>>, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let prove = |_: TcpStream, said: Vec<u8>| (said == PROOF).then_some(said);
+        let callers = listen(listener, bounds, need, prove).expect("callers");
+        (callers, address)
+    }
+
+    fn call(address: SocketAddr, said: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        stream.write_all(said).expect("room");
+        stream
+    }
+
+    /// Whether the other end has been closed, or will be, before anything is read.
+    fn is_sent_away(mut stream: &TcpStream) -> bool {
+        let limit = stream.set_read_timeout(Some(Duration::from_secs(60)));
+        limit.expect("a limit");
+        !matches!(stream.read(&mut [0]), Ok(1))
+    }
+
+    #[test]
+    fn callers_who_dribble_keep_nobody_out() {
+        let bounds = Bounds {
+            places: 8,
+            limit: FAR,
+        };
+        let (callers, address) = at_a_socket(bounds, five);
+        let dribbling: Vec<TcpStream> = (0..8).map(|_| call(address, b"p")).collect();
+        let _known = call(address, PROOF);
+        let heard = callers.heard.recv_timeout(Duration::from_secs(60));
+        assert_eq!(heard.expect("who knows the proof"), PROOF);
+        // The one that came first had to go.
+        assert!(is_sent_away(&dribbling[0]));
+    }
+
+    #[test]
+    fn a_callers_time_is_counted_from_when_it_came() {
+        let limit = Duration::from_millis(300);
+        let (_callers, address) = at_a_socket(Bounds { places: 8, limit }, |said| {
+            Some(1_000_000 - said.len())
+        });
+        let mut stream = call(address, b"p");
+        let pause = Some(limit / 10);
+        stream.set_read_timeout(pause).expect("a limit");
+        let begun = Instant::now();
+        // A byte in each tenth of the limit: no single read ever waits long.
+        while !matches!(stream.read(&mut [0]), Ok(0)) && stream.write_all(b"p").is_ok() {
+            assert!(begun.elapsed() < 100 * limit, "it is still heard");
+        }
+        assert!(begun.elapsed() >= limit / 2);
+    }
+
+    #[test]
+    fn endless_callers_hold_no_memory_and_keep_nobody_out() {
+        fn endless(said: &[u8]) -> Option<usize> {
+            if PROOF.starts_with(said) || said == PROOF {
+                return five(said);
+            }
+            Some(PIECE)
+        }
+        let bounds = Bounds {
+            places: 8,
+            limit: FAR,
+        };
+        let (callers, address) = at_a_socket(bounds, endless);
+        let mut stream = call(address, b"x");
+        let piece = vec![b'x'; PIECE];
+        let mut sent = 0;
+        while stream.write_all(&piece).is_ok() {
+            sent += PIECE;
+            assert!(sent < 4 * HELD, "all of it is kept");
+        }
+        let _known = call(address, PROOF);
+        let heard = callers.heard.recv_timeout(Duration::from_secs(60));
+        assert_eq!(heard.expect("who knows the proof"), PROOF);
+    }
+
+    #[test]
+    fn the_socket_closes_with_its_owner() {
+        let bounds = Bounds {
+            places: 8,
+            limit: FAR,
+        };
+        let (callers, address) = at_a_socket(bounds, five);
+        let waiting = call(address, b"p");
+        drop(callers);
+        assert!(is_sent_away(&waiting));
+        assert!(TcpStream::connect(address).is_err());
+    }
+}
