@@ -54,7 +54,7 @@ pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use matching::{Select, TagSelect};
-pub use meeting::{Gathering, HALL_DEPTH, Need};
+pub use meeting::{Gathering, HALL_DEPTH, LED_FROM, Need};
 pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
 pub use send::Mode;

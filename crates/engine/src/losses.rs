@@ -27,8 +27,11 @@ impl<T: Transport> Engine<T> {
     #[cold]
     pub(crate) fn note_losses(&mut self) {
         self.losses_seen = self.transport.losses();
+        let streams = !self.outgoing.is_empty() || !self.incoming.is_empty();
         for peer in 0..self.transport.peers() {
-            if peer != self.me && self.transport.presence(peer) != Presence::Here {
+            // Of those known to be gone nothing but a stream can have to be ended.
+            let over = peer == self.me || (!streams && self.gone.contains(&peer));
+            if !over && self.transport.presence(peer) != Presence::Here {
                 self.peer_lost(peer);
             }
         }

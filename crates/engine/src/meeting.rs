@@ -21,6 +21,10 @@ use crate::transport::{Fault, Part, Peer, Presence, Transport};
 pub enum Need {
     /// All members'.
     All,
+    /// All members', and every member needs that: a barrier, or an exchange. In a large group one member leads.
+    Everyone,
+    /// All members', before this task posts, which leads such a round.
+    Lead,
     /// One member's, by rank.
     From(u32),
     /// That of one member which posts when it has seen all others' posts.
@@ -28,6 +32,11 @@ pub enum Need {
     /// Nobody's: this task only gives.
     Nobody,
 }
+
+/// In larger groups a round that every member needs whole has a leader: the member of rank 0 waits for all, and the others
+/// wait for its post alone. If each looked at each, tasks that arrive one after the other would wake all who had come
+/// before: n times n wakes, and as many lines read. In smaller groups the second step costs more than it saves.
+pub const LED_FROM: u32 = 64;
 
 /// Rounds whose posts a hall keeps.
 pub const HALL_DEPTH: u32 = 8;
@@ -48,6 +57,8 @@ pub struct Gathering {
     pub(crate) crossing: Option<i32>,
     round: u32,
     need: Need,
+    /// Every member must post in this round, and rank 0 posts last.
+    led: bool,
     phase: Phase,
     /// The member looked at next.
     at: u32,
@@ -71,13 +82,22 @@ impl Gathering {
         gives: Option<Views>,
     ) -> Gathering {
         room.round = room.round.wrapping_add(1);
+        let led = need == Need::Everyone && room.size() > LED_FROM;
+        let need = match need {
+            Need::Everyone if !led => Need::All,
+            Need::Everyone if room.rank == 0 => Need::Lead,
+            Need::Everyone => Need::Last(0),
+            need => need,
+        };
         let known = room.round.wrapping_sub(room.cleared) < HALL_DEPTH;
         Gathering {
             group,
             crossing,
             round: room.round,
             need,
-            phase: match gives.is_none() || known {
+            led,
+            // A leader posts when all others have, so nobody can still read what its post destroys.
+            phase: match gives.is_none() || known || need == Need::Lead {
                 true => Phase::Waiting,
                 // Not the oldest that would do, or every round would have to look again.
                 false => Phase::Clearing(room.round.wrapping_sub(HALL_DEPTH / 2)),
@@ -112,7 +132,7 @@ impl<T: Transport> Engine<T> {
 
     #[inline(always)]
     pub(crate) fn post_at_once(&mut self, gathering: &Gathering) {
-        if gathering.phase == Phase::Waiting {
+        if gathering.phase == Phase::Waiting && gathering.need != Need::Lead {
             self.post(gathering);
         }
     }
@@ -147,14 +167,12 @@ impl<T: Transport> Engine<T> {
         };
         if let Some(hall) = &group.hall {
             let peer = |rank| group.peer(rank).unwrap_or(self.me);
-            self.transport.post(
-                hall,
-                group.rank,
-                gathering.round,
-                gives,
-                group.size(),
-                &peer,
-            );
+            let listeners = match gathering.led && group.rank != 0 {
+                true => 0..1,
+                false => 0..group.size(),
+            };
+            self.transport
+                .post(hall, group.rank, gathering.round, gives, listeners, &peer);
         }
     }
 
@@ -184,10 +202,14 @@ impl<T: Transport> Engine<T> {
                 }
                 posted
             }
-            Need::All => {
+            Need::All | Need::Everyone | Need::Lead => {
                 let all = self.all_posted(gathering, gathering.round);
                 if all {
                     self.clear(gathering, gathering.round);
+                }
+                if all && gathering.need == Need::Lead {
+                    self.post(gathering);
+                    gathering.need = Need::Nobody;
                 }
                 all
             }
@@ -239,6 +261,10 @@ impl<T: Transport> Engine<T> {
 
     /// While a round is not complete: has a member gone, so that it never will be?
     pub fn check_gathering(&mut self, gathering: &mut Gathering) -> Result<()> {
+        // Mostly the task was woken because it is: then nobody's loss matters, and there may be many.
+        if self.met(gathering) {
+            return Ok(());
+        }
         if self.transport.losses() != self.losses_seen {
             self.note_losses();
         }
@@ -265,6 +291,14 @@ impl<T: Transport> Engine<T> {
             }
             None => false,
         };
+        // Where all must post and one has not, the leader goes no further either.
+        let owes = |rank: u32| match &group.hall {
+            Some(hall) if gathering.led => {
+                let word = self.transport.posted_round(hall, rank, gathering.round);
+                word != gathering.round && word != gathering.round.wrapping_add(HALL_DEPTH)
+            }
+            _ => false,
+        };
         let lost = |peer: &Peer| match self.presence(*peer) {
             Presence::Here => false,
             Presence::Dead => true,
@@ -272,9 +306,12 @@ impl<T: Transport> Engine<T> {
             // missed the round before, a member we wait for may have gone no further for its sake.
             Presence::Left => group
                 .rank_of(*peer)
-                .is_some_and(|rank| rank == gathering.at || missed(rank)),
+                .is_some_and(|rank| rank == gathering.at || missed(rank) || owes(rank)),
         };
-        match group.peers().iter().copied().find(lost) {
+        // A leader that has gone may have gone because another member had.
+        let (peers, leader) = (group.peers(), usize::from(gathering.led));
+        let (first, others) = peers.split_at(leader.min(peers.len()));
+        match others.iter().chain(first).copied().find(lost) {
             Some(peer) => Err(self.loss(peer)),
             None => Ok(()),
         }

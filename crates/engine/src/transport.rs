@@ -9,6 +9,8 @@
 //! *Meetings.* Tasks that share memory have a hall in which each posts a few bytes that all the
 //! others read; small blocking collectives are made of that.
 
+use std::ops::Range;
+
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind, Route};
@@ -196,7 +198,7 @@ pub trait Transport {
     fn hall_capacity(&self, hall: &Self::Hall) -> usize;
     /// Most bytes a member may post in any hall of a group of so many, wherever it is.
     fn post_limit(&self, members: u32) -> usize;
-    /// Post the bytes of `from` as round `round` of member `index`, and wake whoever waits for it.
+    /// Post the bytes of `from` as round `round` of member `index`, and wake whoever of the `listeners` waits for it.
     /// `peer_of` tells which task a member is.
     fn post(
         &self,
@@ -204,7 +206,7 @@ pub trait Transport {
         index: u32,
         round: u32,
         from: &Views,
-        members: u32,
+        listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     );
     /// Has member `index` posted round `round`, and no later one in its place?

@@ -165,6 +165,14 @@ impl Bell {
         }
     }
 
+    /// Wake the task's sleepers, if it has any. For a caller that rings many bells: it has run a full fence, sequentially
+    /// consistent, after it published.
+    pub fn wake_if_asleep(&self) {
+        if self.asleep.load(Ordering::Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
     /// Wake the task's sleepers, whatever they wait for.
     #[cold]
     pub fn wake(&self) {

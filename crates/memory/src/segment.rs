@@ -22,8 +22,13 @@ use crate::Corrupt;
 /// Bytes at the front of a segment that belong to the allocator.
 pub const RESERVED_FRONT: usize = 128;
 const PAGE: usize = 4096;
-/// The file grows in steps of this size.
-const STEP: usize = 1 << 20;
+/// The file grows in steps of at least this size,
+const STEP: u64 = 1 << 20;
+/// by one part in so many of what there is: each step holds up all tasks that need memory at that moment, so a job that needs
+/// much must not take many.
+const SHARE: u64 = 8;
+/// The longest sleep of a task for which another one extends the file. That one wakes it, unless it dies.
+const NAP: Duration = Duration::from_millis(5);
 /// A process that seems to extend the file for longer than this is not waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Address space mapped per process; halved until the system grants it.
@@ -230,6 +235,9 @@ impl Segment {
         let me = std::process::id();
         let start = Instant::now();
         loop {
+            if end <= front.reserved.load(Ordering::Acquire) {
+                return Ok(());
+            }
             match front
                 .extending
                 .compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
@@ -243,11 +251,13 @@ impl Segment {
                         Ordering::Relaxed,
                     );
                 }
-                Err(_) => std::thread::yield_now(),
+                // Many may wait: looking again and again they would take the cores from the one that extends.
+                Err(holder) => nap(&front.extending, holder),
             }
         }
         let result = self.extend_alone(front, next, end);
         front.extending.store(0, Ordering::Release);
+        wake(&front.extending);
         result
     }
 
@@ -262,7 +272,9 @@ impl Segment {
         }
         if end > size {
             // A whole step; of the last there is, just what is needed.
-            let mut target = end.next_multiple_of(STEP as u64);
+            let step = (size / SHARE).next_multiple_of(STEP).max(STEP);
+            let mut target = (size + step).max(end.next_multiple_of(STEP));
+            target = target.min(self.window as u64).max(end);
             if reserve(&self.fd, size, target as usize).is_err() {
                 target = end.next_multiple_of(PAGE as u64);
                 reserve(&self.fd, size, target as usize)?;
@@ -280,6 +292,31 @@ impl Drop for Segment {
         // SAFETY: the mapping made in `map`, unmapped once; nothing borrowed outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.window) };
     }
+}
+
+/// Sleep while `word` is `value`, for [`NAP`] at most. (Not the bell's: that is another kind of word under the model checker.)
+fn nap(word: &AtomicU32, value: u32) {
+    let limit = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: NAP.subsec_nanos() as libc::c_long,
+    };
+    let limit = &raw const limit;
+    // SAFETY: the word and the time live across the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            value,
+            limit,
+        )
+    };
+}
+
+/// Wake all who sleep in [`nap`].
+fn wake(word: &AtomicU32) {
+    // SAFETY: the word lives across the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
 fn alive(pid: u32) -> bool {

@@ -101,7 +101,7 @@ fn meet_all(
         }
         let mut gathering = process
             .engine
-            .meet(group, Need::All, Some(gives.clone()))
+            .meet(group, Need::Everyone, Some(gives.clone()))
             .ok()?;
         let met = process.look(&mut gathering);
         if met {
@@ -125,7 +125,7 @@ fn meet_all(
             }
             meet(
                 group,
-                Need::All,
+                Need::Everyone,
                 Some(gives.clone()),
                 |process, gathering| {
                     read(process, gathering, rank, size);
@@ -361,7 +361,7 @@ pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Res
     check_reduction(&what)?;
     if can_meet(group, what.bytes())? {
         let rank = shape(group)?.0;
-        return meet(group, Need::All, Some(input), |process, gathering| {
+        return meet(group, Need::Everyone, Some(input), |process, gathering| {
             fold(process, gathering, rank + 1, &output, &what);
         });
     }

@@ -20,6 +20,7 @@ use regatta_memory::{Corrupt, LINE};
 use crate::halls::{Halls, SIZES};
 pub use crate::invitation::Invitation;
 pub use crate::life::{Cause, TaskState};
+use crate::marks::Marks;
 use crate::meeting;
 use crate::rings;
 
@@ -29,7 +30,7 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -173,6 +174,8 @@ pub(crate) struct Inlet {
     pub(crate) hall: AtomicU64,
     /// The rings this task has opened: offset of the newest.
     pub(crate) rings: AtomicU64,
+    /// Which rings opened towards it have been written to; see `marks`.
+    pub(crate) marks: Marks,
 }
 
 /// The world of a task that another one has started; zeros in the first tasks.
@@ -529,9 +532,10 @@ impl Job {
     fn lose(&self, rank: u32, state: TaskState) {
         self.slot(rank).state.store(state as u32, Ordering::Release);
         self.header().losses.0.add();
+        // When many leave one after the other, each rings only for those who sleep now: `add` ended with a full fence.
         for other in 0..self.tasks() {
             if other != rank && self.state(other) == TaskState::Joined {
-                self.slot(other).bell.wake();
+                self.slot(other).bell.wake_if_asleep();
             }
         }
     }

@@ -15,6 +15,7 @@ use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind};
 
 use crate::job::{CLASSES, Geometry, Job, class_for};
+use crate::marks::{self, Marks};
 use crate::rings;
 use crate::shm::{RING_CONTROL, header};
 
@@ -139,6 +140,9 @@ pub(crate) struct Out {
     producer: Producer,
     bay: Cursor,
     bell: NonNull<Bell>,
+    /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
+    marks: Option<NonNull<Marks>>,
+    me: Peer,
 }
 
 /// The receiver's end.
@@ -243,7 +247,18 @@ impl Out {
             producer: Producer::new(),
             bay: Cursor::default(),
             bell: NonNull::from(&slot.bell),
+            marks: marks::is_marked(class).then(|| NonNull::from(&slot.inlet.0.marks)),
+            me,
         })
+    }
+
+    /// Tells the receiver that there is something in this ring.
+    #[inline(always)]
+    fn mark(&self) {
+        if let Some(marks) = self.marks {
+            // SAFETY: in the segment, which outlives the lane.
+            unsafe { marks.as_ref() }.set(self.me);
+        }
     }
 
     /// The receiver's bell.
@@ -279,12 +294,14 @@ impl Out {
             memory.word(line, 1).write(head);
         }
         self.producer.publish(memory, header(frame.kind, len));
+        self.mark();
         Ok(true)
     }
 
     /// Tell the receiver that it is spoken to no more, and wake it.
     pub(crate) fn close(&mut self) {
         self.producer.close(&self.memory);
+        self.mark();
         self.bell().wake();
     }
 
@@ -353,6 +370,11 @@ impl In {
     pub(crate) fn bell(&self) -> &Bell {
         // SAFETY: in the segment, which outlives the lane.
         unsafe { self.bell.as_ref() }
+    }
+
+    /// Does its sender mark what it has written to?
+    pub(crate) fn is_marked(&self) -> bool {
+        marks::is_marked(self.memory.whole.class)
     }
 
     /// Is there a frame (or damage, which `front` will name)?

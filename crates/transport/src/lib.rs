@@ -12,6 +12,7 @@ pub mod job;
 mod lane;
 mod life;
 mod loans;
+mod marks;
 mod meeting;
 pub mod paths;
 pub mod place;

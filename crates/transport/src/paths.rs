@@ -5,6 +5,7 @@
 //! paid by receives from tasks on other hosts, and by one in [`SOCKETS`] of the looks for anything at all.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -490,10 +491,10 @@ impl Transport for Paths {
         index: u32,
         round: u32,
         from: &Views,
-        members: u32,
+        listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        self.shm.post(hall, index, round, from, members, peer_of);
+        self.shm.post(hall, index, round, from, listeners, peer_of);
     }
 
     #[inline(always)]

@@ -14,6 +14,7 @@
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
 //! the receiver sleeps, one line written, one line read.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +34,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::job::{CLASSES, Job, TaskState};
 use crate::lane::{In, Out, Whole};
 use crate::loans::{Around, Loans};
+use crate::marks::Opened;
 use crate::meeting::Hall;
 
 /// May this process read a peer's memory directly?
@@ -50,8 +52,8 @@ pub struct Shm {
     fencing: Fencing,
     outs: Vec<Option<Out>>,
     ins: Vec<Option<In>>,
-    /// Peers whose rings to this task are open, oldest first.
-    open: Vec<Peer>,
+    /// Peers whose rings to this task are open.
+    open: Opened,
     /// Peers that wrote nonsense: nothing of theirs is read.
     closed: FxHashSet<Peer>,
     pull: FxHashMap<Peer, Pull>,
@@ -103,7 +105,7 @@ impl Shm {
             fencing: job.fencing(),
             outs: Vec::new(),
             ins: Vec::new(),
-            open: Vec::new(),
+            open: Opened::default(),
             closed: FxHashSet::default(),
             pull: FxHashMap::default(),
             retired: Vec::new(),
@@ -196,7 +198,7 @@ impl Shm {
             .and_then(|lane| lane.take_if(heard_out))
         {
             self.retired.push((peer, lane.whole()));
-            self.open.retain(|&open| open != peer);
+            self.open.remove(peer);
         }
     }
 
@@ -232,8 +234,8 @@ impl Shm {
         for (source, lane) in In::opened(&self.job, self.me) {
             let place = place(&mut self.ins, source);
             if place.is_none() && !self.closed.contains(&source) {
+                self.open.add(source, lane.is_marked());
                 *place = Some(lane);
-                self.open.push(source);
             }
         }
     }
@@ -459,7 +461,7 @@ impl Transport for Shm {
         }
         self.closed.insert(peer);
         *place(&mut self.ins, peer) = None;
-        self.open.retain(|&open| open != peer);
+        self.open.remove(peer);
     }
 
     fn eager_limit(&self) -> usize {
@@ -546,27 +548,17 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
-        if *cursor == 0
-            && self
-                .job
-                .slot(self.me)
-                .inlet
-                .0
-                .opened
-                .load(Ordering::Relaxed)
-                != 0
-        {
-            self.notice_opened();
-        }
-        while let Some(&peer) = self.open.get(*cursor) {
-            *cursor += 1;
-            if let Some(Some(lane)) = self.ins.get(peer as usize)
-                && lane.has_line()
-            {
-                return Some(peer);
+        if *cursor == 0 {
+            if self.was_opened_to() {
+                self.notice_opened();
             }
+            self.open.look(&self.job.slot(self.me).inlet.0.marks);
         }
-        None
+        let ins = &self.ins;
+        self.open.next(
+            cursor,
+            |peer| matches!(ins.get(peer as usize), Some(Some(lane)) if lane.has_line()),
+        )
     }
 
     fn open(&mut self, _to: Peer, message: &Views) -> Result<Option<(Bulk, Route)>, Fault> {
@@ -768,12 +760,12 @@ impl Transport for Shm {
         index: u32,
         round: u32,
         from: &Views,
-        members: u32,
+        listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
         hall.post(index, round, from);
         self.fencing.before_look();
-        for other in 0..members {
+        for other in listeners {
             if other != index && hall.awaits(other).load(Ordering::Relaxed) == index + 1 {
                 self.job.slot(peer_of(other)).bell.wake();
             }

@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::rc::Rc;
 
 use regatta_engine::{Arrival, Fault, Flow, HALL_DEPTH, Part, Peer, Presence, Transport};
@@ -536,7 +537,7 @@ impl Transport for End {
         index: u32,
         round: u32,
         from: &Views,
-        _: u32,
+        _: Range<u32>,
         _: &impl Fn(u32) -> Peer,
     ) {
         let mut net = self.net.0.borrow_mut();

@@ -60,7 +60,7 @@ fn meet<T: Transport>(tasks: &[T; 2], halls: &[T::Hall; 2]) {
             let mut bytes = pattern(len, round + me as u32);
             tasks[me].await_post(&halls[me], me as u32, Some(other));
             let from = block(&mut bytes);
-            tasks[me].post(&halls[me], me as u32, round, &from, 2, &|index| index);
+            tasks[me].post(&halls[me], me as u32, round, &from, 0..2, &|index| index);
             tasks[me].await_post(&halls[me], me as u32, None);
         }
         for me in 0..2 {
@@ -121,7 +121,7 @@ pub fn a_hall_is_used_again_when_all_have_left<T: Transport>(make: impl Fn() -> 
         for (me, hall) in [&one, &two].into_iter().enumerate() {
             for round in 1..4 {
                 let from = Views::none();
-                tasks[me].post(hall, me as u32, round, &from, 2, &|index| index);
+                tasks[me].post(hall, me as u32, round, &from, 0..2, &|index| index);
             }
         }
         tasks[0].leave_hall(name, 2);
