@@ -485,6 +485,22 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
 }
 
 #[test]
+fn strangers_at_the_meeting_port_do_not_keep_a_job_from_starting() {
+    let dribble = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/dribble.py");
+    let commands =
+        format!("[ \"$SLURM_NODEID\" = 0 ] || python3 {dribble} \"$SLURM_JOB_ID.$SLURM_STEP_ID\"");
+    srun_after(
+        &commands,
+        &["-N2", "-n2"],
+        "traffic",
+        &["random", "89", "1"],
+    )
+    .env("REGATTA_JOIN_TIMEOUT", "40")
+    .run()
+    .passed();
+}
+
+#[test]
 fn one_task_alone_is_a_world_of_one() {
     srun(&["-n1"], "life", &["alone"]).run().passed();
 }

@@ -151,7 +151,9 @@ fn rest_of_call(whole: &[u8]) -> Option<usize> {
     let text = whole.get(4..).unwrap_or_default();
     let seal = &SEAL[..text.len().min(SEAL.len())];
     text.starts_with(seal).then_some(())?;
-    rest_of_letter(whole, LONGEST_LETTER)
+    let more = rest_of_letter(whole, LONGEST_LETTER)?;
+    // An empty one is not worth asking munge about.
+    (more > 0 || text.len() > SEAL.len()).then_some(more)
 }
 
 /// Sockets for the ranks of this node, and where they listen.
@@ -497,6 +499,23 @@ fn join_mesh(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_may_become_a_letter_is_read_on() {
+        let letter = |length: u32, text: &[u8]| [&length.to_le_bytes()[..], text].concat();
+        assert_eq!(rest_of_call(&[]), Some(4));
+        assert_eq!(rest_of_call(&letter(20, b"")), Some(20));
+        assert_eq!(rest_of_call(&letter(20, b"MUNGE:abc")), Some(11));
+        assert_eq!(rest_of_call(&letter(9, b"MUNGE:abc")), Some(0));
+        for senseless in [
+            letter(0, b""),
+            letter(20, b"GET"),
+            letter(6, b"MUNGE:"),
+            letter(2 << 20, b""),
+        ] {
+            assert_eq!(rest_of_call(&senseless), None, "{senseless:?}");
+        }
+    }
 
     #[test]
     fn a_step_has_a_few_ports_of_its_own() {

@@ -1,0 +1,44 @@
+"""Strangers at the port where the nodes of a step meet: more than are heard at a time, each with a byte now and then.
+
+    dribble.py STEP        returns when all have called; they go on in the background
+"""
+import os
+import select
+import socket
+import sys
+
+CALLERS = 100
+
+
+def ports(step):
+    """As crates/process/src/slurm/meet.rs finds them."""
+    number = 0x811C9DC5
+    for byte in f"{os.getuid()}/{step}".encode():
+        number = (number ^ byte) * 0x01000193 % 2**32
+    return [20000 + (number + turn * 2999) % 2**32 % 12000 for turn in range(4)]
+
+
+def call(addresses):
+    """A connection to the first that listens."""
+    while True:
+        for address in addresses:
+            try:
+                return socket.create_connection(address, timeout=5)
+            except OSError:
+                pass
+
+
+first = [("10.78.0.1", port) for port in ports(sys.argv[1])]
+callers = [call(first) for _ in range(CALLERS)]
+if os.fork() > 0:
+    os._exit(0)
+for stream in range(3):
+    os.close(stream)
+# As a letter begins: its length, and a credential.
+for byte in b"\0\1\0\0MUNGE:" + 100 * b"A":
+    for caller in list(callers):
+        try:
+            caller.send(bytes([byte]))
+        except OSError:
+            callers.remove(caller)
+    select.select([], [], [], 1)
