@@ -41,7 +41,7 @@ pub(crate) struct Rally {
 enum Step {
     Waiting(Instant),
     Calling(Box<Calling>),
-    Done(Result<Found, String>),
+    Done(Result<Box<Found>, String>),
 }
 
 /// An agent to which the word is said.
@@ -107,7 +107,7 @@ impl Seeker<'_> {
         };
         for (heir, step) in heirs.iter().zip(steps) {
             match step {
-                Step::Done(Ok(found)) => rally.found.push(found),
+                Step::Done(Ok(found)) => rally.found.push(*found),
                 Step::Done(Err(why)) => rally.lost.push((heir.clone(), why)),
                 _ => {}
             }
@@ -183,12 +183,12 @@ impl Seeker<'_> {
             let all = calling.asked.len();
             if let Some((state, _)) = calling.said.take_if(|(_, count)| all == *count as usize) {
                 calling.remote.greeted(state.hello.clone());
-                return Step::Done(Ok(Found {
+                return Step::Done(Ok(Box::new(Found {
                     remote: calling.remote,
                     state,
                     asked: calling.asked,
                     copy: calling.copy,
-                }));
+                })));
             }
             match calling.remote.link.next() {
                 Ok(None) => return Step::Calling(calling),
