@@ -28,6 +28,9 @@ def call(addresses):
                 pass
 
 
+if len(sys.argv) == 2:
+    # A stranger has nothing of the job, its environment neither.
+    os.execve(sys.executable, [sys.executable, *sys.argv, "alone"], {})
 first = [("10.78.0.1", port) for port in ports(sys.argv[1])]
 callers = [call(first) for _ in range(CALLERS)]
 if os.fork() > 0:
