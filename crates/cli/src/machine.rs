@@ -145,7 +145,8 @@ pub struct Remove {
 
 /// Vouch that the hosts which do not answer are dead, so that this side of a split goes on without a majority.
 ///
-/// Only you can know: if they live, both sides go on, each believing the other dead.
+/// Only you can know. If they live, both sides go on until they hear of each other; then the majority that was agreed on last goes on, and
+/// this side ends what it runs and joins it.
 #[derive(Args)]
 pub struct Vouch {
     #[command(flatten)]
@@ -193,6 +194,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
             interface: reaching.interface.clone(),
             tied,
         },
+        |note| eprintln!("regatta: {note}"),
     )?;
     let across = match &nodes {
         Some(nodes) => reaching.across_nodes(nodes),
@@ -303,7 +305,7 @@ pub fn down(arguments: &Down) -> Result<(), Refusal> {
             Ok(())
         }
         Some(note) => Err(Refusal::of_regatta(format!(
-            "the virtual machine {} is down here, but {note}",
+            "the virtual machine {} is down on the hosts that answer, but {note}",
             place.machine()
         ))),
     }

@@ -277,14 +277,40 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
         lan.good("alpha", &["vouch"])
             .contains("nobody has to vouch")
     );
-    lan.good("beta", &["vouch"]);
+    let said = lan.good("beta", &["vouch"]);
+    assert!(said.contains("taken for dead: alpha"), "{said}");
     lan.await_report("beta", |report| {
         report["standing"] == "majority" && report["known"] == 1
     });
     lan.good("beta", &["run", "true"]);
-    for host in ["alpha", "beta"] {
-        lan.good(host, &["down"]);
+    // Each takes the other for dead, and cannot know.
+    for (host, other) in [("alpha", "beta"), ("beta", "alpha")] {
+        let (status, _, said) = lan.regatta(host, &["down"]);
+        assert_ne!(status, 0, "{said}");
+        assert!(
+            said.contains(&format!("the host {other} does not answer"))
+                || said.contains(&format!("the host {other} cannot be reached")),
+            "{said}"
+        );
     }
+    lan.assert_clean();
+}
+
+/// The hosts of the old machine are out of reach for good, so the daemon that was left cannot find out.
+#[test]
+fn a_daemon_that_was_left_over_makes_way_for_a_new_machine() {
+    let lan = trio();
+    lan.sh("ip link set v-gamma down");
+    lan.await_report("gamma", |report| report["standing"] == "minority");
+    lan.await_report("alpha", |report| report["known"] == 2);
+    assert_ne!(lan.regatta("alpha", &["down"]).0, 0);
+    let said = lan.regatta("gamma", &["up", "--as", "gamma:1"]).2;
+    assert!(
+        said.contains("was left, cut off from all other hosts of that machine: it has been ended"),
+        "{said}"
+    );
+    lan.good("gamma", &["run", "true"]);
+    lan.good("gamma", &["down"]);
     lan.assert_clean();
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     let Ok(opening) = talk.hear::<Opening>() else {
         return;
     };
-    if opening.ask.is_of_commands() != caller.is_some() {
+    if !opening.ask.is_asked_by(caller.is_some()) {
         return;
     }
     if opening.identity != identity() && !opening.ask.is_of_any_version() {
@@ -133,13 +133,23 @@ fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
 }
 
 fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
-    if daemon.lock().hindrance().is_none() {
-        return Ok(Reply::Note(
-            "a majority of the hosts answers: nobody has to vouch for anything".to_owned(),
-        ));
-    }
+    let absent = {
+        let state = daemon.lock();
+        if state.hindrance().is_none() {
+            return Ok(Reply::Note(
+                "a majority of the hosts answers: nobody has to vouch for anything".to_owned(),
+            ));
+        }
+        state.unanswered()
+    };
     daemon.tell(Input::GoOn);
-    Ok(Reply::Done)
+    if absent.is_empty() {
+        return Ok(Reply::Done);
+    }
+    Ok(Reply::Note(format!(
+        "this side goes on with the hosts that answer; taken for dead: {}. Should these live and be a majority, this side will end what it runs and join them when it hears of them",
+        absent.join(", ")
+    )))
 }
 
 /// Tells of the machine until nobody listens.
@@ -164,6 +174,10 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
             }
         }
         if state.over {
+            drop(state);
+            // The last word may be why the daemon ends.
+            talk.limit(Some(LIMIT));
+            let _ = talk.say(&Reply::Hosts(daemon.report()));
             return;
         }
     }

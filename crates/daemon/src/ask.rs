@@ -56,7 +56,7 @@ pub(crate) enum Ask {
     Reach { at: SocketAddr },
     /// By a daemon: a shell, for one of my jobs.
     ShellHere { job: String, tenure: Tenure },
-    /// By a daemon: leave.
+    /// By a daemon or a command: leave.
     Leave,
     /// By a daemon: end, as all do.
     End,
@@ -71,13 +71,16 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
-    /// Whether only the user's own commands may ask this.
-    pub(crate) fn is_of_commands(&self) -> bool {
+    /// Whether this may be asked by the user's own commands, or else by daemons. Both may have a single daemon leave.
+    pub(crate) fn is_asked_by(&self, commands: bool) -> bool {
+        *self == Ask::Leave || self.is_of_commands() == commands
+    }
+
+    fn is_of_commands(&self) -> bool {
         !matches!(
             self,
             Ask::Reach { .. }
                 | Ask::ShellHere { .. }
-                | Ask::Leave
                 | Ask::End
                 | Ask::TasksHere
                 | Ask::KillHere { .. }

@@ -26,6 +26,7 @@ use crate::answer::{self, TRIAL};
 use crate::ask::{Ask, Birth, Charge, Opening, Reply};
 use crate::daemon::Daemon;
 use crate::drive;
+use crate::leftover;
 use crate::sockets::Sockets;
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::{Claimed, Place};
@@ -37,8 +38,9 @@ const PROBATION: Duration = Duration::from_secs(60);
 /// So many hosts are tried in both directions: all in a machine of few, enough to find a firewall in one of many.
 const WITNESSES: usize = 4;
 
-/// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay.
-pub(crate) fn start(charge: &Charge) -> Result<Talk, Refusal> {
+/// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay. With it comes
+/// a sentence that is worth telling, if there is one.
+pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> {
     let failed =
         |error: std::io::Error| Refusal::of_regatta(format!("no daemon can be started: {error}"));
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -66,7 +68,8 @@ pub(crate) fn start(charge: &Charge) -> Result<Talk, Refusal> {
         .and_then(|()| talk.hear::<Reply>());
     match begun {
         Ok(Reply::Refused(sentence)) => Err(Refusal::of_regatta(sentence)),
-        Ok(_) => Ok(talk),
+        Ok(Reply::Note(note)) => Ok((talk, Some(note))),
+        Ok(_) => Ok((talk, None)),
         Err(_) => Err(Refusal::of_regatta(
             "the daemon ended before it could say why",
         )),
@@ -119,10 +122,11 @@ pub fn live() -> Result<(), Refusal> {
         return Err(Refusal::of_regatta("the daemon was not told what to do"));
     };
     match set_up(charge) {
-        Ok((daemon, sockets, claimed)) => {
+        Ok((daemon, sockets, claimed, note)) => {
             let born = daemon.clone();
+            let done = note.map_or(Reply::Done, Reply::Note);
             std::thread::Builder::new()
-                .spawn(move || grow_up(&born, talk))
+                .spawn(move || grow_up(&born, talk, &done))
                 .map_err(failed)?;
             drive::run(&daemon, sockets, claimed, &ends);
             Ok(())
@@ -134,20 +138,25 @@ pub fn live() -> Result<(), Refusal> {
     }
 }
 
-fn set_up(charge: Charge) -> Result<(Arc<Daemon>, Sockets, Claimed), Refusal> {
-    let claimed = Place::of(&charge.machine)?.claim()?;
+/// A daemon with what it needs, and what is worth telling of how it came to its place.
+type SetUp = (Arc<Daemon>, Sockets, Claimed, Option<String>);
+
+fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
+    let place = Place::of(&charge.machine)?;
+    let note = leftover::end(&place, &charge.name)?;
+    let claimed = place.claim()?;
     let sockets = Sockets::open(charge.address)?;
-    Ok((Daemon::new(charge, &sockets)?, sockets, claimed))
+    Ok((Daemon::new(charge, &sockets)?, sockets, claimed, note))
 }
 
-/// Joins, and waits for the word that it may stay.
-fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk) {
+/// Joins, and waits for the word that it may stay. `done` is said when it has joined.
+fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
     talk.limit(Some(answer::LIMIT));
     let joined = join(daemon);
     talk.limit(Some(PROBATION));
     let kept = match joined {
         Ok(()) => {
-            let answered = talk.say(&Reply::Done);
+            let answered = talk.say(done);
             answered
                 .and_then(|()| talk.hear::<Birth>())
                 .is_ok_and(|word| word == Birth::Keep)

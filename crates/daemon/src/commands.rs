@@ -15,6 +15,7 @@ use crate::ask::{
     self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure,
 };
 use crate::birth;
+use crate::leftover;
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::{DEFAULT, Place};
 
@@ -49,9 +50,13 @@ pub struct Added {
     pub address: IpAddr,
 }
 
-/// Begins a machine on this host.
-pub fn begin(place: &Place, beginning: &Beginning) -> Result<Tie, Refusal> {
-    if place.connect()?.is_some() {
+/// Begins a machine on this host. `say` gets what is worth telling on the way.
+pub fn begin(
+    place: &Place,
+    beginning: &Beginning,
+    mut say: impl FnMut(&str),
+) -> Result<Tie, Refusal> {
+    if place.connect()?.is_some() && !leftover::is_there(place) {
         return Err(Refusal::of_regatta(format!(
             "the virtual machine {} is up already: `regatta add HOST` adds hosts to it, `regatta down` ends it, and `--vm NAME` means another one",
             place.machine()
@@ -68,7 +73,7 @@ pub fn begin(place: &Place, beginning: &Beginning) -> Result<Tie, Refusal> {
         .first()
         .copied()
         .ok_or_else(|| Refusal::of_regatta("this host has no address that --interface allows"))?;
-    let mut talk = birth::start(&Charge {
+    let (mut talk, note) = birth::start(&Charge {
         machine: place.machine().to_owned(),
         key,
         silence_ms: crate::journal::milliseconds(beginning.silence),
@@ -78,6 +83,7 @@ pub fn begin(place: &Place, beginning: &Beginning) -> Result<Tie, Refusal> {
         contacts: Vec::new(),
         tied: beginning.tied,
     })?;
+    note.iter().for_each(|note| say(note));
     birth::keep(&mut talk)?;
     Ok(Tie(talk))
 }
@@ -142,7 +148,9 @@ fn add_with(
             )?)?;
             invitation = self::invitation(place)?;
         }
-        begin_on(muster, across, place, &invitation, tied, address_of)?;
+        for note in begin_on(muster, across, place, &invitation, tied, address_of)? {
+            say(&note);
+        }
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -153,7 +161,7 @@ fn add_with(
     })
 }
 
-/// Has every host start its daemon, and, when all belong to the machine, has them stay.
+/// Has every host start its daemon, and, when all belong to the machine, has them stay. Returns what is worth telling.
 fn begin_on(
     muster: &mut Muster<'_>,
     across: &Across,
@@ -161,7 +169,7 @@ fn begin_on(
     invitation: &Invitation,
     tied: bool,
     address_of: impl Fn(u32) -> IpAddr,
-) -> Result<(), Refusal> {
+) -> Result<Vec<String>, Refusal> {
     for (number, host) in (0..).zip(&across.hosts) {
         let charge = Charge {
             machine: place.machine().to_owned(),
@@ -175,11 +183,16 @@ fn begin_on(
         };
         muster.tell(number, ask::encode(&Birth::Begin(charge)))?;
     }
-    all_or_none(muster.hear())?;
+    let begun = all_or_none(muster.hear())?;
     for number in 0..across.hosts.len() as u32 {
         muster.tell(number, ask::encode(&Birth::Keep))?;
     }
-    all_or_none(muster.hear()).map(|_| ())
+    all_or_none(muster.hear())?;
+    let note = |(_, bytes): (u32, Vec<u8>)| match ask::decode::<Reply>(&bytes) {
+        Ok(Reply::Note(note)) => Some(note),
+        _ => None,
+    };
+    Ok(begun.into_iter().filter_map(note).collect())
 }
 
 /// Whom a new host meets: the one who invites, and a few others, different ones for each.
@@ -275,6 +288,15 @@ pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
         host: host.to_owned(),
     };
     expect_done(ask_here(place, what, Duration::from_secs(30))?).map(|_| ())
+}
+
+/// Has the daemon of this host leave, and waits until it has ended.
+pub(crate) fn leave(place: &Place, limit: Duration) -> Result<(), Refusal> {
+    let mut talk = open(place, Ask::Leave, limit)?;
+    expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    // The daemon's end is the end of the connection.
+    let _ = talk.hear::<Reply>();
+    Ok(())
 }
 
 /// Ends the machine; returns what is worth knowing.

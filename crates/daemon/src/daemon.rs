@@ -149,7 +149,7 @@ impl Daemon {
     fn heed(self: &Arc<Self>, state: &mut State, now: Duration, event: &Event) {
         state.journal.take(now, event);
         match event {
-            Event::Suspected(host) => witness::examine(self, *host),
+            Event::Examine(host) => witness::examine(self, *host),
             Event::Dead(host, _) => {
                 let why = state.journal.farewell(host);
                 state.channels.lose(*host, &why);
@@ -158,9 +158,11 @@ impl Daemon {
                 let why = state.journal.farewell(host);
                 state.channels.part(*host, &why);
             }
-            Event::Renewed { .. } => state
-                .channels
-                .cut("the other hosts had declared this one dead, because it did not answer"),
+            Event::Renewed { why, .. } => state.channels.cut(journal::renewal(*why)),
+            Event::Ended => {
+                state.channels.cut(journal::ENDED);
+                state.over = true;
+            }
             Event::Departed => state.departed = true,
             _ => {}
         }
@@ -281,9 +283,26 @@ impl State {
         let (seen, known) = self.counts();
         match self.membership.standing() {
             Standing::Majority => None,
-            Standing::Minority => Some(journal::minority(seen, known)),
-            Standing::Outside => Some("this host is not one of the agreed ones (yet, or any more), so it takes on no work".to_owned()),
+            Standing::Minority => Some(match self.journal.deadlock() {
+                Some(deadlock) => deadlock.to_owned(),
+                None => journal::minority(seen, known),
+            }),
+            Standing::Outside => Some(journal::OUTSIDE.to_owned()),
         }
+    }
+
+    /// The hosts that were agreed on last and do not answer.
+    pub(crate) fn unanswered(&self) -> Vec<String> {
+        let own = self.membership.own();
+        let answering: Vec<HostId> = self
+            .membership
+            .hosts()
+            .filter(|(_, suspected)| !suspected)
+            .map(|(host, _)| host)
+            .collect();
+        let roll = self.membership.roll().hosts();
+        let away = roll.filter(|host| !host.same_place(&own) && !answering.contains(host));
+        away.map(|host| self.journal.known_name(host)).collect()
     }
 
     /// The hosts that are called so, by name or address, this one not among them.

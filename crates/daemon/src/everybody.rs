@@ -1,10 +1,11 @@
 //! What concerns several hosts: one is asked by a command, and asks the others.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_launch::{Refusal, identity};
-use regatta_machine::HostId;
+use regatta_machine::{HostId, Standing};
 
 use crate::answer::LIMIT;
 use crate::ask::{Ask, Opening, Reply, Task};
@@ -98,20 +99,33 @@ pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal>
 fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
     talk.limit(Some(END));
     match talk.hear::<Reply>() {
-        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-            Err(Refusal::of_regatta(format!(
-                "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
-                END.as_secs()
-            )))
-        }
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(Refusal::of_regatta(format!(
+            "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
+            END.as_secs()
+        ))),
         _ => Ok(()),
     }
 }
 
-/// Ends all other daemons.
+/// Ends all other daemons, also those that were declared dead because they did not answer: they may live.
 pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
-    daemon.lock().channels.cut("the virtual machine ends");
-    let answers = ask_all(daemon, &Ask::End, LIMIT);
+    let hope = {
+        let state = daemon.lock();
+        state.channels.cut("the virtual machine ends");
+        match state.membership.standing() {
+            Standing::Majority => {
+                "If a daemon of the machine lives there, it takes on no work, and ends when it reaches the other hosts again; `regatta down` there ends it at once"
+            }
+            _ => {
+                "This host had no majority, so the machine may go on there without it: `regatta down` there ends it"
+            }
+        }
+    };
+    let (answers, lost) = std::thread::scope(|scope| {
+        let lost = scope.spawn(|| end_lost(daemon));
+        let answers = ask_all(daemon, &Ask::End, LIMIT);
+        (answers, lost.join().unwrap_or_default())
+    });
     let mut silent: Vec<String> = std::thread::scope(|scope| {
         let ends: Vec<_> = answers
             .into_iter()
@@ -126,14 +140,37 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
             .filter_map(|end| end.join().ok().flatten())
             .collect()
     });
+    silent.extend(lost);
     silent.sort_unstable();
     match silent.is_empty() {
         true => Reply::Done,
-        false => Reply::Note(format!(
-            "{}. What lives there still belongs to the machine: `regatta down` there ends it",
-            silent.join("; ")
-        )),
+        false => Reply::Note(format!("{}. {hope}", silent.join("; "))),
     }
+}
+
+/// Ends the daemons of hosts that were declared dead, if they live; returns a sentence for each of which that is not known.
+fn end_lost(daemon: &Daemon) -> Vec<String> {
+    let (own, lost) = {
+        let state = daemon.lock();
+        (state.membership.own(), state.journal.silent())
+    };
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = lost
+            .iter()
+            .map(|(host, name)| {
+                scope.spawn(move || match ask(daemon, own, *host, Ask::End, GLANCE) {
+                    Ok((_, talk)) => await_end(name, talk).err(),
+                    // Nobody listens there any more.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
+                    Err(error) => Some(talk::explain(name, &error)),
+                })
+            })
+            .collect();
+        let answers = asked
+            .into_iter()
+            .filter_map(|answer| answer.join().ok().flatten());
+        answers.map(|refusal| refusal.sentence).collect()
+    })
 }
 
 /// The tasks of all hosts.

@@ -1,9 +1,10 @@
 //! What has happened in the machine, as this host saw it: in memory, for whoever asks, and never without end.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use regatta_machine::{Cause, Event, Facts, HostId};
+use regatta_machine::{Cause, Event, Facts, HostId, Renewal};
 
 use crate::ask::{Happening, Host};
 
@@ -16,6 +17,8 @@ struct Gone {
     name: String,
     cause: String,
     left: bool,
+    /// It may live: nobody knows more than that it does not answer.
+    silent: bool,
     at: Duration,
 }
 
@@ -28,6 +31,8 @@ pub(crate) struct Journal {
     suspected: HashMap<HostId, Duration>,
     up: HashMap<HostId, Duration>,
     entries: VecDeque<(Duration, String)>,
+    /// Why nobody goes on, if the two sides of a split know of each other.
+    deadlock: Option<String>,
     /// Entries that are kept no more.
     dropped: u64,
 }
@@ -75,8 +80,13 @@ impl Journal {
             }
             Event::Suspected(host) => _ = self.suspected.insert(*host, now),
             Event::Cleared(host) => _ = self.suspected.remove(host),
-            Event::Dead(host, cause) => self.bury(now, *host, why(*cause), false),
-            Event::Left(host) => self.bury(now, *host, "it was removed or ended", true),
+            Event::Dead(host, cause) => {
+                let silent = *cause == Cause::Silent;
+                self.bury(now, *host, why(*cause), (false, silent));
+            }
+            Event::Left(host) => self.bury(now, *host, "it was removed or ended", (true, false)),
+            Event::Deadlock(address) => self.deadlock = Some(deadlock(*address)),
+            Event::Majority { .. } | Event::Renewed { .. } => self.deadlock = None,
             _ => {}
         }
         if let Some(what) = self.sentence(event) {
@@ -84,7 +94,7 @@ impl Journal {
         }
     }
 
-    fn bury(&mut self, at: Duration, host: HostId, cause: &str, left: bool) {
+    fn bury(&mut self, at: Duration, host: HostId, cause: &str, (left, silent): (bool, bool)) {
         let name = self.name(&host);
         self.suspected.remove(&host);
         self.up.remove(&host);
@@ -94,6 +104,7 @@ impl Journal {
             name,
             cause: cause.to_owned(),
             left,
+            silent,
             at,
         });
         self.gone.truncate(MOST);
@@ -106,19 +117,52 @@ impl Journal {
         };
         Some(match event {
             // It is named when it is described.
-            Event::HostUp(_) => return None,
-            Event::Described(host, facts) => format!("the host {} is there, at {}", facts.name, host.address()),
-            Event::Suspected(host) => format!("the host {} does not answer: it is suspected", self.name(host)),
+            Event::HostUp(_) | Event::Examine(_) => return None,
+            Event::Described(host, facts) => {
+                format!("the host {} is there, at {}", facts.name, host.address())
+            }
+            Event::Suspected(host) => format!(
+                "the host {} does not answer: it is suspected",
+                self.name(host)
+            ),
             Event::Cleared(host) => format!("the host {} answers again", self.name(host)),
             Event::Dead(host, cause) => format!("the host {} is lost: {}", gone(host), why(*cause)),
             Event::Left(host) => format!("the host {} has left", gone(host)),
             Event::Minority { seen, known } => minority(*seen, *known),
             Event::Majority { seen, known } => {
-                format!("{seen} of {known} hosts answer: this host is one of a majority, and takes on work")
+                format!(
+                    "{seen} of {known} hosts answer: this host is one of a majority, and takes on work"
+                )
             }
-            Event::Renewed { .. } => "the others had declared this host dead: it goes on as a new one, and has ended what it ran".to_owned(),
+            Event::Renewed { why, .. } => {
+                format!(
+                    "{}: what ran here is ended, and this host comes back as a new one",
+                    renewal(*why)
+                )
+            }
+            Event::Deadlock(address) => deadlock(*address),
+            Event::Ended => ENDED.to_owned(),
             Event::Departed => "this host has left".to_owned(),
         })
+    }
+
+    /// The name of a host that may be gone.
+    pub(crate) fn known_name(&self, host: &HostId) -> String {
+        match self.gone.iter().find(|gone| gone.host == *host) {
+            Some(gone) => gone.name.clone(),
+            None => self.name(host),
+        }
+    }
+
+    /// Why nobody goes on, if the two sides of a split know of each other.
+    pub(crate) fn deadlock(&self) -> Option<&str> {
+        self.deadlock.as_deref()
+    }
+
+    /// The hosts that are taken for dead because they do not answer, with their names.
+    pub(crate) fn silent(&self) -> Vec<(HostId, String)> {
+        let silent = self.gone.iter().filter(|gone| gone.silent);
+        silent.map(|gone| (gone.host, gone.name.clone())).collect()
     }
 
     /// How a host that is there stands: its state, and since when it has been in it.
@@ -188,12 +232,42 @@ fn why(cause: Cause) -> &'static str {
         Cause::Silent => "it has been silent for too long, so it is dead or cut off",
         Cause::DaemonGone => "its daemon has ended; the host itself answers",
         Cause::Replaced => "its daemon has begun anew",
+        Cause::GaveWay => "it is on the side of a split that this host has left for the other one",
     }
+}
+
+/// Why a daemon ends that nobody has told to.
+pub(crate) const ENDED: &str = "while this host was cut off, the daemons of the others have ended, so the machine is over: this daemon ends too, and `regatta up` starts a new machine";
+
+/// Why a host takes on no work that the others do not count.
+pub(crate) const OUTSIDE: &str = "the other hosts have not agreed yet that this one is of the machine, so it takes on no work: they do so as soon as a majority of them answers. If that lasts, `regatta hosts` on them shows who does not answer, and `regatta vouch` says that those are dead";
+
+/// Why a host goes on as another one, for the beginning of a sentence.
+pub(crate) fn renewal(why: Renewal) -> &'static str {
+    match why {
+        Renewal::DeclaredDead => {
+            "the others had declared this host dead, because it did not answer"
+        }
+        Renewal::WronglyVouched => {
+            "`regatta vouch` on this side of a split said that the other hosts were dead, but they live, and a majority of them goes on"
+        }
+        Renewal::BothVouched => {
+            "`regatta vouch` was given on both sides of a split, and the other side goes on, because it has the host that has been there longest, or needed fewer vouches"
+        }
+        Renewal::GaveWay => "the network was split, and the other side goes on",
+    }
+}
+
+/// Why nobody goes on although the network is whole.
+fn deadlock(address: SocketAddr) -> String {
+    format!(
+        "this host and the one at {address} are of two sides of a split, one of which was vouched for, and neither side has a majority of its hosts: none takes on work until `regatta vouch` is given on a host of the side that is to go on. The other side then joins it, and ends what it ran"
+    )
 }
 
 /// Why a host takes on no work.
 pub(crate) fn minority(seen: usize, known: usize) -> String {
     format!(
-        "only {seen} of {known} hosts answer, which is no majority: this host takes on no work, because the others may be alive and at work without it"
+        "only {seen} of {known} hosts answer, which is no majority: this host takes on no work, because the others may be alive and at work without it. It goes on by itself when they answer; if you know that they are dead, `regatta vouch` says so"
     )
 }

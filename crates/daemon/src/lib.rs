@@ -17,6 +17,7 @@ mod drive;
 mod everybody;
 mod frames;
 mod journal;
+mod leftover;
 pub mod readers;
 mod relay;
 mod seal;

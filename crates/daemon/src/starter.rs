@@ -22,7 +22,7 @@ pub fn run(temporary: bool) -> Result<(), Refusal> {
             Word::Nothing => {}
             Word::End => return Ok(()),
             Word::Charge(bytes) => match obey(&bytes, &mut started, &mut station) {
-                Ok(()) => station.answer(ask::encode(&Reply::Done)),
+                Ok(reply) => station.answer(ask::encode(&reply)),
                 Err(refusal) => station.refuse(&refusal),
             },
         }
@@ -43,7 +43,7 @@ struct Started {
     stays: bool,
 }
 
-fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<(), Refusal> {
+fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<Reply, Refusal> {
     match (ask::decode::<Birth>(bytes)?, started.daemon.as_mut()) {
         (Birth::Begin(charge), None) => {
             started.tied = charge.tied;
@@ -60,16 +60,16 @@ fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<()
                     return Err(Refusal::of_regatta("the channel has ended"));
                 }
             }
-            let daemon = starting.join().unwrap_or_else(|_| {
+            let (daemon, note) = starting.join().unwrap_or_else(|_| {
                 Err(Refusal::of_regatta("the starter of the daemon has failed"))
             })?;
             started.daemon = Some(daemon);
-            Ok(())
+            Ok(note.map_or(Reply::Done, Reply::Note))
         }
         (Birth::Keep, Some(talk)) => {
             birth::keep(talk)?;
             started.stays = started.tied;
-            Ok(())
+            Ok(Reply::Done)
         }
         _ => Err(Refusal::of_regatta(
             "the starter of a daemon was told something out of turn",

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use crate::bytes::{Reader, Short};
 use crate::host::HostId;
+use crate::lineage::Lineage;
 use crate::roll::Change;
 
 /// Ballots are ordered; a host that has promised one accepts no lower one.
@@ -59,6 +60,12 @@ impl Acceptor {
     /// Whether this host has accepted what may have been decided without its knowledge.
     pub fn in_doubt(&self) -> bool {
         self.accepted.is_some()
+    }
+
+    /// The lineage that this host has accepted to begin, if it has. Then it speaks for the old one no more.
+    pub fn accepted_fork(&self) -> Option<Lineage> {
+        let accepted = self.accepted.as_ref();
+        accepted.and_then(|(_, change)| change.fork)
     }
 
     /// The answer to a step of a proposer, if it calls for one.
@@ -114,6 +121,20 @@ impl Proposal {
 
     pub fn change(&self) -> &Change {
         &self.change
+    }
+
+    /// Whether promises are still being gathered.
+    pub fn is_preparing(&self) -> bool {
+        !self.accepting
+    }
+
+    pub fn votes(&self) -> &HashSet<HostId> {
+        &self.votes
+    }
+
+    /// Makes the change begin a lineage, before anybody is asked to accept it.
+    pub fn fork(&mut self, lineage: Lineage) {
+        self.change.fork.get_or_insert(lineage);
     }
 
     /// Counts an answer to the question asked; others are late or foreign.

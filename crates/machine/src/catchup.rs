@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use crate::datagram::{Body, HEAD, Page};
 use crate::host::{Facts, HostId};
+use crate::lineage::Lineage;
 use crate::membership::Membership;
 use crate::roll::{Change, Roll};
 
@@ -22,6 +23,7 @@ const PAGE_HEAD: usize = HEAD + 1 + 17;
 /// A roll that is on its way.
 pub(crate) struct Loading {
     from: SocketAddr,
+    lineage: Lineage,
     epoch: u32,
     next: u32,
     total: u32,
@@ -55,11 +57,15 @@ impl Membership {
         if page == 0 && (1..=self.history.len()).contains(&missing) {
             self.tell_changes(by, epoch, missing);
         } else if missing > 0 {
-            let mut first = page as usize;
-            for _ in 0..WINDOW {
-                if first < self.roll.len() {
-                    first += self.tell_page(by, first);
-                }
+            self.tell_pages(by, page);
+        }
+    }
+
+    pub(crate) fn tell_pages(&mut self, by: HostId, page: u32) {
+        let mut first = page as usize;
+        for _ in 0..WINDOW {
+            if first < self.roll.len() {
+                first += self.tell_page(by, first);
             }
         }
     }
@@ -67,7 +73,7 @@ impl Membership {
     fn tell_changes(&mut self, by: HostId, epoch: u32, missing: usize) {
         let mut room = self.settings.datagram - HEAD - 6;
         let size =
-            |change: &Change| 2 + HostId::BYTES * (change.removed.len() + change.added.len());
+            |change: &Change| 3 + HostId::BYTES * (change.removed.len() + change.added.len());
         let fits = |change: &&Change| {
             let left = room.checked_sub(size(change));
             room = left.unwrap_or(0);
@@ -124,16 +130,18 @@ impl Membership {
         }
     }
 
-    pub(crate) fn take_page(&mut self, from: SocketAddr, page: Page) {
-        let current = self
-            .loading
-            .as_ref()
-            .map_or(self.roll.epoch(), |loading| loading.epoch);
-        if page.epoch > current {
+    pub(crate) fn take_page(&mut self, from: SocketAddr, lineage: Lineage, page: Page) {
+        let own = (self.roll.lineage() == lineage).then(|| self.roll.epoch());
+        let current = match &self.loading {
+            Some(loading) if loading.lineage == lineage => Some(loading.epoch),
+            _ => own,
+        };
+        if current.is_none_or(|current| page.epoch > current) {
             let (epoch, next, total) = (page.epoch, page.next, page.total);
             let (hosts, ahead) = (Vec::new(), BTreeMap::new());
             self.loading = Some(Loading {
                 from,
+                lineage,
                 epoch,
                 next,
                 total,
@@ -146,7 +154,7 @@ impl Membership {
         let Some(loading) = self
             .loading
             .as_mut()
-            .filter(|loading| loading.epoch == page.epoch)
+            .filter(|loading| loading.lineage == lineage && loading.epoch == page.epoch)
         else {
             return;
         };
@@ -187,10 +195,19 @@ impl Membership {
 
     fn finish_loading(&mut self) {
         if let Some(loading) = self.loading.take()
-            && loading.epoch > self.roll.epoch()
+            && !self.is_outdated(&loading)
         {
-            self.adopt(Roll::adopted(loading.epoch, loading.next, loading.hosts));
+            let (lineage, epoch, next) = (loading.lineage, loading.epoch, loading.next);
+            let roll = Roll::adopted(lineage, epoch, next, loading.hosts);
+            match lineage == self.roll.lineage() {
+                true => self.adopt(roll),
+                false => self.change_lineage(roll),
+            }
         }
+    }
+
+    fn is_outdated(&self, loading: &Loading) -> bool {
+        loading.lineage == self.roll.lineage() && loading.epoch <= self.roll.epoch()
     }
 
     /// Also once a period, should pages have been lost. Whoever sent them may have died, or gone on to another roll: then
@@ -199,7 +216,7 @@ impl Membership {
         if self
             .loading
             .as_ref()
-            .is_some_and(|loading| loading.epoch <= self.roll.epoch() || loading.in_vain >= VAIN)
+            .is_some_and(|loading| self.is_outdated(loading) || loading.in_vain >= VAIN)
         {
             self.loading = None;
         }

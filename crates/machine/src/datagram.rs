@@ -1,23 +1,28 @@
 //! What a datagram is: a head, and either foca's bytes or one of our own messages.
 //!
-//! The head names the machine and the sender's epoch, so that whoever is behind notices at the first datagram of anybody.
+//! The head names the machine and the sender's lineage and epoch, so that whoever is behind notices at the first datagram of anybody, and
+//! takes nothing from another lineage.
 
 use crate::ballot::{Ballot, Vote};
 use crate::bytes::{Reader, Short};
 use crate::host::{Facts, HostId};
+use crate::lineage::Lineage;
 use crate::roll::Change;
 
-/// Bytes before the body: a mark, the version, the machine, the sender's epoch, the kind.
-pub(crate) const HEAD: usize = 11;
+/// Bytes before the body: a mark, the version, the machine, the sender's lineage and epoch, whether it goes on, the kind.
+pub(crate) const HEAD: usize = 12 + Lineage::BYTES;
 
 const MARK: u8 = b'R';
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The head of a datagram, without its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub machine: u32,
+    pub lineage: Lineage,
     pub epoch: u32,
+    /// The sender sees a quorum of its roll, so its lineage goes on.
+    pub live: bool,
 }
 
 /// The body.
@@ -47,6 +52,8 @@ pub(crate) enum Body<'a> {
     Ask(HostId),
     /// The facts of a host.
     Facts(HostId, Facts),
+    /// Nothing but the head: to a host that may be of another lineage.
+    Hail,
     /// A step of a vote on what the roll of `epoch` shall be.
     Vote { by: HostId, epoch: u32, vote: Vote },
 }
@@ -68,7 +75,9 @@ pub(crate) fn encode(head: Head, body: &Body<'_>) -> Vec<u8> {
     let mut to = Vec::with_capacity(128);
     to.extend_from_slice(&[MARK, VERSION]);
     to.extend_from_slice(&head.machine.to_le_bytes());
+    head.lineage.encode(&mut to);
     to.extend_from_slice(&head.epoch.to_le_bytes());
+    to.push(u8::from(head.live));
     encode_body(body, &mut to);
     to
 }
@@ -108,6 +117,7 @@ fn encode_body(body: &Body<'_>, to: &mut Vec<u8>) {
             changes.iter().for_each(|change| change.encode(to));
         }
         Body::Page(page) => encode_page(page, kind(to, 5)),
+        Body::Hail => _ = kind(to, 11),
         Body::Ask(by) => by.encode(kind(to, 6)),
         Body::Facts(host, facts) => {
             host.encode(kind(to, 7));
@@ -166,7 +176,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
     }
     let head = Head {
         machine: from.u32()?,
+        lineage: Lineage::decode(&mut from)?,
         epoch: from.u32()?,
+        live: from.u8()? != 0,
     };
     let body = match from.u8()? {
         0 => Body::Swim(from.0),
@@ -202,6 +214,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
             let suspect = |_| Ok((HostId::decode(&mut from)?, from.u16()?));
             Body::Suspects((0..count).map(suspect).collect::<Result<_, _>>()?)
         }
+        11 => Body::Hail,
         _ => return Err(Short),
     };
     Ok((head, body))

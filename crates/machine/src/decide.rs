@@ -1,6 +1,5 @@
 //! Deciding on the next roll: who calls for votes, when, and what becomes of it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use rand::RngExt;
@@ -8,6 +7,7 @@ use rand::RngExt;
 use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
 use crate::datagram::Body;
 use crate::host::HostId;
+use crate::lineage::Lineage;
 use crate::membership::{Membership, Voting};
 use crate::roll::Change;
 
@@ -16,6 +16,16 @@ const HISTORY: usize = 64;
 
 /// A vote that takes longer than so many periods is called again under a higher ballot.
 const PATIENCE: u32 = 12;
+
+/// Whether those who can vote are enough to decide.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voters {
+    TooFew,
+    /// A quorum of the roll.
+    Quorum,
+    /// No quorum, but all whose death is not certain.
+    Rest,
+}
 
 impl Membership {
     /// Once a period: begins a vote, or asks again those who have not answered.
@@ -35,7 +45,7 @@ impl Membership {
         } else if leader == Some(own)
             && self.now >= self.voting.not_before
             && !self.detector.is_cut_off()
-            && self.has_voters()
+            && self.voters() != Voters::TooFew
         {
             let change = self.wanted();
             if !change.is_empty() || self.voting.unclear || self.acceptor.in_doubt() {
@@ -60,7 +70,7 @@ impl Membership {
     }
 
     /// Those that answer and those that are leaving can vote.
-    fn has_voters(&self) -> bool {
+    fn voters(&self) -> Voters {
         let (count, oldest) = self.view.count(&self.roll);
         let leaving = self
             .view
@@ -72,8 +82,19 @@ impl Membership {
             .roll
             .oldest()
             .is_some_and(|host| self.view.leaving.contains_key(host));
-        self.view
-            .is_enough(&self.roll, count + leaving, oldest || oldest_leaves)
+        let votes = |host: &HostId| {
+            self.view.answers(&self.roll, host) || self.view.leaving.contains_key(host)
+        };
+        if self
+            .roll
+            .is_quorum(count + leaving, oldest || oldest_leaves)
+        {
+            Voters::Quorum
+        } else if self.view.is_rest(&self.roll, votes) {
+            Voters::Rest
+        } else {
+            Voters::TooFew
+        }
     }
 
     /// The dead out, the new in.
@@ -88,10 +109,18 @@ impl Membership {
         Change {
             removed,
             added: answering.take(room).copied().collect(),
+            fork: None,
         }
     }
 
-    fn propose(&mut self, change: Change) {
+    /// A lineage for a change that rests on certainty about the dead.
+    fn conclusion(&mut self) -> Lineage {
+        let dead = &self.view.certain;
+        let eldest = self.roll.first_arrival(|host| !dead.contains(host));
+        self.roll.lineage().concluded(eldest, &mut self.rng)
+    }
+
+    fn propose(&mut self, mut change: Change) {
         let own = self.own();
         if self.voting.round == 0 && self.roll.oldest() != Some(&own) {
             self.voting.round = 1;
@@ -100,6 +129,9 @@ impl Membership {
             round: self.voting.round,
             by: own,
         };
+        if ballot.round == 0 && self.voters() != Voters::Quorum {
+            change.fork = Some(self.conclusion());
+        }
         self.voting.round += 1;
         self.voting.unclear = false;
         self.voting.begun = self.now;
@@ -125,6 +157,7 @@ impl Membership {
             self.send_vote(host, question.clone());
         }
         if let Some(answer) = self.acceptor.answer(&question) {
+            self.judge_life();
             self.take_answer(own, answer);
         }
     }
@@ -139,6 +172,7 @@ impl Membership {
         match vote {
             Vote::Prepare(_) | Vote::Accept(..) => {
                 if let Some(answer) = self.acceptor.answer(&vote) {
+                    self.judge_life();
                     self.send_vote(by, answer);
                 }
             }
@@ -175,16 +209,14 @@ impl Membership {
     /// Goes from promises to acceptance to decision, as far as the votes carry.
     fn advance_vote(&mut self) {
         loop {
-            let (roll, view) = (&self.roll, &self.view);
-            let is_quorum = |votes: &HashSet<HostId>| {
-                let oldest = roll.oldest().is_some_and(|host| votes.contains(host));
-                view.is_enough(roll, votes.len(), oldest)
-            };
-            let Some(proposal) = &mut self.voting.proposal else {
+            let Some(mut proposal) = self.voting.proposal.take() else {
                 return;
             };
             let asked = proposal.question();
-            if proposal.is_decided(is_quorum) {
+            let decides = self.has_votes(&mut proposal);
+            let decided = decides && proposal.is_decided(|_| true);
+            let proposal = self.voting.proposal.insert(proposal);
+            if decided {
                 let change = proposal.change().clone();
                 self.decided(&change);
                 return;
@@ -194,6 +226,24 @@ impl Membership {
             }
             self.ask_voters();
         }
+    }
+
+    /// Whether those who have voted carry the proposal a step further: a quorum of the roll does, and all whose death is not certain do.
+    /// The latter cannot continue the lineage, so that a change which does is decided by a quorum alone.
+    fn has_votes(&mut self, proposal: &mut Proposal) -> bool {
+        let votes = proposal.votes();
+        let oldest = self.roll.oldest().is_some_and(|host| votes.contains(host));
+        if self.roll.is_quorum(votes.len(), oldest) {
+            return true;
+        }
+        if !self.view.is_rest(&self.roll, |host| votes.contains(host)) {
+            return false;
+        }
+        if proposal.is_preparing() && proposal.change().fork.is_none() {
+            let fork = self.conclusion();
+            proposal.fork(fork);
+        }
+        proposal.change().fork.is_some()
     }
 
     fn decided(&mut self, change: &Change) {
@@ -220,7 +270,17 @@ impl Membership {
     pub(crate) fn advance(&mut self, change: &Change) {
         let own = self.own();
         Arc::make_mut(&mut self.roll).advance(change);
-        self.history.push_back(change.clone());
+        if change.fork.is_some() {
+            self.history.clear();
+        } else {
+            self.history.push_back(change.clone());
+        }
+        let gone = change.removed.iter();
+        let lost: Vec<HostId> = gone
+            .filter(|host| **host != own && !self.view.leaving.contains_key(host))
+            .copied()
+            .collect();
+        self.part_from(&lost);
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
@@ -262,6 +322,8 @@ impl Membership {
         self.voting = Voting::default();
         let active: Vec<HostId> = self.detector.active().map(|member| *member.id()).collect();
         self.view.compare(&self.roll, active.iter(), &own);
+        let outlived = self.detector.outlived(&self.roll);
+        self.view.certain.extend(outlived);
         let unknown: Vec<HostId> = self
             .view
             .away

@@ -21,6 +21,7 @@ use crate::datagram::HEAD;
 use crate::facts::{Book, encode};
 use crate::host::{Facts, HostId};
 use crate::pending::Pending;
+use crate::roll::Roll;
 use crate::settings::Settings;
 use crate::sink::{Note, Sink};
 
@@ -247,6 +248,37 @@ impl Detector {
         self.foca
             .iter_membership_state()
             .find(|member| member.id().same_place(host))
+    }
+
+    /// Whether any host of `roll` is dead as far as is known here.
+    pub fn has_buried(&self, roll: &Roll) -> bool {
+        let mut known = self.foca.iter_membership_state();
+        known.any(|member| member.state() == State::Down && roll.contains(member.id()))
+    }
+
+    /// How many hosts of `roll` are known to be without the daemon that it names, and without a later one.
+    pub fn without_daemon(&self, roll: &Roll) -> usize {
+        let known = self.foca.iter_membership_state();
+        known
+            .filter(|member| member.state() == State::Down && member.incarnation() == GONE)
+            .filter(|member| roll.contains(member.id()))
+            .count()
+    }
+
+    /// The hosts of `roll` that are certain never to act again: a later run is known, or their daemon is gone.
+    pub fn outlived(&self, roll: &Roll) -> Vec<HostId> {
+        let own = Member::alive(self.own());
+        let known = self.foca.iter_membership_state().chain([&own]);
+        let runs = known.flat_map(|member| {
+            let is_outlived = |host: &HostId| {
+                let gone = member.state() == State::Down && member.incarnation() == GONE;
+                member.id().succeeds(host) || (gone && member.id() == host)
+            };
+            roll.at_place_of(member.id())
+                .filter(is_outlived)
+                .collect::<Vec<_>>()
+        });
+        runs.collect()
     }
 
     /// Whether this host itself would declare `host` dead when its time is up.

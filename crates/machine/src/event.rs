@@ -57,6 +57,8 @@ pub enum Event {
     Described(HostId, Facts),
     /// It did not answer; unless it objects, it will be declared dead.
     Suspected(HostId),
+    /// Its silence lasts, or has just begun: look whether its daemon is gone ([`Input::DaemonGone`]).
+    Examine(HostId),
     /// It answered after all.
     Cleared(HostId),
     /// It is dead. Whatever still runs there belongs to nobody any more.
@@ -77,13 +79,21 @@ pub enum Event {
         /// Hosts that were agreed on last.
         known: usize,
     },
-    /// The others had declared this host dead. It goes on as a new one, and must end what it ran as the old one.
+    /// This host goes on as a new one, and must end what it ran as the old one.
     Renewed {
-        /// What it was called.
+        /// Its name until now.
         old: HostId,
-        /// What it is called now.
+        /// Its name from now on.
         new: HostId,
+        /// Why it had to give up the old one.
+        why: Renewal,
     },
+    /// This host and the one at this address belong to the two sides of a split, and neither side has a majority of its roll: none goes on
+    /// until an operator vouches on one of them.
+    Deadlock(SocketAddr),
+    /// While this host had no majority, the daemons of all hosts that are not here have ended, and their hosts say so: the machine was ended
+    /// without this host, whose daemon must end too.
+    Ended,
     /// All have agreed that this host has left, or it has waited long enough.
     Departed,
 }
@@ -97,6 +107,21 @@ pub enum Cause {
     DaemonGone,
     /// Its daemon runs anew, or was declared dead wrongly and has taken a new name.
     Replaced,
+    /// It belongs to the side of a split that gave way to the one this host belongs to now.
+    GaveWay,
+}
+
+/// Why a host goes on under a new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The others had declared it dead.
+    DeclaredDead,
+    /// An operator has vouched on its side of a split that the others were dead. They live, and a majority of them goes on.
+    WronglyVouched,
+    /// Operators have vouched on both sides of a split, and the other side goes on.
+    BothVouched,
+    /// Its side of a split gave way to the other one, which goes on.
+    GaveWay,
 }
 
 /// Whether this host may take on work.

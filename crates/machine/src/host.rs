@@ -60,6 +60,11 @@ impl HostId {
         self.place() == other.place()
     }
 
+    /// Whether its address comes before that of `other`, whichever runs they are.
+    pub(crate) fn is_before(&self, other: &HostId) -> bool {
+        self.place() < other.place()
+    }
+
     /// Whether this is a later run than `other` of the same daemon.
     pub fn succeeds(&self, other: &HostId) -> bool {
         self.same_place(other) && self.run() > other.run()

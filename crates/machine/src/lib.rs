@@ -31,12 +31,17 @@
 //! decided when a quorum of the present one has accepted it (Paxos, one instance for an epoch). Hence hosts that die one after the other shrink what a majority is counted
 //! of, and no two sides of a split can both have shrunk it their way. A leaver stays until it is off the roll ([`Event::Departed`]).
 //!
-//! One rule bends this: hosts whose death is certain (their daemon's port refuses connections, or a later run is there) need not be
-//! outvoted if all others of the roll are here. Without it, the second of two hosts could never go on after a crash of the first
-//! daemon. Its price: should all who voted for an epoch have died since, those who were admitted by it and are cut off
-//! from us could go on as well.
+//! Two things go on without a quorum. Hosts whose death is certain (their daemon's port refuses connections, or a later run is there) need not be
+//! outvoted if all others of the roll are here. Without this, the second of two hosts could never go on after a crash of the first
+//! daemon. And when a majority is gone for good, [`Input::GoOn`] lets the operator decide.
 //!
-//! When a majority is gone for good, [`Input::GoOn`] lets the operator decide.
+//! Both may be wrong: the dead may have decided something that others hold who live, and the operator may err. So each begins a new
+//! [`Lineage`], whose rolls are numbered apart. Hosts of different lineages believe nothing of each other; when they meet, the one whose lineage comes first goes on if
+//! it has a quorum, and the others give way: they take new names ([`Renewal`]) and join it. So no majority is ever stopped by a wrong
+//! vouch, and of two sides that went on one is left.
+//!
+//! A host that had no majority and finds that the daemons of all it was cut off from have ended concludes that the machine was ended without
+//! it ([`Event::Ended`]).
 //!
 //! When a split heals, the cut-off hear from the majority that they are dead, take new names, catch up on the roll and are
 //! admitted again. The hosts of the majority keep their names, since nobody on the other side has declared them dead.
@@ -58,8 +63,10 @@ mod detector;
 mod event;
 mod facts;
 mod host;
+mod lineage;
 mod membership;
 mod pending;
+mod reunion;
 mod roll;
 mod settings;
 mod settle;
@@ -67,8 +74,9 @@ mod sink;
 mod tick;
 mod view;
 
-pub use event::{Cause, Event, Input, Output, Standing};
+pub use event::{Cause, Event, Input, Output, Renewal, Standing};
 pub use host::{Facts, HostId};
+pub use lineage::Lineage;
 pub use membership::Membership;
 pub use roll::{Change, Roll};
 pub use settings::Settings;

@@ -15,6 +15,7 @@ use crate::detector::{Detector, GONE, LEFT, Verdicts};
 use crate::event::{Event, Input, Output, Standing};
 use crate::facts::Book;
 use crate::host::{Facts, HostId};
+use crate::lineage::Lineage;
 use crate::roll::{Change, Roll};
 use crate::settings::Settings;
 use crate::view::View;
@@ -39,11 +40,21 @@ pub struct Membership {
     pub(crate) acceptor: Acceptor,
     pub(crate) voting: Voting,
     pub(crate) standing: Standing,
+    /// Whether this host speaks for a quorum of its roll.
+    pub(crate) live: bool,
+    /// When it last did, or heard from one of its lineage that does.
+    pub(crate) live_at: Option<Duration>,
+    /// Where hosts were that were taken for dead: they may live, and hold another roll.
+    pub(crate) parted: VecDeque<SocketAddr>,
+    /// That nobody goes on has been told.
+    pub(crate) told_of_deadlock: bool,
     /// Since when too few answer.
     pub(crate) short_since: Option<Duration>,
     pub(crate) contacts: Vec<SocketAddr>,
     pub(crate) leaving: Option<Duration>,
     pub(crate) departed: bool,
+    /// The machine was ended without this host.
+    pub(crate) ended: bool,
     /// The name under which this host has voted so far.
     pub(crate) voted_as: HostId,
     /// Hosts whose facts have not come, and when to ask for them.
@@ -90,10 +101,15 @@ impl Membership {
             acceptor: Acceptor::default(),
             voting: Voting::default(),
             standing: Standing::Outside,
+            live: false,
+            live_at: None,
+            parted: VecDeque::new(),
+            told_of_deadlock: false,
             short_since: None,
             contacts: Vec::new(),
             leaving: None,
             departed: false,
+            ended: false,
             voted_as: own,
             undescribed: VecDeque::new(),
             ticks: 0,
@@ -215,6 +231,10 @@ impl Membership {
         if head.machine != self.settings.machine {
             return;
         }
+        if !self.is_kin(&head) {
+            self.meet(from, &head, body);
+            return;
+        }
         if head.epoch > self.roll.epoch() {
             self.ask_what_is_new(from);
         }
@@ -234,7 +254,8 @@ impl Membership {
             Body::Taken(_) => {}
             Body::Behind { by, epoch, page } => self.tell_what_is_new(by, epoch, page),
             Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
-            Body::Page(page) => self.take_page(from, page),
+            Body::Page(page) => self.take_page(from, head.lineage, page),
+            Body::Hail => {}
             Body::Ask(by) => self.send(by, &Body::Facts(self.own(), self.facts.clone())),
             Body::Facts(host, facts) => _ = self.book.lock().put(host, facts),
             Body::Vote { by, epoch, vote } => self.take_vote(by, epoch, vote),
@@ -262,7 +283,8 @@ impl Membership {
 
     fn found(&mut self) {
         if self.roll.epoch() == 0 {
-            self.roll = Arc::new(Roll::founded(&[self.own()]));
+            let lineage = Lineage::founded(&mut self.rng);
+            self.roll = Arc::new(Roll::begun(lineage, self.own()));
             self.describe_itself();
             self.judge_standing();
         }
@@ -277,6 +299,7 @@ impl Membership {
         if self.leaving.is_none() {
             self.leaving = Some(self.now);
             self.standing = Standing::Outside;
+            self.live = false;
             self.detector.leaving = true;
             self.voting.proposal = None;
             self.say_goodbye();
@@ -309,7 +332,9 @@ impl Membership {
     pub(crate) fn send_to(&mut self, to: SocketAddr, body: &Body<'_>) {
         let head = Head {
             machine: self.settings.machine,
+            lineage: self.roll.lineage(),
             epoch: self.roll.epoch(),
+            live: self.live,
         };
         self.output.push_back(Output::Send {
             to,

@@ -1,14 +1,19 @@
 //! The roll: the hosts that count when a majority is counted.
 //!
-//! A roll is numbered by its epoch. Each follows from the one before it by a [`Change`] that a quorum of the earlier one has
-//! voted for, so two sides of a split can never make different ones ([`crate::ballot`]).
+//! A roll is numbered by its lineage and its epoch. Each follows from the one before it by a [`Change`] that a quorum of the earlier one has
+//! voted for, so two sides of a split can never make different ones ([`crate::ballot`]). Whatever goes on without a quorum begins
+//! another lineage ([`crate::lineage`]).
+//!
+//! The invariant: two rolls of one number are equal, at all times and wherever they are held.
 
 use crate::bytes::{Reader, Short};
 use crate::host::HostId;
+use crate::lineage::Lineage;
 
 /// The hosts of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roll {
+    lineage: Lineage,
     epoch: u32,
     /// By name, each with its place in the order of arrival.
     hosts: Vec<(HostId, u32)>,
@@ -19,9 +24,6 @@ pub struct Roll {
 /// So many of the longest-serving hosts are kept at hand to find who leads.
 const ELDERS: usize = 16;
 
-/// How far an operator's word lifts the epoch above all that could have been decided meanwhile.
-pub(crate) const BY_DECREE: u32 = 1 << 16;
-
 /// What one epoch changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
@@ -29,6 +31,8 @@ pub struct Change {
     pub removed: Vec<HostId>,
     /// Hosts that have come.
     pub added: Vec<HostId>,
+    /// The lineage that begins with it, if no quorum of the roll before was to be had.
+    pub(crate) fork: Option<Lineage>,
 }
 
 impl Change {
@@ -46,6 +50,8 @@ impl Change {
             .iter()
             .chain(&self.added)
             .for_each(|host| host.encode(to));
+        to.push(u8::from(self.fork.is_some()));
+        self.fork.iter().for_each(|fork| fork.encode(to));
     }
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Change, Short> {
@@ -58,9 +64,15 @@ impl Change {
                 .map(|_| HostId::decode(from))
                 .collect::<Result<Vec<_>, _>>()
         };
+        let (removed, added) = (hosts(removed)?, hosts(added)?);
+        let fork = match from.u8()? {
+            0 => None,
+            _ => Some(Lineage::decode(from)?),
+        };
         Ok(Change {
-            removed: hosts(removed)?,
-            added: hosts(added)?,
+            removed,
+            added,
+            fork,
         })
     }
 }
@@ -69,14 +81,33 @@ impl Roll {
     /// The first roll of a machine, its hosts in order of arrival.
     pub fn founded(hosts: &[HostId]) -> Roll {
         let arrivals = hosts.iter().copied().zip(0..).collect();
-        Roll::adopted(1, hosts.len() as u32, arrivals)
+        Roll::adopted(Lineage::FIRST, 1, hosts.len() as u32, arrivals)
+    }
+
+    /// The first roll of a machine that one host begins.
+    pub(crate) fn begun(lineage: Lineage, host: HostId) -> Roll {
+        Roll::adopted(lineage, 1, 1, vec![(host, 0)])
+    }
+
+    /// No roll yet, of hosts that belong to this lineage.
+    pub(crate) fn awaited(lineage: Lineage) -> Roll {
+        Roll {
+            lineage,
+            ..Roll::default()
+        }
     }
 
     /// A roll as another host tells it.
-    pub(crate) fn adopted(epoch: u32, next: u32, mut hosts: Vec<(HostId, u32)>) -> Roll {
+    pub(crate) fn adopted(
+        lineage: Lineage,
+        epoch: u32,
+        next: u32,
+        mut hosts: Vec<(HostId, u32)>,
+    ) -> Roll {
         hosts.sort_unstable();
         hosts.dedup_by_key(|(host, _)| *host);
         let mut roll = Roll {
+            lineage,
             epoch,
             hosts,
             next,
@@ -84,6 +115,11 @@ impl Roll {
         };
         roll.find_oldest();
         roll
+    }
+
+    /// Which chain of decisions it belongs to.
+    pub fn lineage(&self) -> Lineage {
+        self.lineage
     }
 
     /// How many changes there were; 0 for a host that belongs to no machine yet.
@@ -108,6 +144,20 @@ impl Roll {
 
     pub(crate) fn entries(&self) -> &[(HostId, u32)] {
         &self.hosts
+    }
+
+    /// The hosts at the address of `host`, whichever runs of it.
+    pub(crate) fn at_place_of(&self, host: &HostId) -> impl Iterator<Item = HostId> {
+        let at = self.hosts.partition_point(|(one, _)| one.is_before(host));
+        let runs = self.hosts[at..].iter().map(|(one, _)| *one);
+        runs.take_while(move |one| one.same_place(host))
+    }
+
+    /// The least place in the order of arrival of those for whom `here` holds.
+    pub(crate) fn first_arrival(&self, here: impl Fn(&HostId) -> bool) -> u32 {
+        let eldest = self.eldest(here);
+        let at = eldest.and_then(|host| self.find(&host).ok());
+        at.map_or(self.next, |at| self.hosts[at].1)
     }
 
     pub(crate) fn arrivals(&self) -> u32 {
@@ -146,6 +196,7 @@ impl Roll {
     /// The next epoch. Hosts a change names in vain are passed over.
     pub(crate) fn advance(&mut self, change: &Change) {
         self.epoch += 1;
+        self.lineage = change.fork.unwrap_or(self.lineage);
         for host in &change.removed {
             if let Ok(at) = self.find(host) {
                 self.hosts.remove(at);

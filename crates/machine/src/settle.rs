@@ -2,7 +2,7 @@
 
 use crate::datagram::Body;
 use crate::detector::{GONE, KIND, LEFT};
-use crate::event::{Cause, Event};
+use crate::event::{Cause, Event, Renewal};
 use crate::host::HostId;
 use crate::membership::Membership;
 use crate::sink::Note;
@@ -56,12 +56,13 @@ impl Membership {
                 }
                 self.book.lock().forget(&old);
             }
-            Note::Renewed(new) => self.renewed(new),
+            Note::Renewed(new) => self.renewed(new, Renewal::DeclaredDead),
         }
     }
 
     fn host_up(&mut self, host: HostId) {
         self.view.come(&self.roll, host);
+        self.parted.retain(|place| *place != host.address());
         self.undescribed
             .push_back((host, self.now + self.settings.silence));
         self.tell(Event::HostUp(host));
@@ -83,7 +84,7 @@ impl Membership {
     }
 
     /// We are somebody else now. The old name votes no more, which is as certain as anything.
-    fn renewed(&mut self, new: HostId) {
+    pub(crate) fn renewed(&mut self, new: HostId, why: Renewal) {
         let old = self.voted_as;
         self.voted_as = new;
         if self.roll.contains(&old) {
@@ -93,7 +94,7 @@ impl Membership {
         self.acceptor = Default::default();
         self.voting = Default::default();
         self.describe_itself();
-        self.tell(Event::Renewed { old, new });
+        self.tell(Event::Renewed { old, new, why });
         self.judge_standing();
     }
 

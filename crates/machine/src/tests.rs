@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
 use crate::datagram::{Body, Head, Page, decode, encode};
-use crate::{Change, Event, Facts, HostId, Input, Membership, Output, Roll, Settings};
+use crate::{Change, Event, Facts, HostId, Input, Lineage, Membership, Output, Roll, Settings};
 
 fn host() -> impl Strategy<Value = HostId> {
     (any::<SocketAddr>(), any::<u32>(), any::<u16>())
@@ -23,9 +23,17 @@ fn facts() -> impl Strategy<Value = Facts> {
     })
 }
 
+fn lineage() -> impl Strategy<Value = Lineage> {
+    any::<(u16, u16, u32, u32)>().prop_map(Lineage::any)
+}
+
 fn change() -> impl Strategy<Value = Change> {
     let hosts = || prop::collection::vec(host(), 0..20);
-    (hosts(), hosts()).prop_map(|(removed, added)| Change { removed, added })
+    (hosts(), hosts(), prop::option::of(lineage())).prop_map(|(removed, added, fork)| Change {
+        removed,
+        added,
+        fork,
+    })
 }
 
 fn ballot() -> impl Strategy<Value = Ballot> {
@@ -59,6 +67,7 @@ fn page() -> impl Strategy<Value = Page> {
 fn body() -> impl Strategy<Value = Body<'static>> {
     prop_oneof![
         host().prop_map(Body::Bye),
+        Just(Body::Hail),
         (host(), host(), any::<u16>()).prop_map(|(by, host, incarnation)| Body::Accused {
             by,
             host,
@@ -80,21 +89,30 @@ fn body() -> impl Strategy<Value = Body<'static>> {
     ]
 }
 
+fn head(machine: u32, epoch: u32) -> Head {
+    Head {
+        machine,
+        lineage: Lineage::default(),
+        epoch,
+        live: true,
+    }
+}
+
 fn numbered(port: u16) -> HostId {
     HostId::new(SocketAddr::from(([10, 0, 0, 1], port)), 1, 0)
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(machine: u32, epoch: u32, body in body()) {
-        let head = Head { machine, epoch };
+    fn what_is_written_is_read(machine: u32, lineage in lineage(), epoch: u32, live: bool, body in body()) {
+        let head = Head { machine, lineage, epoch, live };
         let bytes = encode(head, &body);
         prop_assert_eq!(decode(&bytes), Ok((head, body)));
     }
 
     #[test]
     fn a_datagram_cut_short_is_refused(body in body(), cut in 1..200usize) {
-        let bytes = encode(Head { machine: 1, epoch: 2 }, &body);
+        let bytes = encode(head(1, 2), &body);
         prop_assert!(decode(&bytes[..bytes.len().saturating_sub(cut)]).is_err());
     }
 
@@ -104,7 +122,7 @@ proptest! {
         let mut member = Membership::new(own, Facts::default(), Settings::default(), 1, Duration::ZERO);
         member.handle(Duration::ZERO, Input::Found);
         let swim = Body::Swim(&bytes);
-        for bytes in [&bytes, &encode(Head { machine: 0, epoch: 9 }, &swim), &encode(Head { machine: 0, epoch: 1 }, &body)] {
+        for bytes in [&bytes, &encode(head(0, 9), &swim), &encode(head(0, 1), &body)] {
             let from = numbered(2).address();
             member.handle(Duration::from_millis(1), Input::Datagram { from, bytes });
             while member.poll().is_some() {}
@@ -117,7 +135,7 @@ proptest! {
         let hosts: Vec<HostId> = (1..=5).map(numbered).collect();
         let roll = Roll::founded(&hosts);
         let mut acceptors: Vec<Acceptor> = (0..5).map(|_| Acceptor::default()).collect();
-        let wish = |who: usize| Change { removed: vec![hosts[4 - who]], added: Vec::new() };
+        let wish = |who: usize| Change { removed: vec![hosts[4 - who]], added: Vec::new(), fork: None };
         let ballot = |who: usize| Ballot { round: 1 + u32::from(rounds[who] % 2), by: hosts[who] };
         let mut proposals = [0, 1].map(|who| Proposal::new(ballot(who), wish(who)));
         let mut decided: Vec<Change> = Vec::new();
@@ -143,7 +161,7 @@ proptest! {
         }
         for change in &changes {
             b.advance(change);
-            b = Roll::adopted(b.epoch(), b.arrivals(), b.entries().to_vec());
+            b = Roll::adopted(b.lineage(), b.epoch(), b.arrivals(), b.entries().to_vec());
         }
         prop_assert_eq!(a, b);
     }
@@ -167,8 +185,8 @@ fn a_host_is_described_only_while_it_is_there() {
     let take = |member: &mut Membership, body: Body<'_>| {
         let bytes = encode(
             Head {
-                machine: 0,
-                epoch: 1,
+                lineage: member.roll().lineage(),
+                ..head(0, 1)
             },
             &body,
         );
@@ -189,6 +207,7 @@ fn a_host_is_described_only_while_it_is_there() {
     let joined = Change {
         removed: Vec::new(),
         added: vec![other],
+        fork: None,
     };
     let changes = Body::Changes {
         epoch: 1,

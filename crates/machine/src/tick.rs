@@ -21,6 +21,9 @@ impl Membership {
             self.look_whether_departed();
             return;
         }
+        if self.ended {
+            return;
+        }
         self.detector.wake(self.now);
         self.look_for_suspects();
         self.remind_suspects();
@@ -30,6 +33,8 @@ impl Membership {
         self.ask_for_missing_pages();
         self.ask_for_facts();
         self.look_for_company();
+        self.look_for_the_parted();
+        self.begin_anew();
         self.detector.size_for(self.roll.len());
         let (now, patience) = (self.now, self.settings.silence * 2);
         self.view
@@ -56,11 +61,26 @@ impl Membership {
             .collect();
         for host in risen {
             self.tell(Event::Suspected(host));
+            self.tell(Event::Examine(host));
         }
+        self.examine_again();
         for host in before.into_keys() {
             if !self.view.suspects.contains_key(&host) && self.view.is_active(&self.roll, &host) {
                 self.tell(Event::Cleared(host));
             }
+        }
+    }
+
+    /// Who has no majority suspects for long, and its suspects' daemons may end meanwhile: one of them after the other is looked at again.
+    fn examine_again(&mut self) {
+        let count = self.view.suspects.len();
+        if count > 0 && self.standing != Standing::Majority && self.ticks.is_multiple_of(4) {
+            let which = self.rng.random_range(0..count);
+            let suspect = self.view.suspects.keys().nth(which).copied();
+            suspect
+                .map(Event::Examine)
+                .into_iter()
+                .for_each(|event| self.tell(event));
         }
     }
 
@@ -118,6 +138,12 @@ impl Membership {
     /// One missed answer of one host may leave a machine of two without a majority; so a lack of it has to last as long as
     /// a suspicion does before it counts.
     pub(crate) fn judge_standing(&mut self) {
+        if self.was_ended() {
+            if !std::mem::replace(&mut self.ended, true) {
+                self.tell(Event::Ended);
+            }
+            return;
+        }
         let (seen, known) = (self.view.count(&self.roll).0, self.roll.len());
         let standing = if self.leaving.is_some() || !self.roll.contains(&self.own()) {
             Standing::Outside
@@ -141,6 +167,20 @@ impl Membership {
             }
             self.standing = standing;
         }
+        self.judge_life();
+    }
+
+    /// Whether all are gone that this host was cut off from, and their hosts say so. To those who were there all the time that is a crash, and
+    /// they go on. Who had no majority has missed what the others decided last, which was most likely to end the machine; and as it had no
+    /// work, nothing is lost if that was not so.
+    fn was_ended(&self) -> bool {
+        let gone = self.view.certain.len();
+        self.ended
+            || (self.standing == Standing::Minority
+                && gone > 0
+                && !self.view.is_quorum(&self.roll)
+                && self.view.is_majority(&self.roll)
+                && self.detector.without_daemon(&self.roll) == gone)
     }
 
     /// The others hear it from some of us soon enough; the one who leads hears it first.
@@ -213,28 +253,5 @@ impl Membership {
                 break;
             }
         }
-    }
-
-    /// The operator says that whoever does not answer is dead.
-    pub(crate) fn go_on(&mut self) {
-        let own = self.own();
-        let mut hosts = vec![own];
-        hosts.extend(
-            self.hosts()
-                .filter(|(_, suspected)| !suspected)
-                .map(|(host, _)| host),
-        );
-        let silent: Vec<HostId> = self
-            .hosts()
-            .filter(|(_, suspected)| *suspected)
-            .map(|(host, _)| host)
-            .collect();
-        for host in silent {
-            self.detector.condemn(self.now, host, 0);
-        }
-        hosts.sort_unstable();
-        let order: Vec<(HostId, u32)> = hosts.into_iter().zip(0..).collect();
-        let epoch = self.roll.epoch() + crate::roll::BY_DECREE;
-        self.adopt(crate::roll::Roll::adopted(epoch, order.len() as u32, order));
     }
 }

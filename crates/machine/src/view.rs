@@ -64,16 +64,25 @@ impl View {
         (roll.len() - self.away.len() - suspects, oldest)
     }
 
-    /// Whether so many of the roll may go on. Beside a quorum, that is all whose death is not certain: nobody else is left to disagree.
-    pub fn is_enough(&self, roll: &Roll, count: usize, with_oldest: bool) -> bool {
-        let rest = roll.len() - self.certain.len();
-        roll.is_quorum(count, with_oldest)
-            || (count == rest && count > 0 && !self.certain.is_empty())
+    /// Whether a quorum of the roll answers.
+    pub fn is_quorum(&self, roll: &Roll) -> bool {
+        let (count, oldest) = self.count(roll);
+        roll.is_quorum(count, oldest)
     }
 
+    /// Whether hosts of the roll are certainly dead, and `here` holds for all others: nobody else is left to disagree. Those who died may
+    /// have decided something before, so what is decided like this begins a new lineage.
+    pub fn is_rest(&self, roll: &Roll, here: impl Fn(&HostId) -> bool) -> bool {
+        let mut rest = roll.hosts().filter(|host| !self.certain.contains(host));
+        !self.certain.is_empty() && self.certain.len() < roll.len() && rest.all(here)
+    }
+
+    /// Whether this host may go on: with a quorum, or with all whose death is not certain.
     pub fn is_majority(&self, roll: &Roll) -> bool {
-        let (count, oldest) = self.count(roll);
-        self.is_enough(roll, count, oldest)
+        // Counted first, since to go through the whole roll is rarely called for.
+        self.is_quorum(roll)
+            || (self.count(roll).0 + self.certain.len() == roll.len()
+                && self.is_rest(roll, |host| self.answers(roll, host)))
     }
 
     /// Who calls for votes: of those that answer, the one that has been here longest.

@@ -1,4 +1,5 @@
-//! After any history, and ten seconds of good network, all agree; and at no time do two sides of a split both go on.
+//! After any history, and ten seconds of good network, all go on together, unless nobody may; and at no time do two sides of a split both go on.
+//! `sim/check.rs` has the sentences.
 
 mod sim;
 
@@ -6,12 +7,17 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use regatta_machine::{Input, Standing};
 use sim::{Network, World, seconds};
 
 /// One thing that happens to a machine.
 #[derive(Clone, Debug)]
 enum Mishap {
     Crash(usize),
+    /// The daemon ends, and its host says so to whoever asks.
+    Kill(usize),
+    /// An operator says that all are dead who do not answer, which may be wrong.
+    Vouch(usize),
     Start(usize),
     Restart(usize),
     Leave(usize),
@@ -30,6 +36,8 @@ enum Mishap {
 fn mishap() -> impl Strategy<Value = Mishap> {
     prop_oneof![
         any::<usize>().prop_map(Mishap::Crash),
+        any::<usize>().prop_map(Mishap::Kill),
+        any::<usize>().prop_map(Mishap::Vouch),
         any::<usize>().prop_map(Mishap::Start),
         any::<usize>().prop_map(Mishap::Restart),
         any::<usize>().prop_map(Mishap::Leave),
@@ -60,11 +68,22 @@ fn history() -> impl Strategy<Value = (u64, usize, Vec<(Mishap, u64)>)> {
 fn happen(world: &mut World, mishap: &Mishap) {
     let count = world.hosts.len();
     let running = world.living();
+    if running.is_empty() && !matches!(mishap, Mishap::Start(_)) {
+        return;
+    }
     match mishap {
-        // One host stays: a machine whose last host dies is no more.
+        // One host stays: a machine whose last host dies is no more. It may end of its own accord, though.
         Mishap::Crash(host) if running.len() > 1 => world.crash(running[host % running.len()]),
         Mishap::Leave(host) if running.len() > 1 => world.leave(running[host % running.len()]),
-        Mishap::Crash(_) | Mishap::Leave(_) => {}
+        Mishap::Kill(host) if running.len() > 1 => world.kill(running[host % running.len()]),
+        Mishap::Crash(_) | Mishap::Leave(_) | Mishap::Kill(_) => {}
+        Mishap::Vouch(host) => {
+            // Where a majority answers, a daemon hands no vouch on.
+            let host = running[host % running.len()];
+            if world.standing(host) != Standing::Majority {
+                world.input(host, Input::GoOn);
+            }
+        }
         Mishap::Start(host) => {
             if world.hosts[host % count].daemon.is_none() {
                 world.start(host % count);
@@ -110,9 +129,12 @@ fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
             && world.now - world.unsettled_since > seconds(3.5)
             && world.hosts.iter().all(|host| !host.is_stopped())
         {
-            let majorities = world.majorities();
+            let majorities = world.majorities_by_lineage();
+            let vouched = majorities.iter().any(|(lineage, _)| lineage.vouches() > 0);
+            let mut lineages: Vec<_> = majorities.iter().map(|(lineage, _)| lineage).collect();
+            lineages.dedup();
             prop_assert!(
-                majorities.len() <= 1,
+                majorities.len() <= if vouched { lineages.len() } else { 1 },
                 "at {:?} groups {majorities:?} go on",
                 world.now
             );
@@ -131,17 +153,16 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
     world.heal();
     world.network = Network::default();
     world.run(seconds(10.0));
-    prop_assert_eq!(world.agrees(), Ok(()));
-    prop_assert_eq!(world.is_told_in_order(), Ok(()));
-    // Nobody holds another roll of the same epoch.
-    for (a, b) in world
-        .living()
-        .into_iter()
-        .flat_map(|a| world.living().into_iter().map(move |b| (a, b)))
-    {
-        let (a, b) = (world.daemon(a).roll(), world.daemon(b).roll());
-        prop_assert!(a.epoch() != b.epoch() || a == b);
+    if world.living().is_empty() {
+        return Ok(());
     }
+    if world.stands_still_rightly() {
+        world.input(world.living()[0], Input::GoOn);
+        world.run(seconds(10.0));
+    }
+    prop_assert_eq!(world.is_whole(), Ok(()));
+    prop_assert_eq!(world.is_told_in_order(), Ok(()));
+    prop_assert_eq!(world.rolls_have_one_number(), Ok(()));
     Ok(())
 }
 
@@ -171,10 +192,8 @@ proptest! {
 }
 
 /// Host 0 is cut off, and 1 and 2 go on without it. Then both lose their names within a second, so that they are gone for certain as far as 0
-/// knows, which therefore decides a roll of the same number. Nobody is a member of the roll he holds, and none goes on: an
-/// operator has to vouch. Found once in some ten thousand histories.
+/// knows, which therefore goes on alone, beside a roll of theirs that counts nobody who lives.
 #[test]
-#[ignore = "not solved: certainty about the dead says nothing about what they had decided"]
 fn nobody_decides_anew_what_those_who_are_gone_have_decided() {
     use Mishap::*;
     let mishaps = [
@@ -185,5 +204,8 @@ fn nobody_decides_anew_what_those_who_are_gone_have_decided() {
         (Split(17369626412543711143, 3, false), 1873),
         (Restart(310757397426765320), 1665),
     ];
-    live_through(114887880812639671, 3, &mishaps).unwrap();
+    // The order of events depends on the seed, and what is known to be wrong happened with the first.
+    for seed in (114887880812639671..).take(20) {
+        live_through(seed, 3, &mishaps).unwrap();
+    }
 }

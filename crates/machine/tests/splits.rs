@@ -2,7 +2,7 @@
 
 mod sim;
 
-use regatta_machine::{Event, Input, Standing};
+use regatta_machine::{Event, Input, Renewal, Standing};
 use sim::{World, seconds};
 
 /// The hosts of each side, and which side goes on.
@@ -114,6 +114,195 @@ fn the_operator_can_tell_a_minority_to_go_on() {
     world.start(0);
     world.run(seconds(3.0));
     world.is_whole().unwrap();
+}
+
+/// A host that is cut off goes on because somebody vouches for it, wrongly.
+#[test]
+fn a_wrong_vouch_stops_nobody_but_the_host_it_was_given_on() {
+    for (seed, cut_off) in (0..20).zip((0..4).cycle()) {
+        let mut world = World::joined(seed, 4);
+        let others: Vec<usize> = (0..4).filter(|host| *host != cut_off).collect();
+        let names: Vec<_> = others.iter().map(|host| world.name(*host)).collect();
+        world.split(&[&others, &[cut_off]], true);
+        // As long as the others have not yet counted it out, and later, and when nobody calls at the dead any more.
+        let lasting = [0.3, 3.0, 700.0][seed as usize % 3];
+        world.run(seconds(2.5));
+        assert_eq!(world.standing(cut_off), Standing::Minority);
+        world.input(cut_off, Input::GoOn);
+        assert_eq!(world.standing(cut_off), Standing::Majority);
+        world.run(seconds(lasting));
+        world.log.clear();
+        world.heal();
+        world.run(seconds(10.0));
+        world.is_whole().unwrap();
+        let wrongs: Vec<usize> = world
+            .log
+            .iter()
+            .filter(|(_, _, event)| {
+                matches!(
+                    event,
+                    Event::Renewed {
+                        why: Renewal::WronglyVouched,
+                        ..
+                    }
+                )
+            })
+            .map(|(_, host, _)| *host)
+            .collect();
+        assert_eq!(wrongs, [cut_off], "seed {seed}");
+        let kept: Vec<_> = others.iter().map(|host| world.name(*host)).collect();
+        assert_eq!(kept, names);
+        let stopped = world.log.iter().any(|(_, host, event)| {
+            *host != cut_off && matches!(event, Event::Minority { .. } | Event::Renewed { .. })
+        });
+        assert!(!stopped, "seed {seed}");
+    }
+}
+
+/// The roll is that of four still when the network heals, and the vouch was given at the first moment at which it could be.
+#[test]
+fn a_wrong_vouch_in_a_short_split_stops_nobody_else() {
+    for seed in 0..20 {
+        let mut world = World::joined(seed, 4);
+        world.split(&[&[0, 1, 3], &[2]], true);
+        let most = seconds(5.0);
+        assert!(world.run_until(most, |world| world.standing(2) == Standing::Minority));
+        world.input(2, Input::GoOn);
+        world.heal();
+        world.log.clear();
+        world.run(seconds(10.0));
+        world.is_whole().unwrap();
+        let told = |event: &Event| matches!(event, Event::Renewed { .. } | Event::Minority { .. });
+        let stopped = world
+            .log
+            .iter()
+            .filter(|(_, host, event)| *host != 2 && told(event));
+        assert_eq!(stopped.count(), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn hosts_that_are_cut_off_together_keep_their_names_when_one_is_vouched_for() {
+    let mut world = World::joined(12, 6);
+    world.crash(0);
+    world.crash(1);
+    world.crash(2);
+    world.run(seconds(5.0));
+    assert!(world.majorities().is_empty());
+    world.input(4, Input::GoOn);
+    world.log.clear();
+    world.run(seconds(5.0));
+    world.is_whole().unwrap();
+    assert_eq!(
+        world.count(|event| matches!(event, Event::Renewed { .. })),
+        0
+    );
+}
+
+#[test]
+fn of_two_sides_that_were_both_vouched_for_the_one_with_the_eldest_host_goes_on() {
+    for seed in 0..20 {
+        let mut world = World::joined(seed, 6);
+        world.split(&[&[0, 1], &[2, 3], &[4, 5]], true);
+        world.run(seconds(4.0));
+        assert!(world.majorities().is_empty());
+        world.input(5, Input::GoOn);
+        world.input(1, Input::GoOn);
+        world.run(seconds(5.0));
+        assert_eq!(world.majorities(), [0, 2].into());
+        world.log.clear();
+        world.heal();
+        world.run(seconds(10.0));
+        world.is_whole().unwrap();
+        let renewed = |host: usize| {
+            let events = world.log.iter().filter(move |(_, of, _)| *of == host);
+            let whys = events.filter_map(|(_, _, event)| match event {
+                Event::Renewed { why, .. } => Some(*why),
+                _ => None,
+            });
+            whys.collect::<Vec<_>>()
+        };
+        for host in [0, 1] {
+            assert_eq!(renewed(host), [], "seed {seed}");
+        }
+        for host in [4, 5] {
+            assert_eq!(renewed(host), [Renewal::BothVouched], "seed {seed}");
+        }
+        // They may meet either first.
+        for host in [2, 3] {
+            assert_eq!(renewed(host)[0], Renewal::GaveWay, "seed {seed}");
+        }
+    }
+}
+
+/// The others were ended while it was cut off, so nobody is left to tell it.
+#[test]
+fn a_host_that_was_cut_off_ends_when_it_finds_all_others_ended() {
+    for seed in 0..20 {
+        for cut_off in [&[0][..], &[3], &[2, 3]] {
+            let mut world = World::joined(seed, 4);
+            let others: Vec<usize> = (0..4).filter(|host| !cut_off.contains(host)).collect();
+            world.split(&[cut_off, &others], true);
+            world.run(seconds(5.0));
+            others.iter().for_each(|host| world.kill(*host));
+            world.run(seconds(5.0));
+            assert_eq!(world.living(), cut_off);
+            world.heal();
+            world.run(seconds(10.0));
+            assert_eq!(world.living(), [], "seed {seed}, {cut_off:?}");
+        }
+    }
+}
+
+/// Of three, two go on, count the third out, and end; new daemons start at their hosts.
+#[test]
+fn whoever_is_left_goes_on_when_all_who_decided_without_it_have_begun_anew() {
+    for seed in 0..20 {
+        let mut world = World::joined(seed, 3);
+        world.split(&[&[0], &[1, 2]], true);
+        world.run(seconds(5.0));
+        assert_eq!(world.majorities(), [1].into());
+        world.crash(1);
+        world.crash(2);
+        world.heal();
+        world.start(1);
+        world.start(2);
+        world.run(seconds(5.0));
+        world.is_whole().unwrap();
+        world.rolls_have_one_number().unwrap();
+    }
+}
+
+/// The two sides hear of each other, and say that somebody has to decide.
+#[test]
+fn sides_of_which_none_may_go_on_say_so_until_one_is_vouched_for() {
+    for seed in 0..20 {
+        let mut world = World::joined(seed, 6);
+        world.split(&[&[0, 1, 2], &[3, 4, 5]], true);
+        world.run(seconds(4.0));
+        world.input(3, Input::GoOn);
+        world.run(seconds(4.0));
+        assert_eq!(world.majorities(), [0, 1].into());
+        // Of either side most die at once, so that none has a majority of its roll.
+        for host in [0, 1, 3, 4] {
+            world.crash(host);
+        }
+        world.run(seconds(5.0));
+        assert!(world.majorities().is_empty());
+        world.log.clear();
+        world.heal();
+        world.run(seconds(15.0));
+        assert!(world.majorities().is_empty());
+        for host in [2, 5] {
+            let told = |(_, of, event): &&(_, usize, Event)| {
+                *of == host && matches!(event, Event::Deadlock(_))
+            };
+            assert!(world.log.iter().filter(told).count() >= 1, "seed {seed}");
+        }
+        world.input(if seed % 2 == 0 { 2 } else { 5 }, Input::GoOn);
+        world.run(seconds(10.0));
+        world.is_whole().unwrap();
+    }
 }
 
 #[test]

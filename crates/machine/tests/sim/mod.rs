@@ -2,14 +2,16 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use regatta_machine::{Event, Facts, HostId, Input, Membership, Output, Roll, Settings, Standing};
+use regatta_machine::{
+    Event, Facts, HostId, Input, Lineage, Membership, Output, Roll, Settings, Standing,
+};
 
 pub mod check;
 pub mod rates;
@@ -79,6 +81,8 @@ pub struct Host {
     pub daemon: Option<Membership>,
     pub group: usize,
     pub departed: bool,
+    /// Without a daemon it refuses connections, so that others know the daemon to be dead.
+    refuses: bool,
     stopped_until: Option<Duration>,
     waiting: Vec<(usize, Rc<[u8]>)>,
     wake_at: Duration,
@@ -103,6 +107,10 @@ pub struct World {
     pub longest: usize,
     /// When the network was last cut or healed, or a stopped process went on.
     pub unsettled_since: Duration,
+    /// Every roll that any host has ever held, by its number.
+    pub rolls: BTreeMap<(Lineage, u32), Roll>,
+    /// Two rolls of one number, if there ever were.
+    pub torn: Option<(Roll, Roll)>,
     queue: BinaryHeap<Reverse<Next>>,
     order: u64,
     rng: SmallRng,
@@ -135,6 +143,8 @@ impl World {
             log: Vec::new(),
             longest: 0,
             unsettled_since: Duration::ZERO,
+            rolls: BTreeMap::new(),
+            torn: None,
             queue: BinaryHeap::new(),
             order: 0,
             rng: SmallRng::seed_from_u64(seed),
@@ -200,6 +210,7 @@ impl World {
             daemon: None,
             group: 0,
             departed: false,
+            refuses: false,
             stopped_until: None,
             waiting: Vec::new(),
             wake_at: Duration::MAX,
@@ -259,8 +270,15 @@ impl World {
     /// The host falls silent.
     pub fn crash(&mut self, host: usize) {
         self.hosts[host].daemon = None;
+        self.hosts[host].refuses = false;
         self.hosts[host].waiting.clear();
         self.hosts[host].stopped_until = None;
+    }
+
+    /// The daemon is killed, and its host refuses connections from then on.
+    pub fn kill(&mut self, host: usize) {
+        self.crash(host);
+        self.hosts[host].refuses = true;
     }
 
     /// The process is stopped for a while; what is sent to it waits in its socket.
@@ -423,12 +441,19 @@ impl World {
 
     /// Takes what a daemon wants done.
     fn after(&mut self, host: usize) {
+        let mut suspects = Vec::new();
         while let Some(output) = self.hosts[host].daemon.as_mut().and_then(Membership::poll) {
             match output {
                 Output::Send { to, bytes } => self.send(host, host_at(to), bytes.into()),
                 Output::Event(event) => {
-                    if event == Event::Departed {
+                    if event == Event::Ended {
+                        self.hosts[host].refuses = true;
+                    }
+                    if matches!(event, Event::Departed | Event::Ended) {
                         self.hosts[host].departed = true;
+                    }
+                    if let Event::Examine(suspect) = event {
+                        suspects.push(suspect);
                     }
                     self.log.push((self.now, host, event));
                 }
@@ -436,6 +461,11 @@ impl World {
         }
         if self.hosts[host].departed {
             self.hosts[host].daemon = None;
+        }
+        self.enter_roll(host);
+        suspects.retain(|suspect| self.is_refused(host, suspect));
+        for suspect in suspects {
+            self.input(host, Input::DaemonGone { host: suspect });
         }
         let Some(daemon) = &self.hosts[host].daemon else {
             return;
@@ -446,6 +476,14 @@ impl World {
             let late = self.network.lateness.mul_f64(self.rng.random::<f64>());
             self.push(deadline.max(self.now) + late, What::Wake { host });
         }
+    }
+
+    /// Whether `host` that tries to connect to a daemon hears that there is none.
+    fn is_refused(&self, host: usize, suspect: &HostId) -> bool {
+        let at = host_at(suspect.address());
+        let (own, its) = (self.hosts[host].group, self.hosts[at].group);
+        let cut = self.network.cut[own][its] || self.network.cut[its][own];
+        self.hosts[at].refuses && self.hosts[at].daemon.is_none() && !cut
     }
 
     fn send(&mut self, from: usize, to: usize, bytes: Rc<[u8]>) {

@@ -1,0 +1,240 @@
+//! Hosts of different lineages meet: who goes on, and what becomes of the others.
+//!
+//! - A lineage is *live* as seen from a host while it, or one it has heard of for the length of a suspicion, sees a quorum of the roll.
+//! - A host gives way to a live lineage if its own is not live, or comes after it in the order of precedence ([`crate::lineage`]). Hence a
+//!   majority never gives way to those whom an operator has wrongly vouched for, nor to those who have wrongly concluded that it is dead.
+//! - A host that gives way takes a new name and forgets whom it took for dead, since its news would kill hosts that live. It keeps its
+//!   name only if it goes to a later lineage that counts it in, and none of whose hosts it took for dead: then it has never voted in that
+//!   lineage, and those who have begun it expect it to go on.
+//! - Of lineages that are not live, a host goes to one whose beginning it has accepted, since nobody decides without it in the old one; and
+//!   a host that counts in no vote goes to the later one. Nobody else gives way: a majority of either may still come together.
+
+use std::net::SocketAddr;
+
+use rand::RngExt;
+
+use crate::datagram::{Body, Head};
+use crate::detector::Detector;
+use crate::event::{Cause, Event, Renewal, Standing};
+use crate::host::HostId;
+use crate::lineage::Lineage;
+use crate::membership::Membership;
+use crate::roll::Roll;
+use crate::view::View;
+
+/// So many addresses of hosts that were taken for dead are kept.
+const PARTED: usize = 64;
+
+impl Membership {
+    /// Whether a datagram comes from the same lineage. A newcomer belongs to the first lineage it hears of.
+    pub(crate) fn is_kin(&mut self, head: &Head) -> bool {
+        let own = self.roll.lineage();
+        if head.lineage.is_none() {
+            return true;
+        }
+        if own.is_none() {
+            self.roll = Roll::awaited(head.lineage).into();
+        } else if head.lineage != own {
+            return false;
+        }
+        if head.live {
+            self.live_at = Some(self.now);
+        }
+        true
+    }
+
+    /// A datagram of another lineage: nothing in it is believed but who it is from.
+    pub(crate) fn meet(&mut self, from: SocketAddr, head: &Head, body: Body<'_>) {
+        if self.leaving.is_some() {
+            return;
+        }
+        let is_live = self.is_lineage_live();
+        let gives_way = self.gives_way(head);
+        match body {
+            Body::Page(page) if gives_way => self.take_page(from, head.lineage, page),
+            _ if gives_way => self.ask_what_is_new(from),
+            Body::Behind { by, page, .. } => self.tell_pages(by, page),
+            // Let it notice.
+            _ if self.live => self.send_to(from, &Body::Hail),
+            _ if !is_live && !head.live && !self.told_of_deadlock => {
+                self.told_of_deadlock = true;
+                self.tell(Event::Deadlock(from));
+            }
+            _ => {}
+        }
+    }
+
+    fn gives_way(&self, head: &Head) -> bool {
+        let (own, is_live) = (self.roll.lineage(), self.is_lineage_live());
+        let counts = self.roll.contains(&self.own());
+        let follows = self.acceptor.accepted_fork() == Some(head.lineage)
+            || (!counts && !is_live && head.lineage > own);
+        follows || (head.live && (!is_live || head.lineage < own))
+    }
+
+    /// Whether this host speaks for a quorum of its roll. Who has accepted that a new lineage begins speaks for the old one no more.
+    pub(crate) fn judge_life(&mut self) {
+        self.live = self.standing == Standing::Majority
+            && self.acceptor.accepted_fork().is_none()
+            && self.view.is_quorum(&self.roll);
+        if self.live {
+            self.live_at = Some(self.now);
+            self.told_of_deadlock = false;
+        }
+    }
+
+    fn is_lineage_live(&self) -> bool {
+        self.live_at
+            .is_some_and(|at| self.now.saturating_sub(at) < self.settings.suspicion())
+    }
+
+    /// Goes over to a roll of another lineage.
+    pub(crate) fn change_lineage(&mut self, roll: Roll) {
+        let own = self.own();
+        let lost: Vec<HostId> = self
+            .roll
+            .hosts()
+            .filter(|host| !host.same_place(&own) && !roll.contains(host))
+            .copied()
+            .collect();
+        let rises = roll.lineage() > self.roll.lineage();
+        let counts = roll.contains(&own) || !self.roll.contains(&own);
+        self.live_at = None;
+        if rises && counts && !self.detector.has_buried(&roll) {
+            self.adopt(roll);
+        } else {
+            self.give_way(roll);
+        }
+        self.part_from(&lost);
+    }
+
+    /// Begins anew in another lineage, under another name.
+    fn give_way(&mut self, roll: Roll) {
+        let why = renewal(self.roll.lineage(), roll.lineage());
+        let own = self.own();
+        let known: Vec<HostId> = self.hosts().map(|(host, _)| host).collect();
+        for host in known {
+            if !roll.contains(&host) {
+                self.book.lock().forget(&host);
+            }
+            self.tell(Event::Dead(host, Cause::GaveWay));
+        }
+        let (seed, book) = (self.rng.random(), self.book.clone());
+        let own = own.next(&own);
+        self.detector = Detector::new(own, &self.settings, seed, self.now, book);
+        self.view = View::default();
+        self.roll = roll.clone().into();
+        self.renewed(own, why);
+        self.adopt(roll);
+    }
+
+    /// Remembers where hosts were that are counted no more.
+    pub(crate) fn part_from(&mut self, hosts: &[HostId]) {
+        for host in hosts {
+            let is_there = self
+                .detector
+                .active()
+                .any(|member| member.id().same_place(host));
+            if !is_there && !self.parted.contains(&host.address()) {
+                self.parted.push_back(host.address());
+            }
+        }
+        while self.parted.len() > PARTED {
+            self.parted.pop_front();
+        }
+    }
+
+    /// Calls at one of the hosts that were taken for dead, so that a split is noticed when it heals, however long it has lasted.
+    pub(crate) fn look_for_the_parted(&mut self) {
+        if self.ticks.is_multiple_of(4) && !self.parted.is_empty() {
+            let which = self.rng.random_range(0..self.parted.len());
+            self.send_to(self.parted[which], &Body::Hail);
+        }
+    }
+
+    /// The operator says that whoever does not answer is dead.
+    pub(crate) fn go_on(&mut self) {
+        let silent: Vec<HostId> = self
+            .hosts()
+            .filter(|(_, suspected)| *suspected)
+            .map(|(host, _)| host)
+            .collect();
+        for host in silent {
+            self.detector.condemn(self.now, host, 0);
+        }
+        let eldest = self.eldest_here();
+        let lineage = self.roll.lineage().vouched(eldest, &mut self.rng);
+        self.begin(lineage);
+    }
+
+    /// Nobody is left who could vote: every host of the roll has lost its name. Their daemons, though, or later ones at the same addresses, are
+    /// here; as many of them as would be a quorum begin a new lineage, so no two sides of a split can.
+    pub(crate) fn begin_anew(&mut self) {
+        let own = self.own();
+        let (count, known) = (self.view.certain.len(), self.roll.len());
+        if count < known || known == 0 || self.is_lineage_live() || self.loading.is_some() {
+            return;
+        }
+        let mut here: Vec<HostId> = self.answering();
+        here.push(own);
+        here.sort_unstable();
+        let on_roll = |host: &HostId| self.roll.at_place_of(host).next();
+        let places: Vec<HostId> = here.iter().filter_map(on_roll).collect();
+        let oldest = self
+            .roll
+            .oldest()
+            .is_some_and(|oldest| places.iter().any(|host| host.same_place(oldest)));
+        if self.roll.is_quorum(places.len(), oldest) && here.first() == Some(&own) {
+            let eldest = self.eldest_here();
+            let lineage = self.roll.lineage().concluded(eldest, &mut self.rng);
+            self.begin(lineage);
+        }
+    }
+
+    fn answering(&self) -> Vec<HostId> {
+        self.hosts()
+            .filter(|(_, suspected)| !suspected)
+            .map(|(host, _)| host)
+            .collect()
+    }
+
+    /// The place in the order of arrival of the eldest host that answers.
+    fn eldest_here(&self) -> u32 {
+        let own = self.own();
+        self.roll
+            .first_arrival(|host| *host == own || self.view.answers(&self.roll, host))
+    }
+
+    /// Begins a lineage with the hosts that answer. Those of the roll keep their order, the others come after them.
+    fn begin(&mut self, lineage: Lineage) {
+        let own = self.own();
+        let mut here = self.answering();
+        here.push(own);
+        here.sort_unstable();
+        let mut entries: Vec<(HostId, u32)> = self.roll.entries().to_vec();
+        entries.retain(|(host, _)| here.binary_search(host).is_ok());
+        let mut next = self.roll.arrivals();
+        for host in here.into_iter().filter(|host| !self.roll.contains(host)) {
+            entries.push((host, next));
+            next += 1;
+        }
+        let epoch = self.roll.epoch() + 1;
+        let lost: Vec<HostId> = self
+            .roll
+            .hosts()
+            .filter(|host| entries.iter().all(|(one, _)| one != *host))
+            .copied()
+            .collect();
+        self.adopt(Roll::adopted(lineage, epoch, next, entries));
+        self.part_from(&lost);
+    }
+}
+
+/// Why a host of lineage `ours` gives way to `theirs`.
+fn renewal(ours: Lineage, theirs: Lineage) -> Renewal {
+    match (ours.vouches(), theirs.vouches()) {
+        (ours, theirs) if ours > theirs => Renewal::WronglyVouched,
+        (ours, theirs) if ours == theirs && ours > 0 => Renewal::BothVouched,
+        _ => Renewal::GaveWay,
+    }
+}
