@@ -1,7 +1,5 @@
 //! The engine's state, and how it makes progress.
 
-use std::collections::VecDeque;
-
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind, Offer};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,6 +9,7 @@ use crate::bulk::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::matching::{Posted, Unexpected, Waiting};
+use crate::queue::Queue;
 use crate::request::{Handle, Requests, Status};
 use crate::schedule::Schedule;
 use crate::sent::Tickets;
@@ -73,7 +72,7 @@ pub struct Engine<T: Transport> {
     pub(crate) requests: Requests,
     pub(crate) sent: Tickets,
     /// Frames that found no room, by destination; a peer is in it only while it has some.
-    pub(crate) queued: FxHashMap<Peer, VecDeque<Queued>>,
+    pub(crate) queued: FxHashMap<Peer, Queue>,
     pub(crate) outgoing: Vec<Outgoing<T>>,
     pub(crate) incoming: Vec<Incoming<T>>,
     pub(crate) next_token: u64,
@@ -326,11 +325,7 @@ impl<T: Transport> Engine<T> {
 
     /// Is there something no caller waits for that has found no room yet?
     pub fn owes_answers(&self) -> bool {
-        let answers = |queued: &Queued| match queued.content {
-            Content::Body(..) => queued.frame.kind != Kind::Offer,
-            Content::Message(..) => false,
-        };
-        self.queued.values().any(|queue| queue.iter().any(answers))
+        self.queued.values().any(Queue::has_answers)
     }
 
     /// Could others wait for this task in vain? It has no room to take in what they send.

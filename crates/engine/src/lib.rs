@@ -36,6 +36,7 @@ pub mod index;
 mod losses;
 pub mod matching;
 mod meeting;
+mod queue;
 mod receive;
 mod reduction;
 mod request;

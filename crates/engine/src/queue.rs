@@ -1,0 +1,130 @@
+//! Frames for one peer that have found no room yet, oldest first.
+//!
+//! A task that leaves asks at each look whether some of them are answers that others wait for. There may be hundreds of
+//! thousands, so the queue counts those.
+
+use std::collections::VecDeque;
+
+use crate::engine::{Content, Queued};
+use regatta_wire::Kind;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Queue {
+    frames: VecDeque<Queued>,
+    answers: usize,
+}
+
+impl Queued {
+    /// Is it something that no caller waits for, but the other side does?
+    fn is_answer(&self) -> bool {
+        match self.content {
+            Content::Body(..) => self.frame.kind != Kind::Offer,
+            Content::Message(..) => false,
+        }
+    }
+}
+
+impl Queue {
+    pub(crate) fn push_back(&mut self, queued: Queued) {
+        self.answers += usize::from(queued.is_answer());
+        self.frames.push_back(queued);
+    }
+
+    pub(crate) fn front(&self) -> Option<&Queued> {
+        self.frames.front()
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<Queued> {
+        self.remove(0)
+    }
+
+    /// Take out the frame at this place.
+    pub(crate) fn remove(&mut self, at: usize) -> Option<Queued> {
+        let queued = self.frames.remove(at)?;
+        self.answers -= usize::from(queued.is_answer());
+        Some(queued)
+    }
+
+    /// Keep only frames of this kind.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Queued) -> bool) {
+        self.frames.retain(keep);
+        self.answers = self
+            .frames
+            .iter()
+            .filter(|queued| queued.is_answer())
+            .count();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.frames.iter()
+    }
+
+    /// Are there answers among them?
+    pub(crate) fn has_answers(&self) -> bool {
+        self.answers > 0
+    }
+}
+
+impl IntoIterator for Queue {
+    type Item = Queued;
+    type IntoIter = std::collections::vec_deque::IntoIter<Queued>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.frames.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regatta_memory::views::Views;
+    use regatta_wire::{BODY, Frame};
+
+    fn frame(kind: Kind) -> Frame {
+        Frame {
+            kind,
+            context: 0,
+            tag: 0,
+        }
+    }
+
+    fn answer() -> Queued {
+        Queued {
+            frame: frame(Kind::Begun),
+            content: Content::Body([0; BODY], 0),
+        }
+    }
+
+    fn message(request: u32) -> Queued {
+        Queued {
+            frame: frame(Kind::Eager),
+            content: Content::Message(Views::none(), request),
+        }
+    }
+
+    #[test]
+    fn it_knows_of_answers_however_they_come_and_go() {
+        let mut queue = Queue::default();
+        for queued in [message(1), answer(), message(2), answer(), message(3)] {
+            queue.push_back(queued);
+        }
+        queue.push_back(Queued {
+            frame: frame(Kind::Offer),
+            content: Content::Body([0; BODY], 0),
+        });
+        assert!(queue.has_answers());
+        queue.pop_front();
+        queue.pop_front();
+        assert!(queue.has_answers());
+        queue.retain(|queued| !matches!(queued.content, Content::Message(_, 2)));
+        assert!(queue.has_answers());
+        queue.remove(0);
+        assert!(!queue.has_answers());
+        assert_eq!(queue.into_iter().count(), 2);
+    }
+}
