@@ -171,6 +171,13 @@ int rg_recv(void *buf, size_t capacity, int from, int tag, rg_group group, rg_st
  * it is, with what tag and how long. */
 int rg_recv_within(void *buf, size_t capacity, int from, int tag, rg_group group, double seconds,
                    rg_status *status);
+/* As rg_recv_within, of messages that have been passed over, without waiting and without a look for new ones. A message
+ * has been passed over when one that came later has been received, or when it had come before the launcher's last answer
+ * (rg_spawn, rg_tasks, rg_meet and all others that ask it). For programs that take notice of one message after the
+ * other: each call of rg_recv_within(..., RG_ANY, RG_ANY, group, 0, ...) then gives the next one. */
+int rg_recv_passed(void *buf, size_t capacity, int from, int tag, rg_group group, rg_status *status);
+/* Pass over all messages that have come, as an answer of the launcher's does. */
+int rg_pass_over(void);
 /* Blocks until both are complete. */
 int rg_sendrecv(const void *sbuf, size_t slen, int to, int stag, void *rbuf, size_t rcapacity,
                 int from, int rtag, rg_group group, rg_status *status);
@@ -189,6 +196,9 @@ int rg_irecv_masked(void *buf, size_t capacity, int from, int tag, int mask, rg_
 /* Is there a message to receive? rg_probe blocks until there is; rg_iprobe sets *found. */
 int rg_probe(int from, int tag, rg_group group, rg_status *status);
 int rg_iprobe(int from, int tag, rg_group group, int *found, rg_status *status);
+/* Which of these groups has the message that arrived first, of all that wait in them? *index is its place in the list.
+ * RG_ERR_NOTHING: none waits. */
+int rg_first_arrived(const rg_group *groups, int n, int *index);
 
 /* ---- strided and scattered memory ---------------------------------------------------------- */
 
@@ -232,6 +242,8 @@ int rg_progress(void);
  * When the launcher has been killed it is readable as well, and rg_clear_fd says RG_ERR_LAUNCHER. */
 int rg_fd(int *fd);
 int rg_clear_fd(void);
+/* Make it readable until the next rg_clear_fd: after a look that has left something. */
+int rg_raise_fd(void);
 
 /* ---- loans: messages that are never copied -------------------------------------------------- */
 

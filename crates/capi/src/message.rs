@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regatta_process::{self as process, Came, Error, Mode, Result, Status, TagSelect, Views};
 
-use crate::error::{NOTHING, OK, answer, code, fail};
+use crate::error::{NOTHING, OK, answer, argument, code, fail};
 use crate::memory::{
     RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output, strided,
 };
@@ -305,6 +305,33 @@ fn receive_within(
         let (came, error) = process::receive_within(views, from, tag, group.id(), patience)?;
         Ok((came, error, capacity))
     });
+    report_came(came, place)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_recv_passed(
+    buf: *mut c_void,
+    capacity: usize,
+    from: c_int,
+    tag: c_int,
+    group: RgGroup,
+    status: *mut RgStatus,
+) -> c_int {
+    let tag = process::tag_select(tag);
+    let came = block(buf, capacity).and_then(|views| {
+        let (came, error) = process::receive_passed(views, from, tag, group.id())?;
+        Ok((came, error, capacity))
+    });
+    report_came(came, status)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_pass_over() -> c_int {
+    answer(process::pass_over())
+}
+
+/// Tell what came, if anything did; with the room there was.
+fn report_came(came: Result<(Came, Option<Error>, usize)>, place: *mut RgStatus) -> c_int {
     match came {
         Ok((Came::Whole(status), error, _)) => report(&status, error.as_ref(), place),
         Ok((Came::TooLong(status), _, capacity)) => {
@@ -427,6 +454,30 @@ extern "C" fn rg_iprobe(
                 None => OK,
             }
         }
+        Err(error) => fail(&error),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rg_first_arrived(
+    groups: *const RgGroup,
+    n: c_int,
+    index: *mut c_int,
+) -> c_int {
+    let looked = || -> Result<Option<usize>> {
+        let n = usize::try_from(n).map_err(|_| argument("a negative number of groups"))?;
+        if n > 0 && groups.is_null() {
+            return Err(argument("groups is NULL and n positive"));
+        }
+        let index = output(index, "index")?;
+        // SAFETY: the C contract: `groups` points to `n` groups.
+        let found = process::first_arrived((0..n).map(|at| unsafe { *groups.add(at) }.id()))?;
+        *index = found.map_or(-1, |at| at as c_int);
+        Ok(found)
+    };
+    match looked() {
+        Ok(Some(_)) => OK,
+        Ok(None) => NOTHING,
         Err(error) => fail(&error),
     }
 }

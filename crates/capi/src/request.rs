@@ -295,3 +295,8 @@ extern "C" fn rg_fd(fd: *mut c_int) -> c_int {
 extern "C" fn rg_clear_fd() -> c_int {
     answer(process::clear_descriptor())
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_raise_fd() -> c_int {
+    answer(process::raise_descriptor())
+}

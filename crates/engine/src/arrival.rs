@@ -69,6 +69,7 @@ impl<T: Transport> Engine<T> {
             self.transport
                 .accept(peer, &self.requests.get(request).views);
             self.requests.received(request, peer, tag, front.length);
+            self.unexpected.pass_over();
             return true;
         }
         if self.buffer_is_full() && !Self::is_agreement(context, tag) {
@@ -127,6 +128,7 @@ impl<T: Transport> Engine<T> {
     fn offer_arrived(&mut self, peer: Peer, context: u32, tag: i32, offer: Offer) {
         match self.posted.take(context, peer, tag) {
             Some(request) => {
+                self.unexpected.pass_over();
                 if let Err(error) = self.take_offer(request, peer, tag, offer) {
                     self.requests.complete(request, Some(error));
                 }
@@ -143,6 +145,7 @@ impl<T: Transport> Engine<T> {
     fn loan_arrived(&mut self, peer: Peer, context: u32, tag: i32, place: u64, total: u64) {
         match self.posted.take(context, peer, tag) {
             Some(request) => {
+                self.unexpected.pass_over();
                 if let Err(error) = self.receive_loan(request, peer, tag, place, total) {
                     self.requests.complete(request, Some(error));
                 }

@@ -113,6 +113,12 @@ impl<const M: usize, T> Index<M, T> {
         self.nodes[id as usize].age
     }
 
+    /// The age that the next entry will have: all entries are older.
+    #[inline(always)]
+    pub fn next_age(&self) -> u64 {
+        self.born
+    }
+
     /// Look at an entry.
     pub fn get(&self, id: u32) -> Option<&T> {
         self.nodes.get(id as usize)?.value.as_ref()

@@ -281,14 +281,20 @@ pub struct Waiting<T> {
 }
 
 /// Messages that came before their receive.
+///
+/// A message is *passed over* when it still waits though one that arrived later has been received. Interfaces that take
+/// notice of one message after the other (PVM's `pvm_nrecv`) know of those messages already.
 pub struct Unexpected<T> {
     index: Index<4, Waiting<T>>,
+    /// Messages older than this have been passed over.
+    passed: u64,
 }
 
 impl<T> Default for Unexpected<T> {
     fn default() -> Self {
         Unexpected {
             index: Index::default(),
+            passed: 0,
         }
     }
 }
@@ -356,7 +362,34 @@ impl<T> Unexpected<T> {
         self.index.get_mut(id)
     }
 
-    /// Take a message.
+    /// Take a message that a receive selects: older ones have been passed over.
+    pub fn receive(&mut self, id: u32) -> Option<Waiting<T>> {
+        let message = self.index.remove(id)?;
+        self.passed = self.passed.max(self.index.age(id));
+        Some(message)
+    }
+
+    /// The context, among these, of the message that arrived first: its place in the list.
+    pub fn oldest_of(&self, contexts: &[u32]) -> Option<usize> {
+        let fronts = contexts.iter().enumerate().filter_map(|(at, &context)| {
+            let id = self.index.front(3, (context, ANY_SOURCE, ANY_TAG))?;
+            Some((self.index.age(id), at))
+        });
+        fronts.min().map(|(_, at)| at)
+    }
+
+    /// All messages that wait have been passed over: a younger one went to its receive without waiting.
+    #[inline(always)]
+    pub fn pass_over(&mut self) {
+        self.passed = self.index.next_age();
+    }
+
+    /// Has this message been passed over?
+    pub fn is_passed(&self, id: u32) -> bool {
+        self.index.age(id) < self.passed
+    }
+
+    /// Take a message out that nobody receives.
     pub fn remove(&mut self, id: u32) -> Option<Waiting<T>> {
         self.index.remove(id)
     }

@@ -276,11 +276,13 @@ impl<T: Transport> Engine<T> {
                     self.transport
                         .accept(source, &self.requests.get(older).views);
                     self.requests.received(older, source, tag, front.length);
+                    self.unexpected.pass_over();
                     self.note_moves(true);
                     continue;
                 }
                 if select.takes(context, source, tag) {
                     self.transport.accept(source, into);
+                    self.unexpected.pass_over();
                     let status = Status {
                         context,
                         ..Status::EMPTY
@@ -346,7 +348,7 @@ impl<T: Transport> Engine<T> {
 
     /// Take a message that came before its receive.
     fn receive_waiting(&mut self, found: u32, into: Views) -> Result<Handle> {
-        let Some(message) = self.unexpected.remove(found) else {
+        let Some(message) = self.unexpected.receive(found) else {
             return Err(Error::State("a waiting message vanished"));
         };
         let status = Status {
@@ -401,6 +403,31 @@ impl<T: Transport> Engine<T> {
         }))
     }
 
+    /// The oldest message that this would receive, if it has been passed over: a younger one has been received since it came,
+    /// or [`pass_over`](Engine::pass_over) was called. Does not take in anything.
+    pub fn probe_passed(&self, select: &Select) -> Option<Status> {
+        let id = self.unexpected.find(select)?;
+        let message = self.unexpected.get(id)?;
+        self.unexpected.is_passed(id).then_some(Status {
+            source: message.source as i32,
+            tag: message.tag,
+            length: message.body.length(),
+            context: message.context,
+        })
+    }
+
+    /// Take in what has arrived. The context, among these, of the waiting message that arrived first: its place in the list.
+    pub fn first_arrived(&mut self, contexts: &[u32]) -> Option<usize> {
+        self.progress();
+        self.unexpected.oldest_of(contexts)
+    }
+
+    /// Take in what has arrived. All of it that waits for a receive counts as passed over.
+    pub fn pass_over(&mut self) {
+        self.progress();
+        self.unexpected.pass_over();
+    }
+
     /// Take a message that came as a loan, in place: its place and length. `None` if the message
     /// that would be received next did not (or there is none).
     pub fn take_loan(&mut self, select: &Select) -> Result<Option<(Status, u64, Views)>> {
@@ -413,7 +440,7 @@ impl<T: Transport> Engine<T> {
         else {
             return Ok(None);
         };
-        self.unexpected.remove(id);
+        self.unexpected.receive(id);
         let source = status.source as Peer;
         let borrowed = self.transport.borrowed(source, place, total);
         let views = borrowed.map_err(|fault| self.judge(fault.into()))?;

@@ -356,6 +356,8 @@ impl Awaited for Answer {
             return Ok(None);
         };
         if let Some(answer) = control.answers.remove(&self.0) {
+            // Messages that came before the answer are known to whoever has the answer.
+            process.engine.pass_over();
             return Ok(Some(answer));
         }
         control.check().map(|()| None)

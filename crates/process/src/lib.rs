@@ -65,7 +65,7 @@ pub use join::{enter_job, finalize, init, is_initialized};
 pub use kept::send_kept;
 pub use loan::*;
 pub use message::*;
-pub use notice::{clear_descriptor, descriptor};
+pub use notice::{clear_descriptor, descriptor, raise_descriptor};
 pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};
 pub use regatta_engine::{Mode, TagSelect};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};

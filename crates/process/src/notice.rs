@@ -165,6 +165,20 @@ pub fn clear_descriptor() -> Result<()> {
     launcher
 }
 
+/// Make the descriptor readable until it is cleared: for whoever has not looked at everything that may be waiting.
+pub fn raise_descriptor() -> Result<()> {
+    let notice = NOTICE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some(notice) = &*notice else {
+        return Err(Error::State("no descriptor has been asked for"));
+    };
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: eight bytes from the array.
+    unsafe { libc::write(notice.event.as_raw_fd(), one.as_ptr().cast(), 8) };
+    Ok(())
+}
+
 /// End the thread; at finalize, when nobody can enter any more.
 pub(crate) fn stop(job: &Job, me: Peer) {
     let taken = NOTICE.lock().unwrap_or_else(|p| p.into_inner()).take();

@@ -61,7 +61,10 @@ pub fn receive_within(
     let select = selection(&*enter()?, group, from, tag)?;
     loop {
         let found = match patience {
-            Some(Duration::ZERO) => crate::message::probe_now(from, tag, group)?.is_some(),
+            Some(Duration::ZERO) => {
+                enter()?.engine.transport.look_everywhere();
+                crate::message::probe_now(from, tag, group)?.is_some()
+            }
             patience => wait_for(Probe {
                 select,
                 patience,
@@ -89,6 +92,47 @@ pub fn receive_within(
         let (status, error) = wait_or_forget(handle)?;
         return Ok((Came::Whole(status), error));
     }
+}
+
+/// Receive a message that fits and has been passed over: it came before one that has been received since, or before the launcher's
+/// last answer. Neither waits nor takes in anything.
+#[inline(never)]
+pub fn receive_passed(
+    into: Views,
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<(Came, Option<Error>)> {
+    let mut held = enter()?;
+    let select = selection(&held, group, from, tag)?;
+    let Some(status) = held.engine.probe_passed(&select) else {
+        return Ok((Came::Nothing, None));
+    };
+    if status.length > into.len() {
+        return Ok((Came::TooLong(held.in_ranks(status)), None));
+    }
+    let handle = held.engine.start_receive(select, into)?;
+    drop(held);
+    let (status, error) = wait_or_forget(handle)?;
+    Ok((Came::Whole(status), error))
+}
+
+/// Messages that have come are known from here on, as if the launcher had answered.
+pub fn pass_over() -> Result<()> {
+    enter()?.engine.pass_over();
+    Ok(())
+}
+
+/// The channel, among these, with the waiting message that came first: its place in the list.
+pub fn first_arrived(groups: impl Iterator<Item = GroupId>) -> Result<Option<usize>> {
+    let mut held = enter()?;
+    let contexts: Result<Vec<u32>> = groups.map(|group| held.context(group)).collect();
+    let contexts = contexts?;
+    held.engine.transport.look_everywhere();
+    let moved = held.heed();
+    let found = held.engine.first_arrived(&contexts);
+    held.looked(moved || found.is_some());
+    Ok(found)
 }
 
 struct Probe {

@@ -1,13 +1,13 @@
 //! What is left: the environment of children, versions, times, and what shipped programs use though no header names it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::kept::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
-use crate::rg;
 use crate::trace::{Value, calls, traced};
+use crate::{receive, rg};
 
 /// Which of the original's debugging texts a program wants; there are none, but programs set it.
 #[unsafe(no_mangle)]
@@ -75,19 +75,41 @@ extern "C" fn pvm_version() -> *const c_char {
     c"3.4.6".as_ptr()
 }
 
-/// What a program may wait at beside its own files: readable when a message may have come.
+/// The program has asked for the descriptor it may wait at beside its own files.
+static WAITS_AT_DESCRIPTOR: AtomicBool = AtomicBool::new(false);
+
+/// A receive or a look is over: the descriptor is readable if something waits that has not been taken in.
+#[inline(always)]
+pub fn settle_descriptor() {
+    if WAITS_AT_DESCRIPTOR.load(Ordering::Relaxed) {
+        settle();
+    }
+}
+
+#[cold]
+fn settle() {
+    // SAFETY: plain requests. An error of theirs is that of every call that follows.
+    unsafe { rg::rg_clear_fd() };
+    if receive::anything_waits() {
+        // SAFETY: as above.
+        unsafe { rg::rg_raise_fd() };
+    }
+}
+
+/// What a program may wait at beside its own files: readable when a message may have come that has not been taken in.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getfds(fds: *mut *mut c_int) -> c_int {
     static FDS: Kept<[c_int; 1]> = Kept::new([-1]);
     let got = || -> Result<i32, i32> {
         enrol()?;
         let kept = FDS.get();
-        // SAFETY: a place for a number; and a plain request.
+        // SAFETY: places for a number and for an array.
         unsafe {
             if rg::rg_fd(&mut kept[0]) != rg::OK {
                 return Err(codes::SYS_ERR);
             }
-            rg::rg_clear_fd();
+            WAITS_AT_DESCRIPTOR.store(true, Ordering::Relaxed);
+            settle();
             if !fds.is_null() {
                 *fds = kept.as_mut_ptr();
             }

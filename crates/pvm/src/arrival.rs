@@ -1,6 +1,6 @@
 //! From a message of Regatta's to a buffer of PVM's.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use crate::contexts;
 use crate::head::Head;
@@ -8,7 +8,7 @@ use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
 use crate::system::births::Birth;
 use crate::system::{hoster, tasker, tracer};
-use crate::{notify, output, rg, sharing, tid};
+use crate::{notify, output, receive, rg, sharing, tid};
 
 /// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
 #[derive(Clone, Copy)]
@@ -63,29 +63,41 @@ pub fn take_all(select: Select) -> Vec<c_int> {
 pub fn in_order(all: Vec<c_int>) -> Option<c_int> {
     let mut all = all.into_iter();
     let first = all.next();
-    library().queue.extend(all);
+    all.for_each(receive::keep);
     first
 }
 
 /// The next message of this kind as [`take`] has it, whatever it is about.
 #[inline(always)]
 pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
+    take_by(select, |memory, room, from, tag, status| {
+        let channel = select.channel();
+        // SAFETY: the storage has room for so much.
+        unsafe { rg::rg_recv_within(memory, room, from, tag, channel, seconds, status) }
+    })
+}
+
+/// The same of those that have been passed over: one that came later has been received, or they came before the answer to
+/// another call.
+pub fn take_passed(select: Select) -> Result<Taken, i32> {
+    take_by(select, |memory, room, from, tag, status| {
+        let channel = select.channel();
+        // SAFETY: the storage has room for so much.
+        unsafe { rg::rg_recv_passed(memory, room, from, tag, channel, status) }
+    })
+}
+
+#[inline(always)]
+fn take_by(
+    select: Select,
+    receive: impl Fn(*mut c_void, usize, c_int, c_int, &mut rg::Status) -> c_int,
+) -> Result<Taken, i32> {
     let mut storage = message::spare(0)?;
     let mut status = rg::Status::default();
     let (mut from, mut tag) = (select.from, select.tag);
     loop {
-        // SAFETY: the storage has room for so much.
-        let code = unsafe {
-            rg::rg_recv_within(
-                storage.as_mut_ptr().cast(),
-                HEAD + storage.capacity(),
-                from,
-                tag,
-                select.channel(),
-                seconds,
-                &mut status,
-            )
-        };
+        let room = HEAD + storage.capacity();
+        let code = receive(storage.as_mut_ptr().cast(), room, from, tag, &mut status);
         match code {
             rg::OK => {
                 let made = accept(storage, &status, select)?;

@@ -130,13 +130,13 @@ pub enum Source {
     Daemon,
 }
 
-/// What a program means by a task in a receive.
+/// What a program means by a task in a receive. `None`: no task has this number, nor ever will.
 #[inline(always)]
-pub fn source(from: c_int) -> Result<Source, i32> {
+pub fn source(from: c_int) -> Option<Source> {
     match tid::named(from) {
-        Some(task) => Ok(Source::Task(task)),
-        None if from == rg::ANY => Ok(Source::Anybody),
-        None if tid::is_daemon(from) => Ok(Source::Daemon),
-        None => Err(codes::BAD_PARAM),
+        Some(task) => Some(Source::Task(task)),
+        None if from == rg::ANY => Some(Source::Anybody),
+        None if tid::is_daemon(from) => Some(Source::Daemon),
+        None => None,
     }
 }

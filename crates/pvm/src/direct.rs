@@ -10,7 +10,7 @@ use crate::arrival::{Select, failure, info, strange};
 use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
-use crate::receive::{Wait, Want, receive};
+use crate::receive::{Wait, Want, receive, receive_carefully};
 use crate::send::{outcome, way};
 use crate::state::library;
 use crate::{handlers, rg};
@@ -211,9 +211,12 @@ unsafe extern "C" fn pvm_frecv(
     let received = || -> Result<Told, i32> {
         enrol()?;
         let memory = Memory::new(data, count, stride, datatype)?;
-        let want = Want::new(from, tag)?;
-        match want.select().filter(|_| library().queue.is_empty()) {
-            Some(select) => receive_directly(select, memory),
+        let want = Want::new(from, tag);
+        match want.select().filter(|_| library().inbox.is_empty()) {
+            Some(select) => match receive_directly(select, memory) {
+                Err(codes::NO_TASK) => take_out(receive_carefully(want, Wait::Forever)?, memory),
+                other => other,
+            },
             None => take_out(receive(from, tag, Wait::Forever)?, memory),
         }
     };

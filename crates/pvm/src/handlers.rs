@@ -51,7 +51,7 @@ fn run_some() -> Result<(), i32> {
     if library().in_handler {
         return Ok(());
     }
-    receive::take_in().map(|_| ())
+    receive::take_in_one().map(|_| ())
 }
 
 /// A message has been taken in: a handler's, or to be received.
@@ -60,7 +60,7 @@ pub fn offer(buffer: c_int) {
     let info = message::info(buffer).unwrap_or_default();
     let found = library.handlers.iter().find(|handler| handler.takes(&info));
     let Some(handler) = found.filter(|_| !library.in_handler) else {
-        library.queue.push_back(buffer);
+        receive::keep(buffer);
         return;
     };
     let function = handler.function;

@@ -11,6 +11,7 @@ mod direct;
 mod group;
 mod handlers;
 mod head;
+mod inbox;
 mod kept;
 mod life;
 mod listing;

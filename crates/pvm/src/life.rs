@@ -136,7 +136,7 @@ fn forget() {
     if library.tid == 0 {
         return;
     }
-    for buffer in std::mem::take(&mut library.queue) {
+    for buffer in library.inbox.take_from(0) {
         message::free(buffer);
     }
     message::keep_to_oneself();

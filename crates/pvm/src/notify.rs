@@ -10,7 +10,7 @@ use crate::message::{self, Body, Info, codes, error};
 use crate::state::library;
 use crate::system::{asking, manager, tracer};
 use crate::trace::{self, Value, calls, traced};
-use crate::{contexts, handlers, rg, tid};
+use crate::{contexts, handlers, receive, rg, tid};
 
 /// What can be told of.
 mod what {
@@ -132,7 +132,7 @@ fn watch(what: i32, subject: i32, tid: i32, tag: i32, times: i32) -> Result<(), 
         // That there never was such a host is told like its end.
         rg::ERR_HOST | rg::ERR_TASK => {
             let buffer = told(Body::new().int(tid), tag, context)?;
-            library().queue.push_back(buffer);
+            receive::keep(buffer);
             return Ok(());
         }
         rg::ERR_ARGUMENT => return Err(codes::BAD_PARAM),
@@ -171,7 +171,7 @@ fn cancel(what: i32, tid: i32, tag: i32) -> Result<(), i32> {
     } else if pending != 0 {
         watches.swap_remove(at);
         let buffer = told(Body::new().int(tid), tag, context)?;
-        library().queue.push_back(buffer);
+        receive::keep(buffer);
     }
     Ok(())
 }
@@ -205,7 +205,7 @@ fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
             (what::ROUTE_DELETE, false) => {
                 let (me, context) = (library().tid, library().context);
                 let buffer = told_by(me, Body::new().int(tid).int(-1), tag, context)?;
-                library().queue.push_back(buffer);
+                receive::keep(buffer);
             }
             (what::ROUTE_DELETE, true) => {}
             (_, true) => cancel(kind, tid, tag)?,

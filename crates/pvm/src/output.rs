@@ -102,7 +102,7 @@ fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>
     }
     let message = |what| told(Body::new().int(task).int(what).int(parent), tag, context);
     let first = message(NEW)?;
-    library().queue.push_back(message(STARTED)?);
+    receive::keep(message(STARTED)?);
     Ok(Some(first))
 }
 

@@ -1,28 +1,35 @@
 //! Receiving, and looking for messages.
 //!
-//! In most programs a receive goes straight to Regatta, which finds the message. Where the program has a say in which
-//! message is taken (`pvm_recvf`), where functions are called for some (`pvm_addmhf`), or where a message has been looked
-//! at, messages are taken in first and lie in a queue: they came before all that has not been taken in.
+//! A receive that waits goes straight to Regatta, which finds the message. Where the program has a say in which message is
+//! taken (`pvm_recvf`), where functions are called for some (`pvm_addmhf`), or where a message has been looked at, messages
+//! are taken in first and lie in the inbox: they came before all that has not been taken in.
+//!
+//! A look (`pvm_nrecv`, `pvm_probe`) that finds nothing among messages that are known takes in *one* more, as on PVM. So it
+//! does not find a message while one that came earlier has not been seen, and a program that polls for several kinds in turn
+//! meets them in their order. Known are: messages in the inbox; those that came before one that has been received; and those
+//! that came before the answer to a call that asks the daemon (`rg_recv_passed` gives the last two).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
-use crate::arrival::{Select, Taken, failure, info, take, take_next};
+use crate::arrival::{Select, Taken, failure, info, take, take_next, take_passed};
 use crate::contexts::{self, Source};
 use crate::head::Head;
+use crate::inbox::Label;
 use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
 use crate::send::length;
 use crate::state::{Matcher, library};
 use crate::trace::{self, Value, calls, ints, traced};
-use crate::{handlers, output, rg};
+use crate::{aids, handlers, output, rg};
 
 /// How long a receive waits.
 #[derive(Clone, Copy)]
 pub enum Wait {
     Forever,
     Until(Instant),
+    /// Not at all, but it goes through all that has come.
     Not,
 }
 
@@ -43,24 +50,39 @@ impl Wait {
 pub struct Want {
     pub from: c_int,
     pub tag: c_int,
-    source: Source,
+    /// `None`: such messages are only found among those that have been taken in, if there ever are any.
+    source: Option<Source>,
 }
 
 impl Want {
     #[inline(always)]
-    pub fn new(from: c_int, tag: c_int) -> Result<Want, i32> {
-        let source = contexts::source(from)?;
-        if tag < rg::ANY && !library().options.reserved() {
-            return Err(codes::BAD_PARAM);
+    pub fn new(from: c_int, tag: c_int) -> Want {
+        let possible = tag >= rg::ANY || library().options.reserved();
+        let source = contexts::source(from).filter(|_| possible);
+        Want { from, tag, source }
+    }
+
+    /// The same, from a task of which nothing comes as far as Regatta knows.
+    fn of_nobody(self) -> Want {
+        Want {
+            source: None,
+            ..self
         }
-        Ok(Want { from, tag, source })
+    }
+
+    fn label(&self) -> Label {
+        Label {
+            context: library().context,
+            task: self.from,
+            tag: self.tag,
+        }
     }
 
     /// What Regatta is to look for, if it can find it by itself.
     #[inline(always)]
     pub fn select(self) -> Option<Select> {
         let library = library();
-        let from = match self.source {
+        let from = match self.source? {
             Source::Task(task) => task,
             Source::Anybody => rg::ANY,
             Source::Daemon => return None,
@@ -83,61 +105,103 @@ impl Want {
     }
 }
 
-/// Receive into a buffer that is not the current one; 0 if nothing came in that time.
+/// Receive into a buffer that is not the current one; 0 if nothing came in that time. From a task that is gone nothing comes.
 #[inline(always)]
 pub fn receive(from: c_int, tag: c_int, wait: Wait) -> Result<c_int, i32> {
     enrol()?;
-    let want = Want::new(from, tag)?;
-    if library().queue.is_empty()
+    let want = Want::new(from, tag);
+    if library().inbox.is_empty()
         && let Some(select) = want.select()
+        && let Some(buffer) = known(take(select, wait.seconds()))?
     {
-        return Ok(take(select, wait.seconds())?.unwrap_or(0));
+        return Ok(buffer);
     }
     receive_carefully(want, wait)
 }
 
+/// Of what Regatta knows to come from nobody there may be something in the inbox, and one day somebody to send it.
+#[inline(always)]
+fn known<T>(taken: Result<Option<T>, i32>) -> Result<Option<T>, i32> {
+    match taken {
+        Err(codes::NO_TASK) => Ok(None),
+        other => other,
+    }
+}
+
+/// Messages are taken in until one is found, or nothing more comes in that time.
 #[cold]
-fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
+pub fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
+    begin_looking(want);
     let mut seen = 0;
+    let mut waited = false;
+    take_in_passed()?;
     loop {
-        if want.select().is_none() {
-            take_in_all(want)?;
-        }
         if let Some(buffer) = pick(want, &mut seen)? {
             return Ok(buffer);
         }
-        let came = match want.select() {
-            Some(select) => return Ok(take(select, wait.seconds())?.unwrap_or(0)),
-            None => await_one(want, wait)?,
-        };
-        if !came {
+        if waited {
             return Ok(0);
         }
-    }
-}
-
-/// The contexts in which messages are taken in before one is chosen.
-fn concerned() -> Vec<i32> {
-    let library = library();
-    if library.handlers.iter().any(|handler| handler.context < 0) || library.matcher.is_some() {
-        return library.contexts.clone();
-    }
-    let mut all = vec![library.context];
-    for handler in &library.handlers {
-        if !all.contains(&handler.context) {
-            all.push(handler.context);
+        let came = match want.select() {
+            Some(select) => match take(select, wait.seconds()) {
+                Ok(Some(buffer)) => return Ok(buffer),
+                Ok(None) => false,
+                Err(codes::NO_TASK) => return receive_carefully(want.of_nobody(), wait),
+                Err(code) => return Err(code),
+            },
+            None => await_in(&channels(), wait)?,
+        };
+        if !came {
+            // Whoever has waited in vain has seen all that came meanwhile.
+            take_in()?;
+            waited = true;
         }
     }
-    all
 }
 
-/// All channels of these contexts.
+/// Wait for what never comes, as a task does that waits for one that is gone. Handlers are called meanwhile.
+#[cold]
+pub fn wait_for_nobody() -> Result<(), i32> {
+    loop {
+        await_in(&channels(), Wait::Forever)?;
+    }
+}
+
+/// Look among known messages, then take in one more; the place of what is found.
+fn look(want: Want) -> Result<Option<(u64, c_int)>, i32> {
+    begin_looking(want);
+    let mut seen = 0;
+    if let Some(found) = find(want, &mut seen)? {
+        return Ok(Some(found));
+    }
+    if take_in_passed()?
+        && let Some(found) = find(want, &mut seen)?
+    {
+        return Ok(Some(found));
+    }
+    match take_in_one()? {
+        true => find(want, &mut seen),
+        false => Ok(None),
+    }
+}
+
+/// A look that takes what it finds; 0: it found nothing.
+fn receive_by_look(from: c_int, tag: c_int) -> Result<c_int, i32> {
+    enrol()?;
+    let found = look(Want::new(from, tag))?;
+    let taken = found.and_then(|(place, _)| library().inbox.remove(place));
+    aids::settle_descriptor();
+    Ok(taken.unwrap_or(0))
+}
+
+/// All channels in which there may be messages for this task.
 fn channels() -> Vec<Select> {
     let reserved = library().options.reserved();
     let both = [false, true].into_iter().filter(|&of| !of || reserved);
     let caught = output::is_caught().then_some(output::CAUGHT);
     let all = both.flat_map(|reserved| {
-        concerned().into_iter().map(move |context| Select {
+        let contexts = library().contexts.iter();
+        contexts.map(move |&context| Select {
             from: rg::ANY,
             tag: rg::ANY,
             context,
@@ -147,48 +211,101 @@ fn channels() -> Vec<Select> {
     all.chain(caught).collect()
 }
 
-/// Take in what has come. Whether it was anything.
-pub fn take_in() -> Result<bool, i32> {
+/// The channel, among these, with the message that came first.
+fn first_arrived(all: &[Select]) -> Option<Select> {
+    let groups: Vec<rg::Group> = all.iter().map(Select::channel).collect();
+    let mut index = -1;
+    // SAFETY: so many groups, and a place for the answer.
+    let code = unsafe { rg::rg_first_arrived(groups.as_ptr(), groups.len() as c_int, &mut index) };
+    let found = usize::try_from(index).ok().filter(|_| code == rg::OK)?;
+    all.get(found).copied()
+}
+
+/// Put a message behind all that have been taken in.
+pub fn keep(buffer: c_int) {
+    if let Some(label) = label_of(buffer) {
+        library().inbox.push(buffer, label);
+    }
+}
+
+fn label_of(buffer: c_int) -> Option<Label> {
+    message::info(buffer).map(|info| Label {
+        context: info.ctx,
+        task: info.src,
+        tag: info.tag,
+    })
+}
+
+/// Take in all that has come.
+fn take_in() -> Result<(), i32> {
+    while take_in_one()? {}
+    Ok(())
+}
+
+/// Take in what has been passed over. Whether it was anything.
+fn take_in_passed() -> Result<bool, i32> {
     let mut any = false;
     for select in channels() {
-        while take_in_next(select, 0.0)? {
+        while take_in_next(|| take_passed(select))?.is_some() {
             any = true;
         }
     }
     Ok(any)
 }
 
-/// Take in the next message of this kind. False: none came in that time.
-fn take_in_next(select: Select, seconds: f64) -> Result<bool, i32> {
-    let before = library().queue.len();
-    let taken = take_next(select, seconds)?;
-    // What comes as one may be several for a program: those behind the first are in the queue already.
-    let behind = library().queue.split_off(before);
-    match taken {
-        Taken::Message(buffer) => handlers::offer(buffer),
-        Taken::Swallowed => {}
-        Taken::Nothing => return Ok(false),
+/// Take in the message that came first, and before it what goes to a file. False: there is none.
+pub fn take_in_one() -> Result<bool, i32> {
+    let all = channels();
+    loop {
+        let first = match all[..] {
+            [only] => Some(only),
+            _ => first_arrived(&all),
+        };
+        let Some(first) = first else {
+            return Ok(false);
+        };
+        match take_in_next(|| take_next(first, 0.0))? {
+            None => return Ok(false),
+            Some(true) => return Ok(true),
+            Some(false) => {}
+        }
     }
-    behind.into_iter().for_each(handlers::offer);
-    Ok(true)
 }
 
-fn take_in_all(want: Want) -> Result<(), i32> {
-    if want.tag < rg::ANY {
+/// Take in what this takes: `None` if it takes nothing, else whether it was a message of the program's.
+fn take_in_next(take: impl Fn() -> Result<Taken, i32>) -> Result<Option<bool>, i32> {
+    let before = library().inbox.end();
+    let taken = take()?;
+    // What comes as one may be several for a program: those behind the first are in the inbox already.
+    let behind = library().inbox.take_from(before);
+    let is_message = match taken {
+        Taken::Message(buffer) => {
+            handlers::offer(buffer);
+            true
+        }
+        Taken::Swallowed => !behind.is_empty(),
+        Taken::Nothing => return Ok(None),
+    };
+    behind.into_iter().for_each(handlers::offer);
+    Ok(Some(is_message))
+}
+
+/// Is there a message that has not been taken in?
+pub fn anything_waits() -> bool {
+    first_arrived(&channels()).is_some()
+}
+
+fn begin_looking(want: Want) {
+    if want.tag < rg::ANY && library().options.reserved() {
         contexts::note(library().context);
     }
-    take_in().map(|_| ())
 }
 
-/// Wait until something has been taken in. False: nothing came in that time.
-fn await_one(_want: Want, wait: Wait) -> Result<bool, i32> {
-    await_in(&channels(), wait)
-}
-
-/// The same for these channels.
+/// Wait until something has been taken in from these channels. False: nothing came in that time.
 pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     if let &[only] = all {
-        return take_in_next(only, wait.seconds());
+        let came = take_in_next(|| take_next(only, wait.seconds()))?;
+        return Ok(came.is_some());
     }
     let mut fd = -1;
     // SAFETY: a place for a number.
@@ -198,7 +315,7 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     loop {
         // SAFETY: a plain request.
         let cleared = unsafe { rg::rg_clear_fd() };
-        if take_in()? {
+        if take_in_one()? {
             return Ok(true);
         }
         if cleared != rg::OK {
@@ -226,51 +343,38 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     }
 }
 
-/// Choose among those that have been taken in, from the one numbered `seen` on, and take it out.
-fn pick(want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
-    let Some(chosen) = find(want, seen)? else {
-        return Ok(None);
-    };
-    let queue = &mut library().queue;
-    let at = queue.iter().position(|&buffer| buffer == chosen);
-    Ok(at.and_then(|at| queue.remove(at)))
+/// Choose among those that have been taken in, from this place on if the program chooses, and take it out.
+fn pick(want: Want, seen: &mut u64) -> Result<Option<c_int>, i32> {
+    let found = find(want, seen)?;
+    Ok(found.and_then(|(place, _)| library().inbox.remove(place)))
 }
 
-/// The same, and leave it there.
-fn find(want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
-    match library().matcher {
-        Some(matcher) => find_by(matcher, want, seen),
-        None => Ok(find_plainly(want)),
+/// The same, and leave it there: its place, and its buffer.
+fn find(want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
+    if let Some(matcher) = library().matcher {
+        return find_by(matcher, want, seen);
     }
-}
-
-fn find_plainly(want: Want) -> Option<c_int> {
-    let library = library();
-    let wanted = |&&buffer: &&c_int| {
-        message::info(buffer).is_some_and(|info| {
-            info.ctx == library.context
-                && (want.from == rg::ANY || want.from == info.src)
-                && (want.tag == rg::ANY || want.tag == info.tag)
-        })
-    };
-    library.queue.iter().find(wanted).copied()
+    let inbox = &mut library().inbox;
+    inbox.refresh(label_of);
+    Ok(inbox.find(&want.label()))
 }
 
 /// The program chooses: it is asked about one after the other.
-fn find_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_int>, i32> {
-    let mut best: Option<(c_int, c_int)> = None;
-    while let Some(&buffer) = library().queue.get(*seen) {
-        *seen += 1;
+fn find_by(matcher: Matcher, want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
+    let mut best: Option<(c_int, (u64, c_int))> = None;
+    library().inbox.show_all();
+    while let Some((place, buffer)) = library().inbox.from(*seen) {
+        *seen = place + 1;
         // SAFETY: the program's function; no reference into our state is held.
         let rank = unsafe { matcher(buffer, want.from, want.tag) };
         match rank {
             ..0 => return Err(rank),
             0 => {}
             1 => {
-                best = Some((rank, buffer));
+                best = Some((rank, (place, buffer)));
                 break;
             }
-            _ if best.is_none_or(|(most, _)| rank > most) => best = Some((rank, buffer)),
+            _ if best.is_none_or(|(most, _)| rank > most) => best = Some((rank, (place, buffer))),
             _ => {}
         }
     }
@@ -280,7 +384,7 @@ fn find_by(matcher: Matcher, want: Want, seen: &mut usize) -> Result<Option<c_in
 /// The memory of the message before is its sender's, who has it again for the next one while this task waits.
 #[cold]
 fn let_go(from: c_int, tag: c_int) {
-    if Want::new(from, tag).is_ok() {
+    if Want::new(from, tag).source.is_some() {
         message::set_received(0);
     }
 }
@@ -291,7 +395,9 @@ fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     if message::received_is_foreign() && matches!(wait, Wait::Forever) {
         let_go(from, tag);
     }
-    match receive(from, tag, wait) {
+    let received = receive(from, tag, wait);
+    aids::settle_descriptor();
+    match received {
         Ok(buffer) => {
             message::set_received(buffer);
             buffer
@@ -327,12 +433,7 @@ extern "C" fn pvm_recv(from: c_int, tag: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
-    let received = || match receive(from, tag, Wait::Not) {
-        // Nothing will come from a task that is gone, or never was one: nothing has come.
-        Err(codes::NO_TASK | codes::BAD_PARAM) => {
-            message::set_received(0);
-            0
-        }
+    let received = || match receive_by_look(from, tag) {
         Ok(buffer) => {
             message::set_received(buffer);
             buffer
@@ -376,10 +477,17 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
-    let found = || match look(from, tag) {
-        Ok(None) | Err(codes::NO_TASK | codes::BAD_PARAM) => 0,
-        Ok(Some(buffer)) => buffer,
-        Err(code) => error::result("pvm_probe", code),
+    let found = || {
+        let found = enrol().and_then(|_| look(Want::new(from, tag)));
+        aids::settle_descriptor();
+        match found {
+            Ok(None) => 0,
+            Ok(Some((place, buffer))) => {
+                library().inbox.show(place);
+                buffer
+            }
+            Err(code) => error::result("pvm_probe", code),
+        }
     };
     traced(
         calls::PROBE,
@@ -387,15 +495,6 @@ extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
         found,
         trace::code,
     )
-}
-
-/// A message that would be received. It stays where it is among the others, so all that have come before it are taken
-/// in as well.
-fn look(from: c_int, tag: c_int) -> Result<Option<c_int>, i32> {
-    enrol()?;
-    let want = Want::new(from, tag)?;
-    take_in_all(want)?;
-    find(want, &mut 0)
 }
 
 #[unsafe(no_mangle)]
@@ -425,9 +524,14 @@ unsafe extern "C" fn pvm_precv(
     let received = || -> Result<Told, i32> {
         enrol()?;
         let capacity = length(data, count, datatype)?;
-        let want = Want::new(from, tag)?;
-        match want.select().filter(|_| library().queue.is_empty()) {
-            Some(select) => precv_at_once(select, data, capacity),
+        let want = Want::new(from, tag);
+        match want.select().filter(|_| library().inbox.is_empty()) {
+            Some(select) => match precv_at_once(select, data, capacity) {
+                Err(codes::NO_TASK) => {
+                    precv_taken_in(receive_carefully(want, Wait::Forever)?, data, capacity)
+                }
+                other => other,
+            },
             None => precv_taken_in(receive(from, tag, Wait::Forever)?, data, capacity),
         }
     };

@@ -196,6 +196,15 @@ unsafe extern "C" {
         seconds: c_double,
         status: *mut Status,
     ) -> c_int;
+    pub fn rg_recv_passed(
+        buf: *mut c_void,
+        capacity: usize,
+        from: c_int,
+        tag: c_int,
+        group: Group,
+        status: *mut Status,
+    ) -> c_int;
+    pub fn rg_pass_over() -> c_int;
     pub fn rg_loan(len: usize, block: *mut *mut c_void) -> c_int;
     pub fn rg_loan_free(block: *mut c_void) -> c_int;
     pub fn rg_loan_share(block: *mut c_void, to: c_int, group: Group, name: *mut u64) -> c_int;
@@ -203,6 +212,8 @@ unsafe extern "C" {
     pub fn rg_loan_close(name: u64) -> c_int;
     pub fn rg_fd(fd: *mut c_int) -> c_int;
     pub fn rg_clear_fd() -> c_int;
+    pub fn rg_raise_fd() -> c_int;
+    pub fn rg_first_arrived(groups: *const Group, n: c_int, index: *mut c_int) -> c_int;
     pub fn rg_spawn(
         program: *const c_char,
         argv: *const *const c_char,

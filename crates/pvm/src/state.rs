@@ -1,10 +1,10 @@
 //! What the library knows of its task.
 
 use std::cell::UnsafeCell;
-use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use crate::handlers::Handler;
+use crate::inbox::Inbox;
 use crate::notify::Watch;
 use crate::options::Options;
 use crate::output::Writer;
@@ -28,8 +28,8 @@ pub struct Library {
     /// Contexts that this task has been in, or waits in.
     pub contexts: Vec<i32>,
     pub options: Options,
-    /// Messages that have been taken in and not been received, in the order in which they came.
-    pub queue: VecDeque<i32>,
+    /// Messages that have been taken in and not been received.
+    pub inbox: Inbox,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
     /// Numbers of handlers that were deleted; the last one is the next to be used.
@@ -65,7 +65,7 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     context: 0,
     contexts: Vec::new(),
     options: Options::new(),
-    queue: VecDeque::new(),
+    inbox: Inbox::new(),
     matcher: None,
     handlers: Vec::new(),
     free_handlers: Vec::new(),

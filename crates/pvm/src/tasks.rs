@@ -97,7 +97,9 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
     let runs = || -> Result<(), i32> {
         let me = enrol()?;
         let task = tid::named(which).ok_or(codes::BAD_PARAM)?;
-        match which == me || all()?.iter().any(|known| known.tid == task) {
+        // Also of ourselves the launcher is asked: messages that came before its answer are known from then on.
+        let all = all()?;
+        match which == me || all.iter().any(|known| known.tid == task) {
             true => Ok(()),
             false => Err(codes::NO_TASK),
         }

@@ -13,7 +13,7 @@ use crate::message::{self, codes};
 use crate::state::library;
 use crate::trace::calls::{self, Call};
 use crate::trace::{self, Value, traced};
-use crate::{rg, send, tid};
+use crate::{receive, rg, send, tid};
 
 /// The channel of these messages, beside that of the news.
 const CHANNEL: rg::Group = rg::channel((1 << 28) - 3);
@@ -46,7 +46,11 @@ unsafe fn get(task: i32, tag: c_int, data: *mut c_void, bytes: usize) -> Result<
     match code {
         rg::OK if status.length == bytes => Ok(()),
         rg::OK | rg::ERR_TRUNCATED => Err(codes::MISMATCH),
-        code => Err(failure(code)),
+        code => match failure(code) {
+            // As on PVM: nothing comes from a member that has ended.
+            codes::NO_TASK => receive::wait_for_nobody(),
+            code => Err(code),
+        },
     }
 }
 

@@ -17,6 +17,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::life::enrol;
 use crate::message::{codes, error};
+use crate::rg;
 use crate::state::library;
 
 use team::Team;
@@ -124,8 +125,13 @@ unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     known(hash)
 }
 
-/// What a function returns: a number, or an error that is told.
+/// What a function returns: a number, or an error that is told. On PVM the group server has answered, so messages that had come by
+/// then are known.
 fn answer(function: &str, result: Result<i32, i32>) -> c_int {
+    if library().tid != 0 {
+        // SAFETY: a plain request. An error of it is that of every call that follows.
+        unsafe { rg::rg_pass_over() };
+    }
     error::result(function, result.unwrap_or_else(|code| code))
 }
 

@@ -9,7 +9,7 @@ use crate::head::Head;
 use crate::message::{self, Body, Reader, codes};
 use crate::send::{Way, send_bytes};
 use crate::state::library;
-use crate::{contexts, rg, tid};
+use crate::{contexts, receive, rg, tid};
 
 /// The context of requests and answers.
 const CONTEXT: i32 = 0;
@@ -71,7 +71,7 @@ fn ask(tag: i32, body: Body) -> Result<Option<Vec<u8>>, i32> {
         };
         let info = message::info(buffer).unwrap_or_default();
         if info.wid != wid {
-            library().queue.push_back(buffer);
+            receive::keep(buffer);
             continue;
         }
         let body = message::body(buffer).map(<[u8]>::to_vec);

@@ -17,7 +17,7 @@ use crate::output::Route;
 use crate::spawn::{self, Order};
 use crate::state::library;
 use crate::trace::{self, calls, traced};
-use crate::{contexts, listing, mailbox, rg, tid};
+use crate::{contexts, listing, mailbox, receive, rg, tid};
 
 /// The context of what daemons send to the manager.
 const CONTEXT: i32 = 0;
@@ -194,7 +194,7 @@ pub fn execute(daemon: c_int, wid: i32, body: &mut Reader) -> Result<(), i32> {
     let started = started.unwrap_or_else(|code| vec![code; execution.count as usize]);
     let body = Body::new().int(started.len() as i32).ints(&started);
     let answer = say(tag::EXECACK, wid, body)?;
-    library().queue.push_back(answer);
+    receive::keep(answer);
     Ok(())
 }
 
@@ -218,6 +218,6 @@ pub fn add(wid: i32, body: &mut Reader) -> Result<(), i32> {
         };
     }
     let answer = say(tag::ADDACK, wid, body)?;
-    library().queue.push_back(answer);
+    receive::keep(answer);
     Ok(())
 }
