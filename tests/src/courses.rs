@@ -49,11 +49,25 @@ pub fn play(name: &str, first: u64, count: u64, mut progress: impl FnMut(&Played
                 ours.lines().nth(at).unwrap_or("nothing")
             );
         }
+        same_looks(name, from, some);
         played.courses += some;
         played.steps += theirs.lines().count() as u64 - some;
         progress(&played);
     }
     played
+}
+
+/// In courses all has come before a task looks for it, or the task waits. How much a look takes in is seen by a program of its own
+/// (`programs/pvm_looks.c`), which plays so many random episodes.
+fn same_looks(name: &str, first: u64, count: u64) {
+    let machine = Machine::new(name);
+    let program = machine.install(&pvm::group_program("pvm_looks"), "pvm_looks");
+    let original = machine.original();
+    let arguments = ["random".to_owned(), first.to_string(), count.to_string()];
+    let theirs = pvm_machine::said(machine.on_original(&original, &program).args(&arguments));
+    let ours = pvm_machine::said(machine.by_hand(&program).args(&arguments));
+    pvm_machine::same_lines(&ours, &theirs, 2 * count as usize);
+    machine.halt();
 }
 
 /// The same courses on PVM and on Regatta, each on a machine of its own: what was said. PVM hangs now and then, in reductions above

@@ -76,6 +76,37 @@ fn every_question_has_the_answer_that_pvm_gives() {
     machine.halt();
 }
 
+#[test]
+fn a_look_takes_in_one_message_as_on_pvm() {
+    let machine = Machine::new("pvm-looks");
+    let program = machine.install(&pvm::group_program("pvm_looks"), "pvm_looks");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    same_lines(&ours, &theirs, 30);
+    let random = ["random", "1", "200"];
+    let theirs = said(machine.on_original(&original, &program).args(random));
+    let ours = said(machine.by_hand(&program).args(random));
+    same_lines(&ours, &theirs, 400);
+    machine.halt();
+}
+
+/// Each waits in one way for what never comes, and says after a moment whether it still does, and whether it has slept.
+#[test]
+fn whoever_waits_for_a_task_that_is_gone_or_never_was_sleeps_as_on_pvm() {
+    let machine = Machine::new("pvm-absent");
+    let program = machine.install(&pvm::group_program("pvm_absent"), "pvm_absent");
+    let original = machine.original();
+    let ways = said(machine.by_hand(&program).arg("ways"));
+    assert!(ways.lines().count() > 12, "too few ways: {ways}");
+    for way in ways.lines() {
+        let theirs = said(machine.on_original(&original, &program).arg(way));
+        let ours = said(machine.by_hand(&program).arg(way));
+        assert_eq!(ours, theirs, "{way}: Regatta's, then PVM's");
+    }
+    machine.halt();
+}
+
 /// Two programs that have met, and wait for a message that nobody sends; what they say next can be read.
 struct Two {
     both: [Child; 2],
