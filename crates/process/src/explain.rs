@@ -19,6 +19,22 @@ fn cause(peer: u32) -> Option<Cause> {
     PROCESS.lock()?.as_ref()?.job.cause(peer)
 }
 
+/// Why a task that lives counts as dead here: its host has given this one up.
+fn disowned(peer: u32) -> Option<String> {
+    let guard = PROCESS.lock()?;
+    let process = guard.as_ref()?;
+    process.engine.transport.is_disowned_by(peer).then(|| {
+        let host = process.job.address(peer).map(|address| address.ip());
+        let host = host.map_or(String::new(), |ip| format!(" at {ip}"));
+        format!(
+            "this task (task {}) has been declared dead on the host of task {peer}{host}, which had not heard \
+             from this host for too long (--host-timeout): it was cut off, or stopped. The job goes on without \
+             this task; end it, and add its host again",
+            process.engine.me()
+        )
+    })
+}
+
 /// What happened, what it means, and what to do.
 pub fn sentence(error: &Error) -> String {
     match error {
@@ -34,6 +50,7 @@ pub fn sentence(error: &Error) -> String {
              rest is gone. Probe for the length first, or give a larger buffer"
         ),
         Error::Dead(peer) => match cause(*peer) {
+            _ if let Some(why) = disowned(*peer) => why,
             Some(cause) => format!("{} {cause}; what depends on it cannot be done", name(*peer)),
             None => format!(
                 "{} has died; what depends on it cannot be done",

@@ -177,6 +177,12 @@ impl Paths {
         }
     }
 
+    /// Does that peer live, and its host hold this task for dead?
+    pub fn is_disowned_by(&self, peer: Peer) -> bool {
+        let tcp = self.tcp.as_ref();
+        tcp.is_some_and(|tcp| tcp.is_disowned_by(peer))
+    }
+
     /// How many threads of the transport's own this task has.
     pub fn threads(&self) -> usize {
         self.tcp.as_ref().map_or(0, |tcp| tcp.threads())
@@ -212,7 +218,7 @@ impl Transport for Paths {
     fn presence(&self, peer: Peer) -> Presence {
         let told = self.shm.presence(peer);
         match &self.tcp {
-            Some(tcp) if told != Presence::Here => tcp.presence(peer, told),
+            Some(tcp) if told != Presence::Here || tcp.disowners > 0 => tcp.presence(peer, told),
             _ => told,
         }
     }
@@ -228,6 +234,9 @@ impl Transport for Paths {
 
     fn forget(&mut self, peer: Peer) {
         self.shm.forget(peer);
+        if let Some(tcp) = &mut self.tcp {
+            tcp.part(peer);
+        }
     }
 
     fn close(&mut self, peer: Peer) {

@@ -44,6 +44,8 @@ pub enum Parcel {
     Resume,
     /// The sender takes the other side's words for nonsense, and wants no more of them.
     Closed,
+    /// The sender's table says that the other side is dead: it neither sends nor takes anything more.
+    Disowned,
 }
 
 impl Parcel {
@@ -60,6 +62,7 @@ impl Parcel {
             Parcel::Closed => 36,
             Parcel::Plight => 37,
             Parcel::Released => 38,
+            Parcel::Disowned => 39,
         }
     }
 
@@ -75,6 +78,7 @@ impl Parcel {
             36 => Parcel::Closed,
             37 => Parcel::Plight,
             38 => Parcel::Released,
+            39 => Parcel::Disowned,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
         })
     }

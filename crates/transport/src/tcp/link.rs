@@ -34,6 +34,8 @@ pub(crate) enum Trouble {
     Lost,
     /// The peer broke the protocol.
     Corrupt(&'static str),
+    /// The peer's table says that this task is dead.
+    Disowned,
 }
 
 impl From<std::io::Error> for Trouble {
@@ -98,6 +100,10 @@ pub(crate) struct Link {
     pub(crate) reported: bool,
     /// The table of the job says it is gone, and its connection has ended too.
     pub(crate) gone: bool,
+    /// It lives, but the table of its host says that this task is dead. Nothing more comes from it.
+    pub(crate) disowned: bool,
+    /// The engine is done with it, because the table says that it is dead. Should it live, it is told so.
+    pub(crate) parted: bool,
     /// The connection has ended, and nobody has looked after it yet.
     pub(crate) lost: bool,
     /// Attempts to connect since the last connection.
@@ -135,6 +141,8 @@ impl Link {
             closed: false,
             reported: false,
             gone: false,
+            disowned: false,
+            parted: false,
             lost: false,
             attempts: 0,
             plights: Vec::new(),
@@ -159,9 +167,33 @@ impl Link {
         self.forget_connection();
         self.phase = Phase::Idle;
         self.lost = true;
-        if let Trouble::Corrupt(what) = trouble {
-            self.fault.get_or_insert(what);
+        match trouble {
+            Trouble::Lost => {}
+            Trouble::Corrupt(what) => _ = self.fault.get_or_insert(what),
+            Trouble::Disowned => self.disowned = true,
         }
+    }
+
+    /// The engine is done with a peer that is dead by the table: neither side says anything more. A peer that lives after all
+    /// (its host was cut off) hears why.
+    pub(crate) fn part(&mut self) {
+        if self.parted {
+            return;
+        }
+        self.parted = true;
+        if let Phase::Open(channel) = &mut self.phase
+            && channel.is_flushed()
+            && self.outbox.is_between()
+        {
+            // If that does not arrive, the next connection begins with it.
+            let _ = say(channel, &Head::bare(Parcel::Disowned, 0, 0).encode());
+        }
+        self.trouble(Trouble::Lost);
+    }
+
+    /// Is there nobody to connect to, whatever is left to be said?
+    pub(crate) fn is_cut_for_good(&self) -> bool {
+        self.parted || self.disowned
     }
 
     /// What was on its way on a connection comes again on the next one.
@@ -520,6 +552,7 @@ impl Link {
                 return Err("a connection begins twice".into());
             }
             Parcel::Closed => return Err(CLOSED.into()),
+            Parcel::Disowned => return Err(Trouble::Disowned),
             Parcel::Frame(_) => {}
             Parcel::Complete => {
                 let mut outs = self.outs.iter_mut();
@@ -691,11 +724,14 @@ impl Link {
     }
 
     /// The sender gives a stream up.
-    pub(crate) fn abandon_out(&mut self, id: u32) {
+    ///
+    /// A peer that the table calls `dead` is not told: should it live, the engine's word that takes the message back never
+    /// reaches it, and the end of the stream alone would make no sense to it.
+    pub(crate) fn abandon_out(&mut self, id: u32, dead: bool) {
         self.outbox.let_go(id);
         let before = self.outs.len();
         self.outs.retain(|stream| stream.id != id);
-        if self.outs.len() != before {
+        if self.outs.len() != before && !dead {
             self.keep(Parcel::Cancelled, id);
             self.pump(0);
         }
@@ -715,6 +751,7 @@ impl Link {
     /// The first parcel of a connection: how far this side has come, or that it will not go on.
     pub(crate) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.fault {
+            _ if self.parted => Parcel::Disowned,
             None => Parcel::Resume,
             Some(_) => Parcel::Closed,
         };

@@ -81,6 +81,8 @@ pub(crate) struct Tcp {
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
     pub(crate) ended: u32,
+    /// So many of them live, and hold this task for dead.
+    pub(crate) disowners: u32,
 }
 
 impl Tcp {
@@ -108,6 +110,7 @@ impl Tcp {
             finisher: None,
             go_on: None,
             ended: 0,
+            disowners: 0,
             job,
         })
     }
@@ -446,9 +449,12 @@ impl Tcp {
         let encrypted = self.own.encrypted;
         // One that broke the protocol is told so, and nothing else.
         let _ = self.link_to(peer);
+        // A task that has ended does not call: this one was given up while it lived.
+        let outlived = self.job.state(peer) == TaskState::Dead;
         let Some(link) = self.link(peer) else {
             return;
         };
+        link.parted |= outlived;
         if !called && mine_stands && link.phase.is_calling() {
             return;
         }
@@ -494,7 +500,10 @@ impl Tcp {
             }
         }
         let position = match Head::decode(&resuming.bytes) {
-            _ if link.fault.is_some() => return link.trouble(Trouble::Lost),
+            _ if link.fault.is_some() || link.parted => return link.trouble(Trouble::Lost),
+            Ok(head) if head.parcel == Parcel::Disowned => {
+                return link.trouble(Trouble::Disowned);
+            }
             Ok(head) if head.parcel == Parcel::Resume => head.word,
             Ok(head) if head.parcel == Parcel::Closed => {
                 return link.trouble(Trouble::Corrupt(link::CLOSED));
@@ -515,6 +524,7 @@ impl Tcp {
     pub(crate) fn reach(&mut self, peer: Peer) -> Result<(), Fault> {
         let link = self.link_to(peer)?;
         let idle = match link.phase {
+            _ if link.is_cut_for_good() => false,
             Phase::Idle => true,
             Phase::Resting(until) => Instant::now() >= until,
             _ => false,
@@ -557,11 +567,12 @@ impl Tcp {
         for index in 0..self.known.len() {
             let peer = self.known[index];
             self.heed(peer);
-            let gone = self.is_lost(peer);
+            let mut gone = self.is_lost(peer);
             let Some(link) = self.link(peer) else {
                 continue;
             };
             link.lost = false;
+            gone |= link.disowned;
             let needs = link.needs_connection();
             match &link.phase {
                 Phase::Open(_) => {
@@ -638,7 +649,9 @@ impl Tcp {
         };
         if ended || over {
             link.gone = true;
+            let disowned = link.disowned;
             self.ended = self.ended.wrapping_add(1);
+            self.disowners += u32::from(disowned);
             return false;
         }
         true
@@ -654,7 +667,23 @@ impl Tcp {
     pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
         match self.links.get(peer as usize) {
             Some(Some(link)) if !link.gone => Presence::Here,
+            Some(Some(link)) if link.disowned && told == Presence::Here => Presence::Dead,
             _ => told,
+        }
+    }
+
+    /// Does that peer live, and hold this task for dead?
+    pub(crate) fn is_disowned_by(&self, peer: Peer) -> bool {
+        let link = self.links.get(peer as usize).and_then(Option::as_deref);
+        link.is_some_and(|link| link.disowned)
+    }
+
+    /// The engine is done with a peer that is gone.
+    pub(crate) fn part(&mut self, peer: Peer) {
+        let dead = self.job.state(peer) == TaskState::Dead;
+        if let Some(link) = self.link(peer).filter(|_| dead) {
+            link.part();
+            self.restless = true;
         }
     }
 
@@ -696,7 +725,7 @@ impl Tcp {
             let Some(link) = self.link(peer) else {
                 continue;
             };
-            if gone || link.fault.is_some() {
+            if gone || link.fault.is_some() || link.is_cut_for_good() {
                 continue;
             }
             if !link.said_bye && link.is_open() {

@@ -178,9 +178,10 @@ impl Tcp {
     }
 
     pub(crate) fn abandon(&mut self, wire: Wire) {
+        let dead = self.is_lost(wire.peer);
         if let Some(link) = self.link(wire.peer) {
             match wire.sends {
-                true => link.abandon_out(wire.id),
+                true => link.abandon_out(wire.id, dead),
                 false => link.abandon_in(wire.id),
             }
         }
