@@ -1,10 +1,20 @@
-//! Sockets: one that begins to connect.
+//! Sockets: one that begins to connect, and how those of connections are set.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+
+/// Longest time between two attempts of the kernel to get out what nobody acknowledges. Left alone it doubles up to two
+/// minutes, and a network that was away for ten seconds is used again up to ten seconds after it has come back.
+const RETRY: Duration = Duration::from_secs(1);
+/// The kernel's name for that, from Linux 6.15 on.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+/// An unacknowledged connection is not given up by the kernel before that: who is gone is known from elsewhere. The kernel
+/// would count its attempts, which come faster now.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A socket on its way to `address`. Small messages go at once.
 pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
@@ -14,9 +24,61 @@ pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    sockopt::set_tcp_nodelay(&socket, true)?;
+    set_up(&socket)?;
     match connect(&socket, &address) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Small messages go at once, and what is not acknowledged again soon.
+pub(crate) fn set_up(socket: impl AsFd) -> io::Result<()> {
+    let socket = socket.as_fd();
+    sockopt::set_tcp_nodelay(socket, true)?;
+    let retry = RETRY.as_millis() as libc::c_int;
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option is one int, which lives across the call.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            TCP_RTO_MAX_MS,
+            (&raw const retry).cast(),
+            size,
+        )
+    };
+    // An older kernel does not know it: then tasks try another connection.
+    if set == 0 {
+        sockopt::set_tcp_user_timeout(socket, PATIENCE.as_millis() as u32)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_connection_is_retried_every_second_and_not_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = dial(listener.local_addr().unwrap()).unwrap();
+        let (mut retry, mut size) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the option is one int, for which there is room.
+        let known = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                TCP_RTO_MAX_MS,
+                (&raw mut retry).cast::<libc::c_void>(),
+                &raw mut size,
+            )
+        };
+        let patience = sockopt::tcp_user_timeout(&socket).unwrap();
+        match known {
+            0 => assert_eq!((retry, patience), (1000, PATIENCE.as_millis() as u32)),
+            _ => assert_eq!(patience, 0),
+        }
+        assert!(sockopt::tcp_nodelay(&socket).unwrap());
     }
 }

@@ -6,10 +6,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::net::{SocketFlags, accept_with, sockopt};
+use rustix::net::{SocketFlags, accept_with};
 
 use super::GUESTS;
 use super::channel::Channel;
+use super::dial::set_up;
 use super::shake::{End, Own, Shake};
 
 /// At a time.
@@ -65,7 +66,7 @@ impl Door {
                 }
                 Err(_) => break,
             };
-            if sockopt::set_tcp_nodelay(&socket, true).is_err() {
+            if set_up(&socket).is_err() {
                 continue;
             }
             if self.guests.len() == MOST {
