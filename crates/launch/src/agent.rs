@@ -37,7 +37,9 @@ use crate::succession::heritage::Heritage;
 use crate::succession::lead::Estate;
 use crate::tasks::{self, Ended, Recipe, Tasks};
 use crate::wakes::Wakes;
-use crate::{clock, environment, front, gather, limits, program, rsh, succession, sys, tree};
+use crate::{
+    clock, environment, front, gather, limits, program, rsh, succession, sys, tree, words,
+};
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
 use regatta_wire::control::Why;
@@ -189,7 +191,9 @@ impl Agent {
         self.say(&Report::Hello { hello });
         loop {
             self.wait();
-            if self.is_to_end() {
+            if let Some(why) = self.reason_to_end() {
+                why.into_iter()
+                    .for_each(|why| self.say(&Report::Farewell { why }));
                 // What is not below us is not killed with us.
                 let tasks = self.tasks.iter();
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
@@ -212,17 +216,35 @@ impl Agent {
         }
     }
 
-    /// Whether there is nobody to serve any more.
-    fn is_to_end(&mut self) -> bool {
+    /// The reason to end, if there is nobody to serve any more; an inner `None` where no launcher is left to hear of it.
+    fn reason_to_end(&mut self) -> Option<Option<String>> {
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        let asked = arrived.iter().any(|arrived| owner::is_end(arrived.signal));
+        let asked = arrived.iter().find(|arrived| owner::is_end(arrived.signal));
         self.heard += self.wakes.away();
         while self.link.read() > 0 {
             self.heard = Instant::now();
         }
         let silent = self.heard.elapsed() >= self.silence;
         let patient = self.heritage.as_ref().is_some_and(Heritage::is_patient);
-        !lives || asked || self.link.is_ended() || silent && !patient
+        if self.link.is_ended() {
+            return Some(None);
+        }
+        if !lives {
+            return Some(Some(
+                "its agent ends, because the process that watches over it has been killed"
+                    .to_owned(),
+            ));
+        }
+        if let Some(asked) = asked {
+            let signal = words::signal(asked.signal.as_raw());
+            return Some(Some(format!("its agent was ended there by {signal}")));
+        }
+        (silent && !patient).then(|| {
+            let seconds = self.silence.as_secs_f32();
+            Some(format!(
+                "its agent heard nothing from here for {seconds} s (--host-timeout) and ended the tasks there"
+            ))
+        })
     }
 
     /// Looks into what becomes of the launcher's host.
@@ -430,7 +452,7 @@ impl Agent {
             }
             Order::Gone { rank, cause } => self.note_gone(rank, cause),
             Order::Signal { signal } => {
-                signal_all(signal, &self.helpers());
+                tasks::signal_orphans(signal, &self.helpers());
                 if let (Some(tasks), Some(signal)) = (&self.tasks, Signal::from_named_raw(signal)) {
                     tasks.signal_guests(signal);
                 }
@@ -825,18 +847,4 @@ fn send_caught(link: &mut Link, room: &Cell<usize>, piece: Piece) {
         bytes,
         then,
     });
-}
-
-fn signal_all(number: i32, spared: &[Pid]) {
-    let Some(signal) = Signal::from_named_raw(number) else {
-        return;
-    };
-    // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
-    // an orphaned process group. This stop it obeys.
-    let signal = if signal == Signal::TSTP {
-        Signal::STOP
-    } else {
-        signal
-    };
-    tree::signal_all(signal, spared);
 }

@@ -572,3 +572,18 @@ pub(crate) fn image_of<'a>(
         environment.collect(),
     )
 }
+
+/// Sends a signal to everything below an agent but what is `spared`.
+pub(crate) fn signal_orphans(number: i32, spared: &[Pid]) {
+    let Some(signal) = Signal::from_named_raw(number) else {
+        return;
+    };
+    // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
+    // an orphaned process group. This stop it obeys.
+    let signal = if signal == Signal::TSTP {
+        Signal::STOP
+    } else {
+        signal
+    };
+    crate::tree::signal_all(signal, spared);
+}

@@ -29,6 +29,8 @@
 //! Clock       what time is it?        >
 //!                                     < Clock
 //!
+//!                                     < Farewell       why this agent gives up
+//!
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
 //! Copy        what the desk knows     >
@@ -155,6 +157,8 @@ messages! {
         23 Copy { bytes: Vec<u8> }
         /// The answer to `Clock`: microseconds since 1970.
         22 Clock { by: u32, id: u32, time: u64 }
+        /// The agent gives the job up and ends its tasks, for this reason: the last that is heard of it.
+        24 Farewell { why: String }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

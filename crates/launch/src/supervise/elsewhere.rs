@@ -74,7 +74,10 @@ impl Supervisor<'_> {
 
     /// Takes what has arrived from one host. An error is a reason to give it up.
     fn heed_host(&mut self, index: usize) -> Result<(), String> {
-        for _ in 0..BATCH {
+        // Of a channel that has ended everything is heeded: the last word says why.
+        let mut batch = 0;
+        while batch < BATCH || self.remotes[index].link.is_ended() {
+            batch += 1;
             let report = self.remotes[index]
                 .link
                 .next()
@@ -208,6 +211,7 @@ impl Supervisor<'_> {
                 .iter_mut()
                 .for_each(|input| input.taken(bytes as usize)),
             Report::Beat {} => {}
+            Report::Farewell { why } => return Err(why),
             _ => return Err("its agent says what nobody asked for".to_owned()),
         }
         Ok(())
@@ -263,7 +267,12 @@ impl Supervisor<'_> {
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
         let number = remote.number;
-        let sentence = format!("the host {} is lost: {cause}", remote.name);
+        let pause = self.wakes.paused_lately();
+        let pause = pause.map_or(String::new(), |pause| {
+            let seconds = pause.as_secs_f32();
+            format!(", while this launcher did not run for {seconds:.1} s (was it stopped?)")
+        });
+        let sentence = format!("the host {} is lost: {cause}{pause}", remote.name);
         let mut acts = Vec::new();
         let desk = &self.desk;
         let excused = |rank: u32| desk.is_excused(rank);

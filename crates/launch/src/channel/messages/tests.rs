@@ -337,6 +337,7 @@ fn report() -> impl Strategy<Value = Report> {
             refused
         }),
         any::<u32>().prop_map(|bytes| Report::Taken { bytes }),
+        ".{0,30}".prop_map(|why| Report::Farewell { why }),
         Just(Report::Beat {}),
     ]
 }
