@@ -184,7 +184,8 @@ impl Soak {
             _ => match dead.pop_first() {
                 Some(host) => {
                     network.calm();
-                    network.regatta(&format!("add h{host}"));
+                    // Only once the machine has noticed that it is gone.
+                    network.bring_back(host as u32, &format!("h{host}"), self.hosts + 1);
                     blows.added += 1;
                 }
                 None => {
