@@ -193,8 +193,7 @@ fn living(machine: Option<&str>) -> Result<Option<(Place, Report)>, Refusal> {
 /// How a host of a machine is reached, and how a job hears of others than those of these runs.
 fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
     let job = format!("{}:{}", report.here, std::process::id());
-    let own = std::env::current_exe().ok().filter(|path| path.exists());
-    let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let own = regatta_trust::own_command();
     let own = own.to_string_lossy();
     let machine = place.machine();
     let reach = [

@@ -96,8 +96,7 @@ fn ask_others(site: &Site, name: &str) -> bool {
 }
 
 fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
-    let own = std::env::current_exe().ok()?;
-    let mut command = Command::new(own);
+    let mut command = Command::new(regatta_trust::own_command());
     command.args(["reach", "--vm", &site.name, "--job", &site.job, host, "sh"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut reach = command.stderr(Stdio::null()).spawn().ok()?;

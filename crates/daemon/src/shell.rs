@@ -38,7 +38,7 @@ impl Shell {
             Refusal::of_regatta(format!("no shell can be started: {error}"))
         };
         let own = format!("/proc/{}/exe", std::process::id());
-        let mut command = Command::new("sh");
+        let mut command = Command::new("/bin/sh");
         command
             .env(OWN_PROGRAM, own)
             .env(CONNECTION, connection)

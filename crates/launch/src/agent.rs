@@ -51,13 +51,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job.
 pub fn run(temporary: bool) -> Result<u8, Refusal> {
-    if temporary && let Ok(path) = std::env::current_exe() {
-        let _ = std::fs::remove_file(path);
-    }
     if std::io::stdin().is_terminal() {
         return Err(Refusal::of_regatta(
             "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use at a terminal",
         ));
+    }
+    if temporary {
+        rsh::remove_copy();
     }
     let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
     let link = copy(std::io::stdin().as_fd())

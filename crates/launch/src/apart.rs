@@ -23,6 +23,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use regatta_transport::calls::{Conversation, Door, Keys};
+use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
@@ -58,24 +59,27 @@ fn quoted(text: &str) -> String {
 /// Longest command that all who start PVM's daemons have room for.
 const LONGEST: usize = 500;
 
-/// The command that starts an agent: a line for any login shell. The program is
-/// searched for there: where the host's line says (`daemon`), in the path, and where it is `own` here.
+/// The command that starts an agent: a line for any login shell. The program is the one that the host's line names (`daemon`), or the
+/// first that may be started of those in the path and where it is `own` here.
 pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
     let word = identity_word();
-    let line = |programs: &[&str]| {
-        let programs: Vec<String> = programs.iter().map(|program| quoted(program)).collect();
-        let programs = programs.join(" ");
+    let line = |own: &str| {
+        let named = daemon.map(|daemon| {
+            let daemon = quoted(daemon);
+            format!("{daemon} agent --apart {word}&&exit;")
+        });
         let script = format!(
-            r#"for r in {programs};do command -v "$r" >/dev/null&&"$r" agent --apart {word}&&exit;done;echo "no regatta {word} here">&2;exit 1"#
+            r#"{named}{SHORT};for r in regatta{own};do r=$(command -v "$r")&&s "$r"&&"$r" agent --apart {word}&&exit;done;echo no regatta {word} here>&2;exit 1"#,
+            named = named.unwrap_or_default()
         );
         format!("sh -c '{}'", script.replace('\'', r"'\''"))
     };
-    let own = own.to_string_lossy();
-    let mut programs: Vec<&str> = daemon.into_iter().chain(["regatta", &own]).collect();
-    while line(&programs).len() > LONGEST && programs.len() > 1 {
-        programs.pop();
+    let whole = line(&format!(" {}", quoted(&own.to_string_lossy())));
+    // The kernel's link to this program leads to another one there.
+    match whole.len() <= LONGEST && !own.starts_with("/proc") {
+        true => whole,
+        false => line(""),
     }
-    line(&programs)
 }
 
 /// Prints the line, and returns while the agent goes on in the background, if this program is the `wanted` one. Otherwise there
@@ -170,11 +174,18 @@ mod tests {
         let word = identity_word();
         assert_eq!(quoted(&word), word);
         let line = command(Path::new("/opt/r/regatta"), None);
-        let begin = "sh -c 'for r in regatta /opt/r/regatta;do ";
-        assert!(line.starts_with(begin), "{line}");
+        assert!(
+            line.contains(";for r in regatta /opt/r/regatta;do "),
+            "{line}"
+        );
         assert!(!line.contains('\n') && line.len() <= LONGEST);
         let far = format!("/{}", "x".repeat(400));
-        assert!(command(Path::new(&far), Some("r")).contains("in r regatta;"));
+        let named = command(Path::new(&far), Some("r"));
+        assert!(named.starts_with("sh -c 'r agent --apart "), "{named}");
+        assert!(
+            named.contains("in regatta;") && named.len() <= LONGEST,
+            "{named}"
+        );
     }
 
     #[test]
@@ -192,10 +203,17 @@ mod tests {
                 .output()
                 .expect("a shell")
         };
+        let open = folder.join("open");
+        std::fs::create_dir(&open).expect("a folder");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&open, mode).expect("its mode");
+        std::fs::copy("/bin/echo", open.join("r")).expect("a copy");
         let (there, gone) = (say(&program), say(&odd.join("none")));
+        let foreign = say(&open.join("r"));
         std::fs::remove_dir_all(&folder).expect("the folder");
         let words = format!("agent --apart {}\n", identity_word());
         assert_eq!(String::from_utf8_lossy(&there.stdout), words, "{there:?}");
         assert!(!gone.status.success() && gone.stdout.is_empty(), "{gone:?}");
+        assert!(foreign.stdout.is_empty(), "{foreign:?}");
     }
 }

@@ -523,10 +523,7 @@ impl Program {
         let size = image.metadata().map_err(|error| {
             Refusal::of_regatta(format!("this program cannot find its own file: {error}"))
         })?;
-        let path = std::env::current_exe()
-            .ok()
-            .filter(|path| path.exists())
-            .unwrap_or(image);
+        let path = regatta_trust::own_command();
         Ok(Self {
             path,
             size: size.len(),

@@ -6,9 +6,11 @@
 //!
 //! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use regatta_trust::SHELL;
 
 use crate::plan::Across;
 use crate::{channel, slurm};
@@ -60,10 +62,14 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .map(str::to_owned)
         .to_vec(),
     };
-    let mut command = Command::new(&words[0]);
+    // A command that the user has named is taken by the user's own path.
+    let mut command = match across.rsh {
+        Some(_) => Command::new(&words[0]),
+        None => Command::new(regatta_trust::tool(&words[0])),
+    };
     if let Some(terminal) = &across.asks_at {
         command
-            .env("SSH_ASKPASS", own_program())
+            .env("SSH_ASKPASS", regatta_trust::own_command())
             .env("SSH_ASKPASS_REQUIRE", "force")
             .env(ASK_AT, terminal);
     }
@@ -79,10 +85,17 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
     command
 }
 
-/// The file of this program.
-fn own_program() -> PathBuf {
-    let found = std::env::current_exe();
-    found.unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
+/// Removes the copy that [`script`] has made of this program, and its directory. What is in another place is no copy.
+pub(crate) fn remove_copy() {
+    let Ok(path) = std::env::current_exe() else {
+        return;
+    };
+    let Some(folder) = path.parent() else { return };
+    let named_so = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("regatta-");
+    if folder.file_name().is_some_and(named_so) {
+        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_dir(folder);
+    }
 }
 
 /// The words of a command that leads to a host.
@@ -117,6 +130,15 @@ impl Role {
     }
 }
 
+/// Looks for a program that may be started: the one that the environment names, and those in the path.
+const SEARCH: &str = r#"[ -z "${REGATTA_AGENT:-}" ] || become "$REGATTA_AGENT"
+IFS=:; set -f
+for folder in $PATH; do
+    case $folder in /*) unset IFS; try "$folder/regatta" ;; esac
+done
+unset IFS; set +f
+"#;
+
 /// What the shell of a host is to do. `size` is that of the program at `own`, which is asked for when the host has none
 /// that fits, or always with `send`. A daemon whose shell this is names its own program in the environment.
 ///
@@ -124,34 +146,40 @@ impl Role {
 pub(crate) fn script(own: &Path, size: u64, send: bool, role: Role) -> String {
     let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let identity = quote(&identity());
-    let found = match send {
-        true => String::new(),
-        false => format!(
-            "${{{OWN_PROGRAM}:-}} regatta {}",
-            quote(&own.to_string_lossy())
-        ),
+    let search = match (send, own.starts_with("/proc")) {
+        (true, _) => String::new(),
+        // The kernel's link to this program leads to another one there.
+        (false, true) => SEARCH.to_owned(),
+        (false, false) => {
+            let own = quote(&own.to_string_lossy());
+            format!("{SEARCH}try {own}\n")
+        }
     };
     let (kib, role) = (size.div_ceil(1024), role.word());
     format!(
         r#"{{
-trouble() {{ printf '\n{TROUBLE} %s\n' "$1"; exit 1; }}
+{SHELL}passed=
+trouble() {{ printf '\n{TROUBLE} %s\n' "$1${{passed:+. Others could have put there, so it was not started:$passed}}"; exit 1; }}
 fits() {{ [ "$("$1" agent --identity </dev/null 2>/dev/null)" = {identity} ]; }}
-for agent in {found}; do
-    if fits "$agent"; then exec "$agent" {role}; fi
-done
-file=
+become() {{ if fits "$1"; then exec "$1" {role}; fi; }}
+try() {{
+    [ -f "$1" ] || return
+    if safe "$1"; then become "$1"; else passed="$passed $1"; fi
+}}
+{search}file=
 for folder in "${{XDG_RUNTIME_DIR:-}}" "${{TMPDIR:-}}" /tmp /var/tmp "${{HOME:-}}" /dev/shm; do
     [ -n "$folder" ] || continue
-    file=$(umask 077; mktemp "$folder/regatta-XXXXXXXX" 2>/dev/null) || {{ file=; continue; }}
-    if printf '#!/bin/sh\n' >"$file" && chmod 700 "$file" && "$file" </dev/null; then
+    place=$(umask 077; mktemp -d "$folder/regatta-XXXXXXXX" 2>/dev/null) || continue
+    file=$place/regatta
+    if printf '#!/bin/sh\n' >"$file" && chmod 700 "$file" && safe "$file" && "$file" </dev/null; then
         free=$(df -Pk "$folder" | {{ read -r title; read -r name blocks used free rest; echo "$free"; }})
         [ "${{free:-0}}" -ge {kib} ] && break
     fi
-    rm -f "$file"
+    rm -rf "$place"
     file=
 done 2>/dev/null
-[ -n "$file" ] || trouble "no directory there has {kib} KiB free and lets programs run (tried XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp, HOME, /dev/shm)"
-trap 'rm -f "$file"' 0
+[ -n "$file" ] || trouble "no directory there has {kib} KiB free, lets programs run and is safe from other users (tried XDG_RUNTIME_DIR, TMPDIR, /tmp, /var/tmp, HOME, /dev/shm)"
+trap 'rm -rf "$place"' 0
 trap 'exit 1' 1 2 15
 printf '\n{SEND} %s %s\n' "$(uname -s)" "$(uname -m)"
 head -c {size} >"$file" 2>/dev/null || trouble "it could not be written to $folder there: is the disk full?"

@@ -41,13 +41,13 @@ pub enum Word {
 impl Station {
     /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
     pub fn open(temporary: bool) -> Result<Station, Refusal> {
-        if temporary && let Ok(path) = std::env::current_exe() {
-            let _ = std::fs::remove_file(path);
-        }
         if std::io::stdin().is_terminal() {
             return Err(Refusal::of_regatta(
                 "`regatta daemon` speaks with `regatta add`, which starts it; it is of no use at a terminal",
             ));
+        }
+        if temporary {
+            rsh::remove_copy();
         }
         let copy = |fd: BorrowedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
         let link = copy(std::io::stdin().as_fd())

@@ -1,15 +1,16 @@
 //! A launcher for a task that was started by hand: found and started when it is first needed.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use regatta_engine::{Error, Result};
+use regatta_trust::{Search, absolute_path};
 
 /// Under these numbers `regatta attend` finds the segment and the socket.
 const SEGMENT: i32 = 60;
@@ -27,7 +28,7 @@ pub(crate) fn call_launcher(segment: BorrowedFd) -> Result<OwnedFd> {
     };
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let (segment, control) = (segment.as_raw_fd(), theirs.as_raw_fd());
-    let mut command = Command::new(program());
+    let mut command = Command::new(program().map_err(failed)?);
     command
         .arg("attend")
         .arg(std::process::id().to_string())
@@ -61,39 +62,63 @@ fn hand_over(segment: i32, control: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// The command `regatta`: beside this library, where it is installed or was built; else by PATH.
-pub(crate) fn program() -> PathBuf {
-    let own = library().into_iter().chain(std::env::current_exe().ok());
-    for path in own {
-        let path = path.canonicalize().unwrap_or(path);
-        let Some(folder) = path.parent() else {
-            continue;
-        };
-        for place in ["regatta", "../regatta", "../bin/regatta"] {
-            let command = folder.join(place);
-            if command != path && command.is_file() {
-                return command;
-            }
+/// The command `regatta`: beside this library or this program, where they are installed or were built; else by PATH. It is taken only
+/// where nobody else can have put it (`regatta_trust`); otherwise the error says what was passed over.
+pub(crate) fn program() -> io::Result<PathBuf> {
+    let mut search = Search::default();
+    let beside = library().into_iter().chain(std::env::current_exe().ok());
+    let beside = beside.filter_map(|path| Some((path.parent()?.to_owned(), path)));
+    let beside = beside.flat_map(|(folder, path)| {
+        let places = ["regatta", "../regatta", "../bin/regatta"].map(|place| folder.join(place));
+        places.into_iter().filter(move |place| *place != path)
+    });
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = absolute_path(&path).into_iter();
+    let in_path = in_path.map(|folder| folder.join("regatta"));
+    search.first(beside.chain(in_path)).ok_or_else(|| {
+        let mut sentence =
+            "the command regatta was not found beside the library or in PATH".to_owned();
+        let passed_over = search.passed_over();
+        if !passed_over.is_empty() {
+            sentence += &format!(" where it may be started from: {passed_over}");
         }
-    }
-    PathBuf::from("regatta")
+        io::Error::new(io::ErrorKind::NotFound, sentence)
+    })
 }
 
-/// The file this code is in.
+/// The file this code is in, as the kernel knows it: what the program was called by is not to be believed.
 fn library() -> Option<PathBuf> {
-    let mut info = libc::Dl_info {
-        dli_fname: std::ptr::null(),
-        dli_fbase: std::ptr::null_mut(),
-        dli_sname: std::ptr::null(),
-        dli_saddr: std::ptr::null_mut(),
-    };
-    let here = call_launcher as fn(BorrowedFd<'static>) -> Result<OwnedFd>;
-    // SAFETY: an address inside this library; the structure outlives the call.
-    let found = unsafe { libc::dladdr(here as *const libc::c_void, &mut info) };
-    if found == 0 || info.dli_fname.is_null() {
-        return None;
+    let here = program as fn() -> io::Result<PathBuf> as usize;
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    maps.split(|&byte| byte == b'\n')
+        .find_map(|line| mapped_file(line, here))
+}
+
+/// The file of a line of `/proc/self/maps`, if the address is in it: `BEGIN-END MODE OFFSET DEVICE INODE   FILE`.
+fn mapped_file(line: &[u8], address: usize) -> Option<PathBuf> {
+    let file = line.iter().position(|&byte| byte == b'/')?;
+    let (begin, end) = str::from_utf8(line.split(|&byte| byte == b' ').next()?)
+        .ok()?
+        .split_once('-')?;
+    let bound = |text| usize::from_str_radix(text, 16).ok();
+    let within = (bound(begin)?..bound(end)?).contains(&address);
+    within.then(|| PathBuf::from(OsStr::from_bytes(&line[file..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_this_code_is_that_of_the_kernel() {
+        let own = std::env::current_exe().expect("a file");
+        assert_eq!(library(), Some(own));
+        let line = b"1000-2000 r-xp 00000000 fe:01 77    /usr/lib/a b.so";
+        assert_eq!(mapped_file(line, 0x1fff), Some("/usr/lib/a b.so".into()));
+        assert_eq!(mapped_file(line, 0x2000), None);
+        assert_eq!(
+            mapped_file(b"1000-2000 rw-p 00000000 00:00 0 ", 0x1000),
+            None
+        );
     }
-    // SAFETY: a text of the dynamic linker's, which stays while the library is loaded.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    Some(Path::new(OsStr::from_bytes(name.to_bytes())).to_owned())
 }

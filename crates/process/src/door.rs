@@ -69,19 +69,22 @@ pub fn is_there(name: &str) -> Result<bool> {
 
 /// Begin a job of this name, unless there is one.
 pub fn begin(name: &str) -> Result<()> {
-    let mut command = Command::new(program());
+    let unfounded = |error: io::Error| {
+        failed(
+            name,
+            format!(
+                "its launcher cannot be started: {error}. Put the command regatta where PATH finds it"
+            ),
+        )
+    };
+    let mut command = Command::new(program().map_err(unfounded)?);
     command.args(["resident", name]).stdin(Stdio::null());
     // It goes on when we have ended; what it says of itself is for us.
     let output = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .output();
-    let output = output.map_err(|error| {
-        failed(
-            name,
-            format!("its launcher cannot be started: {error}. Put the command regatta where PATH finds it"),
-        )
-    })?;
+        .output()
+        .map_err(unfounded)?;
     match output.status.success() {
         true => Ok(()),
         false => Err(failed(name, String::from_utf8_lossy(&output.stderr).trim())),

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 20;
 
 /// Seals bytes for processes of the user `uid`.
 pub fn seal(bytes: &[u8], uid: u32) -> Result<String, String> {
-    let mut command = Command::new("munge");
+    let mut command = Command::new(regatta_trust::tool("munge"));
     command.arg(format!("--restrict-uid={uid}"));
     let output = ask(command, bytes)?;
     let letter = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -28,7 +28,7 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
         return Err("a credential is too long".to_owned());
     }
     // What was said of the letter, and after an empty line what was in it.
-    let mut command = Command::new("unmunge");
+    let mut command = Command::new(regatta_trust::tool("unmunge"));
     command.args(["--keys=STATUS,UID,UID_RESTRICTION", "--numeric"]);
     let output = ask(command, letter.as_bytes())?;
     if !output.status.success() {
@@ -58,7 +58,8 @@ pub fn content(said: &[u8], uid: u32) -> Option<Vec<u8>> {
 }
 
 fn ask(mut command: Command, input: &[u8]) -> Result<Output, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = command.get_program().to_string_lossy();
+    let name = name.rsplit('/').next().unwrap_or_default().to_owned();
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

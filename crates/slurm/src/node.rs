@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 ///
 /// What a name means differs between hosts, a host's own name often being its loopback; Slurm's address is the same for all.
 pub fn node_address(name: &str) -> Result<Vec<IpAddr>, String> {
-    let output = Command::new("scontrol")
+    let output = Command::new(regatta_trust::tool("scontrol"))
         .args(["--oneliner", "show", "node", name])
         .stdin(Stdio::null())
         .stderr(Stdio::null())

@@ -3,6 +3,7 @@
 //! The console is a program like any other that uses PVM, but the command it is part of does not need the library for anything else,
 //! so it is loaded when it is wanted. All that is unsafe about calling it is in this folder.
 
+use regatta_trust::Refused;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -134,9 +135,7 @@ fn last_error() -> String {
 impl Symbols {
     /// Loads the library; or says, in a sentence, why not.
     pub(super) fn load() -> Result<Symbols, String> {
-        let path = find().ok_or_else(|| {
-            "there is no libpvm3.so.3 beside this command or in ../lib/regatta-pvm; `make install` puts it there".to_owned()
-        })?;
+        let path = find()?;
         // The library needs Regatta's own. Loaded first, from the same place, it is the one that is taken.
         let regatta = path.with_file_name("libregatta.so");
         if regatta.exists() {
@@ -166,15 +165,29 @@ impl Symbols {
 /// A library of PVM other than Regatta's, for comparisons.
 const OTHER: &str = "REGATTA_LIBPVM";
 
-fn find() -> Option<PathBuf> {
+/// Nobody else may have put it there: it is loaded into this process.
+fn find() -> Result<PathBuf, String> {
     if let Some(other) = std::env::var_os(OTHER) {
-        return Some(other.into());
+        return Ok(other.into());
     }
-    let command = std::env::current_exe().ok()?;
-    let folder = command.parent()?;
+    let command = std::env::current_exe().unwrap_or_default();
+    let folder = command.parent().unwrap_or(&command);
     let candidates = [
         folder.join("libpvm3.so"),
         folder.join("../lib/regatta-pvm/libpvm3.so.3"),
     ];
-    candidates.into_iter().find(|path| path.exists())
+    let mut refused = String::new();
+    for path in candidates {
+        match regatta_trust::check(&path) {
+            Ok(found) => return Ok(found),
+            Err(Refused::Absent) => {}
+            Err(Refused::Unsafe(why)) if path.exists() => {
+                refused += &format!("; {} is not loaded, because {why}", path.display());
+            }
+            Err(Refused::Unsafe(_)) => {}
+        }
+    }
+    Err(format!(
+        "there is no libpvm3.so.3 beside this command or in ../lib/regatta-pvm that can be used; `make install` puts it there{refused}"
+    ))
 }

@@ -1,0 +1,56 @@
+//! The rule for shells on hosts that have no program of ours yet. `the_shell_decides_alike` holds that it is the same.
+
+/// Defines `safe FILE`, which succeeds if FILE is one that [`crate::check`] takes. It needs `ls`, `readlink` and `id`.
+///
+/// It runs in a shell of its own, so its variables are nobody else's. `w` is write permission of group or others in the ten
+/// letters of a mode, and `t` or `T` the sticky bit.
+pub const SHELL: &str = r#"safe() (
+    case $1 in /*) ;; *) exit 1 ;; esac
+    set -f; unset IFS
+    own=$(id -u); left=${1#/}; here=; links=0; overflow=
+    { read -r overflow </proc/sys/kernel/overflowuid; } 2>/dev/null
+    look() {
+        set -- $(LC_ALL=C ls -ldn "$1" 2>/dev/null)
+        mode=$1; owner=$3
+        [ -n "$mode" ] || exit 1
+    }
+    owned() { [ "$owner" = 0 ] || [ "$owner" = "$own" ] || { [ "$owner" = "$overflow" ] && [ "$owner" = "$top" ]; } || exit 1; }
+    enter() {
+        shared=
+        case $mode in ?????w*|????????w*) shared=yes ;; esac
+        case $shared$mode in yes?????????[tT]*) ;; yes*) exit 1 ;; esac
+    }
+    look /; top=$owner; owned; enter
+    while [ -n "$left" ]; do
+        part=${left%%/*}
+        case $left in */*) left=${left#*/} ;; *) left= ;; esac
+        case $part in
+        ''|.) continue ;;
+        ..) here=${here%/*}; look "$here/"; owned; enter; continue ;;
+        esac
+        look "$here/$part"; owned
+        case $mode in d*) here=$here/$part; enter; continue ;; esac
+        [ -z "$shared" ] || exit 1
+        case $mode in
+        l*)
+            links=$((links + 1)); [ $links -le 40 ] || exit 1
+            part=$(readlink "$here/$part") || exit 1
+            case $part in /*) here=; look /; enter ;; esac
+            left=$part/$left
+            case $left in */) left=${left%/} ;; esac
+            ;;
+        -*)
+            [ -z "$left" ] || exit 1
+            case $mode in ?????w*|????????w*) exit 1 ;; esac
+            [ -x "$here/$part" ]; exit
+            ;;
+        *) exit 1 ;;
+        esac
+    done
+    exit 1
+)
+"#;
+
+/// Defines `s FILE` in few characters, for lines of limited length. It looks at the path as it is written and as it is without
+/// symbolic links, and refuses relative ones; of a link that leads to another link it does not look at what is between.
+pub const SHORT: &str = r#"s(){ case $1 in /*);;*)return 1;esac;[ -k "${1%/*}" ]&&return 1;for q in "$1" "$(readlink -f "$1")";do set --;while [ "$q" ];do set -- "$@" "$q";q=${q%/*};done;q=$(find / "$@" -prune \( ! -user 0 ! -user $(id -u) -o ! -type l \( -perm -20 -o -perm -2 \) ! -perm -1000 \))&&[ -z "$q" ]||return;done;}"#;
