@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::{machine, say};
+
 /// The part of a launcher on another host; started by `regatta run --host`, or by who starts hosts for a job.
 #[derive(Args)]
 pub struct Arguments {
@@ -23,15 +25,17 @@ pub struct Arguments {
 /// Serves a launcher on standard input and output.
 pub fn run(arguments: &Arguments) -> ExitCode {
     if arguments.identity {
-        println!("{}", regatta_launch::identity());
-        return ExitCode::SUCCESS;
+        return machine::finish(say::line(regatta_launch::identity()));
+    }
+    if arguments.apart.is_none() {
+        regatta_launch::close_inherited();
     }
     let outcome = match &arguments.apart {
         Some(wanted) => regatta_launch::apart::run(wanted),
         None => regatta_launch::agent::run(arguments.temporary),
     };
     let status = outcome.unwrap_or_else(|refusal| {
-        eprintln!("regatta: {refusal}");
+        regatta_launch::warn(&refusal.sentence);
         refusal.status
     });
     ExitCode::from(status)

@@ -14,7 +14,7 @@ pub struct Arguments {
 /// Returns when the launcher runs.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let status = regatta_launch::attend::run(arguments.pid).unwrap_or_else(|refusal| {
-        eprintln!("regatta: {refusal}");
+        regatta_launch::warn(&refusal.sentence);
         refusal.status
     });
     ExitCode::from(status)

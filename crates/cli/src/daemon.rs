@@ -20,6 +20,8 @@ pub struct Arguments {
 
 /// Serves the starter, or the muster, on standard input.
 pub fn run(arguments: &Arguments) -> ExitCode {
+    // It goes on when the command has returned that has started it.
+    regatta_launch::close_inherited();
     machine::finish(match arguments.serve {
         true => regatta_daemon::live(),
         false => regatta_daemon::starter::run(arguments.temporary),

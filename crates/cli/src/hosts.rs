@@ -32,7 +32,7 @@ pub struct Hosts {
     map: Dealing,
 
     /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
-    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH")]
+    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH", value_parser = command)]
     rsh: Option<String>,
 
     /// Where tasks are to be reached: an interface (eth0) or a network (10.0.0.0/8) [default: the first address of each
@@ -41,7 +41,7 @@ pub struct Hosts {
     interface: Option<Choice>,
 
     /// Where the tasks of other hosts run [default: in a directory of the same name as this one]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", value_parser = directory)]
     directory: Option<PathBuf>,
 
     /// Do not encrypt what travels between hosts; tasks still prove to each other that they belong to the job
@@ -53,7 +53,7 @@ pub struct Hosts {
     send_agent: bool,
 
     /// How long a host may take to answer when the job starts [default: 10, or 30 in a job of Slurm]
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::some_seconds)]
     connect_timeout: Option<Duration>,
 
     /// Take more tasks than the job of Slurm has room for, evenly on its nodes
@@ -61,7 +61,7 @@ pub struct Hosts {
     oversubscribe: bool,
 
     /// A host that is silent for so long is lost
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "10")]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "10")]
     host_timeout: Duration,
 
     /// Say which host got what, and which address was chosen for it
@@ -279,8 +279,35 @@ fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
     let gone = |other: &&listed::Host| ["dead", "left"].contains(&other.state.as_str());
     let living = all.iter().filter(|other| !gone(other));
     match living.filter(|other| other.name == host.name).count() {
-        1 => host.name.clone(),
+        1 if !host.name.is_empty() => host.name.clone(),
         _ => host.address.to_string(),
+    }
+}
+
+/// One host.
+pub fn one(text: &str) -> Result<Host, String> {
+    match &hosts::parse_list(text)?[..] {
+        [host] => Ok(host.clone()),
+        _ => Err("this host has one name".to_owned()),
+    }
+}
+
+/// A command that leads to hosts.
+pub fn command(text: &str) -> Result<String, String> {
+    match words(text).is_empty() {
+        false => Ok(text.to_owned()),
+        true => Err(
+            "it names no command; leave --rsh out, and REGATTA_RSH unset, for your ssh".to_owned(),
+        ),
+    }
+}
+
+fn directory(text: &str) -> Result<PathBuf, String> {
+    match text.is_empty() {
+        false => Ok(PathBuf::from(text)),
+        true => Err(
+            "it names no directory; leave it out for one of the same name as this one".to_owned(),
+        ),
     }
 }
 

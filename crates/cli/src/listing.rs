@@ -8,6 +8,7 @@ use regatta_launch::Refusal;
 use serde_json::json;
 
 use crate::machine::Which;
+use crate::say;
 
 /// Who is in the virtual machine, who does not answer, and whether this host may take on work.
 #[derive(Args)]
@@ -26,12 +27,13 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
     if !arguments.watch {
         let report = commands::hosts(&place)?;
         match arguments.which.json {
-            true => println!("{}", json!(report)),
-            false => print!("{}", table(&report)),
+            true => say::line(json!(report))?,
+            false => say::text(table(&report))?,
         }
         return Ok(());
     }
     let mut next = None;
+    let mut said = Ok(());
     commands::watch(&place, |report| {
         let mut text = String::new();
         match (arguments.which.json, next) {
@@ -43,12 +45,10 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
             }
         }
         next = Some(report.events.last().map_or(0, |event| event.number + 1));
-        let mut output = std::io::stdout().lock();
-        let written = std::io::Write::write_all(&mut output, text.as_bytes());
-        written
-            .and_then(|()| std::io::Write::flush(&mut output))
-            .is_ok()
-    })
+        said = say::text(text);
+        said.is_ok()
+    })?;
+    said
 }
 
 /// The report for people.
@@ -88,7 +88,12 @@ fn row(host: &Host) -> [String; 4] {
     let cores = host
         .cores
         .map_or_else(|| "-".to_owned(), |cores| cores.to_string());
-    [host.name.clone(), host.address.to_string(), cores, state]
+    // One that has just come is known by its address before it has said what it is called.
+    let name = match host.name.is_empty() {
+        false => host.name.clone(),
+        true => "(not known yet)".to_owned(),
+    };
+    [name, host.address.to_string(), cores, state]
 }
 
 /// A time that has passed, in one unit.

@@ -8,11 +8,13 @@ use regatta_daemon::commands::{self, Added, Beginning};
 use regatta_daemon::{DEFAULT, Place};
 use regatta_launch::hosts::Host;
 use regatta_launch::keeper::Channels;
+use regatta_launch::muster;
 use regatta_launch::slurm::{self, Nodes};
 use regatta_launch::{Across, Choice, Refusal};
 use serde_json::json;
 
 use crate::hosts::{self, List};
+use crate::say;
 
 /// Which machine is meant, and how the answer is to look.
 #[derive(Args)]
@@ -33,10 +35,10 @@ impl Which {
     }
 
     /// Says what was done, in the form that was asked for.
-    pub fn say(&self, words: &str, object: &serde_json::Value) {
+    pub fn say(&self, words: &str, object: &serde_json::Value) -> Result<(), Refusal> {
         match self.json {
-            true => println!("{object}"),
-            false => println!("{words}"),
+            true => say::line(object),
+            false => say::line(words),
         }
     }
 }
@@ -45,7 +47,7 @@ impl Which {
 #[derive(Args)]
 struct Reaching {
     /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
-    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH")]
+    #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH", value_parser = hosts::command)]
     rsh: Option<String>,
 
     /// Which of their addresses the hosts are to have: those of an interface (eth0) or of a network (10.0.0.0/8)
@@ -58,7 +60,7 @@ struct Reaching {
     send_agent: bool,
 
     /// How long a host may take to answer [default: 10, or 30 for the nodes of a job of Slurm]
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::some_seconds)]
     connect_timeout: Option<Duration>,
 }
 
@@ -107,11 +109,11 @@ pub struct Up {
     reaching: Reaching,
 
     /// What this host is called in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
-    #[arg(long = "as", value_name = "NAME", value_parser = hosts::list)]
-    own: Option<List>,
+    #[arg(long = "as", value_name = "NAME", value_parser = hosts::one)]
+    own: Option<Host>,
 
     /// A host that is silent for so long is declared dead
-    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds, default_value = "2")]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "2")]
     host_timeout: Duration,
 
     #[command(flatten)]
@@ -165,7 +167,10 @@ pub fn finish(done: Result<(), Refusal>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
-            eprintln!("regatta: {refusal}");
+            // A reader who has gone is told nothing.
+            if !refusal.sentence.is_empty() {
+                regatta_launch::warn(&refusal.sentence);
+            }
             ExitCode::from(refusal.status)
         }
     }
@@ -175,8 +180,24 @@ fn named(lists: &[List]) -> Vec<Host> {
     lists.iter().flat_map(|list| list.0.clone()).collect()
 }
 
+/// Refuses hosts that this one cannot begin a machine with: itself, and others twice.
+fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
+    let others = named(&arguments.hosts);
+    regatta_launch::hosts::distinct(&others).map_err(Refusal::usage)?;
+    let by_ssh = arguments.reaching.rsh.is_none();
+    let is_this = |host: &&Host| host.name == own.name || by_ssh && muster::is_here(&host.name);
+    match others.iter().find(is_this) {
+        None => Ok(()),
+        Some(Host { name, .. }) => Err(Refusal::usage(format!(
+            "the host {name} is this one, which is in the virtual machine that is begun here anyway: leave it out. `--as {name}:4` gives it a name and a number of tasks"
+        ))),
+    }
+}
+
 /// `regatta up`.
 pub fn up(arguments: &Up) -> Result<(), Refusal> {
+    // What stays of it holds nothing that was open where it was typed.
+    regatta_launch::close_inherited();
     let place = arguments.which.place()?;
     let reaching = &arguments.reaching;
     let nodes = match arguments.hosts.is_empty() {
@@ -184,6 +205,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         false => None,
     };
     let own = own(arguments, nodes.as_ref());
+    check_others(arguments, &own)?;
     let name = own.name.clone();
     let tied = nodes.is_some() && reaching.rsh.is_none();
     let tie = commands::begin(
@@ -200,7 +222,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         Some(nodes) => reaching.across_nodes(nodes),
         None => reaching.across(named(&arguments.hosts)),
     };
-    let say = |note: &str| eprintln!("regatta: {note}");
+    let say = regatta_launch::warn;
     let added = match (across.hosts.is_empty(), tied) {
         (false, false) => commands::add(&place, &across, say),
         (false, true) => commands::add_tied(&place, &across, say).and_then(|(added, channels)| {
@@ -215,7 +237,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         // What was begun and cannot be finished leaves nothing.
         let _ = commands::down(&place);
     })?;
-    tell_added(&arguments.which, &added);
+    tell_added(&arguments.which, &added)?;
     let count = added.len() + 1;
     let words = format!(
         "the virtual machine {} is up: {name} and {}",
@@ -225,14 +247,13 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
     arguments.which.say(
         &words,
         &json!({"event": "up", "machine": place.machine(), "hosts": count}),
-    );
-    Ok(())
+    )
 }
 
 /// What this host is in the machine. One that is none of a job's nodes, where the job was asked for, takes no tasks.
 fn own(arguments: &Up, nodes: Option<&Nodes>) -> Host {
-    if let Some(named_so) = arguments.own.iter().flat_map(|list| list.0.clone()).next() {
-        return named_so;
+    if let Some(named_so) = &arguments.own {
+        return named_so.clone();
     }
     let here = nodes.and_then(|nodes| nodes.here.clone());
     here.unwrap_or_else(|| Host {
@@ -254,21 +275,19 @@ fn hold_here(across: &Across, nodes: Option<&Nodes>, tie: &commands::Tie) -> Res
     Channels::to(&across)?.keep(tie)
 }
 
-fn tell_added(which: &Which, added: &[Added]) {
+fn tell_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
     for Added { name, address } in added {
         let object = json!({"event": "added", "host": name, "address": address});
-        which.say(&format!("{name} is in, at {address}"), &object);
+        which.say(&format!("{name} is in, at {address}"), &object)?;
     }
+    Ok(())
 }
 
 /// `regatta add`.
 pub fn add(arguments: &Add) -> Result<(), Refusal> {
     let across = arguments.reaching.across(named(&arguments.hosts));
-    let added = commands::add(&arguments.which.place()?, &across, |note| {
-        eprintln!("regatta: {note}");
-    })?;
-    tell_added(&arguments.which, &added);
-    Ok(())
+    let added = commands::add(&arguments.which.place()?, &across, regatta_launch::warn)?;
+    tell_added(&arguments.which, &added)
 }
 
 /// `regatta remove`.
@@ -277,7 +296,7 @@ pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
     for host in &arguments.hosts {
         commands::remove(&place, host)?;
         let object = json!({"event": "removed", "host": host});
-        arguments.which.say(&format!("{host} has left"), &object);
+        arguments.which.say(&format!("{host} has left"), &object)?;
     }
     Ok(())
 }
@@ -288,8 +307,7 @@ pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
     let words = note.unwrap_or_else(|| "this side goes on with the hosts that answer".to_owned());
     arguments
         .which
-        .say(&words, &json!({"event": "vouched", "note": words}));
-    Ok(())
+        .say(&words, &json!({"event": "vouched", "note": words}))
 }
 
 /// `regatta down`.
@@ -301,8 +319,7 @@ pub fn down(arguments: &Down) -> Result<(), Refusal> {
             arguments.which.say(
                 &words,
                 &json!({"event": "down", "machine": place.machine()}),
-            );
-            Ok(())
+            )
         }
         Some(note) => Err(Refusal::of_regatta(format!(
             "the virtual machine {} is down on the hosts that answer, but {note}",

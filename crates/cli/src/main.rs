@@ -14,6 +14,7 @@ mod machine;
 mod reach;
 mod resident;
 mod run;
+mod say;
 mod tasks;
 
 use std::process::ExitCode;
@@ -65,7 +66,11 @@ fn main() -> ExitCode {
     if let Some(status) = console::under_another_name() {
         return status;
     }
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return say::usage(&error),
+    };
+    match cli.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Up(arguments) => machine::finish(machine::up(&arguments)),
         Command::Add(arguments) => machine::finish(machine::add(&arguments)),
@@ -83,7 +88,7 @@ fn main() -> ExitCode {
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),
         Command::Race(race) => race.run().unwrap_or_else(|error| {
-            eprintln!("regatta race: {error:#}");
+            regatta_launch::warn(&format!("race: {error:#}"));
             ExitCode::FAILURE
         }),
     }

@@ -14,6 +14,7 @@ use regatta_launch::resident::{self, Beginning, Stays};
 use regatta_launch::{OWN_PROGRAM, Refusal};
 
 use crate::hosts::{self, Site};
+use crate::say;
 
 /// Begin a job that stays, unless it is there; started by the first program that wants to enter it.
 #[derive(Args)]
@@ -34,13 +35,15 @@ const READY: &str = "regatta-ready";
 /// Returns when the job can be entered.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let status = begin(arguments).unwrap_or_else(|refusal| {
-        eprintln!("regatta: {refusal}");
+        regatta_launch::warn(&refusal.sentence);
         refusal.status
     });
     ExitCode::from(status)
 }
 
 fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
+    // It goes on when this command has returned.
+    regatta_launch::close_inherited();
     let (name, leash) = (&arguments.name, arguments.leash);
     let place = Place::of_job(name)?;
     if !leash && let Some(door) = place.connect()? {
@@ -121,7 +124,7 @@ fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
 
 /// The other end of [`ask`].
 fn hear_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
-    println!("\n{READY}");
+    say::line(format_args!("\n{READY}"))?;
     let mut said = Vec::new();
     let heard = std::io::stdin().read_to_end(&mut said);
     let strange =

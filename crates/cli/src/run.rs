@@ -49,7 +49,7 @@ pub struct Arguments {
     label: bool,
 
     /// End the job after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     timeout: Option<Duration>,
 
     /// What becomes of the other tasks when one has failed
@@ -61,7 +61,7 @@ pub struct Arguments {
     grace: Duration,
 
     /// Most tasks the job may have from its first to its last, when tasks start others [default: 65536]
-    #[arg(long, value_name = "N", value_parser = tasks)]
+    #[arg(long, value_name = "N", value_parser = most_tasks)]
     most_tasks: Option<u32>,
 
     /// Write one JSON object per line: the tasks' starts, lines and ends, and the job's end
@@ -118,7 +118,7 @@ fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
             Others::Continue => OnFailure::Continue,
         },
         grace: arguments.grace,
-        most_tasks: arguments.most_tasks.unwrap_or(MOST_TASKS).min(MOST_TASKS),
+        most_tasks: arguments.most_tasks.unwrap_or(MOST_TASKS),
         ..Plan::new(command.next().unwrap_or_default(), 1)
     })
 }
@@ -133,11 +133,48 @@ fn tasks(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Longer times are no times that somebody waits for, and end where clocks do.
+const LONGEST: f64 = 1e9;
+
+/// A time, which may be none at all.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "give a number of seconds, like 30 or 0.5".to_owned())
+    let seconds = text.parse::<f64>().ok();
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let time = time.ok_or_else(|| "give a number of seconds, like 30 or 0.5".to_owned())?;
+    match time.as_secs_f64() > LONGEST {
+        false => Ok(time),
+        true => Err("that is more than thirty years: give a number of seconds, like 30".to_owned()),
+    }
+}
+
+/// A time in which something can happen.
+pub fn some_seconds(text: &str) -> Result<Duration, String> {
+    let time = seconds(text)?;
+    match time.is_zero() {
+        false => Ok(time),
+        true => Err("in no time nothing can happen: give a number of seconds above 0".to_owned()),
+    }
+}
+
+/// How long a host may be silent: not shorter than hosts in good health are now and then.
+pub fn silence(text: &str) -> Result<Duration, String> {
+    let time = some_seconds(text)?;
+    match time < SHORTEST_SILENCE {
+        false => Ok(time),
+        true => Err(
+            "a host in good health is silent for as long now and then: give 0.1 or more".to_owned(),
+        ),
+    }
+}
+
+/// Shortest silence by which a host may be called lost.
+const SHORTEST_SILENCE: Duration = Duration::from_millis(100);
+
+fn most_tasks(text: &str) -> Result<u32, String> {
+    match tasks(text)? {
+        number @ 0..=MOST_TASKS => Ok(number),
+        _ => Err(format!("no job can have more than {MOST_TASKS} tasks")),
+    }
 }
 
 fn bind(text: &str) -> Result<Bind, String> {

@@ -1,5 +1,7 @@
 //! `regatta ps` and `regatta kill`: the tasks of the virtual machine's jobs.
 
+use std::fmt::Write;
+
 use clap::Args;
 use regatta_daemon::Leader;
 use regatta_daemon::commands::{self, Running};
@@ -8,6 +10,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::machine::Which;
+use crate::say;
 
 /// The jobs of the virtual machine and their tasks on all hosts.
 #[derive(Args)]
@@ -45,26 +48,27 @@ pub fn list(arguments: &List) -> Result<(), Refusal> {
     } = commands::tasks(&arguments.which.place()?)?;
     if arguments.which.json {
         let all = json!({"tasks": tasks, "leaders": leaders, "silent": silent});
-        println!("{all}");
-        return Ok(());
+        return say::line(all);
     }
-    println!("{:<24} {:<16} {:>8}  PROGRAM", "TASK", "HOST", "PID");
+    let mut table = format!("{:<24} {:<16} {:>8}  PROGRAM\n", "TASK", "HOST", "PID");
     for task in tasks {
         let name = format!("{}.{}", task.job, task.rank);
-        println!(
+        let _ = writeln!(
+            table,
             "{name:<24} {:<16} {:>8}  {}",
             task.host, task.pid, task.program
         );
     }
+    say::text(table)?;
     for Leader { job, host, output } in leaders {
         let output = output.map(|path| format!("; what it writes since then is in {path} there"));
         let output = output.unwrap_or_default();
-        eprintln!(
-            "regatta: the launcher of {job} is lost with its host, and {host} goes on in its place{output}"
-        );
+        regatta_launch::warn(&format!(
+            "the launcher of {job} is lost with its host, and {host} goes on in its place{output}"
+        ));
     }
     for host in silent {
-        eprintln!("regatta: the host {host} did not say what runs there");
+        regatta_launch::warn(&format!("the host {host} did not say what runs there"));
     }
     Ok(())
 }
@@ -76,7 +80,7 @@ pub fn kill(arguments: &Kill) -> Result<(), Refusal> {
         commands::kill(&place, target, arguments.signal)?;
         let object = json!({"event": "signalled", "target": target, "signal": arguments.signal});
         if arguments.which.json {
-            println!("{object}");
+            say::line(object)?;
         }
     }
     Ok(())

@@ -273,9 +273,9 @@ const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo 
 fn family(options: &[&str]) -> Running {
     let mut job = Running::start(&[&TWO[..], options, &["sh", "-c", FAMILY]].concat());
     job.hear(4, "up");
-    // front, supervisor, the reader of the input; two processes of each agent; four of each task.
+    // front, watch, supervisor, the reader of the input; three processes of each agent; four of each task.
     look_until("all of the family runs", || {
-        (job.processes().len() >= 3 + 4 + 16).then_some(())
+        (job.processes().len() >= 4 + 6 + 16).then_some(())
     });
     job
 }

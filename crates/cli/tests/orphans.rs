@@ -5,18 +5,18 @@ mod support;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::process::{Signal, kill_process_group};
+use rustix::process::{Signal, kill_process, kill_process_group};
 use support::{REGATTA, Running, await_ends, look_until, run, told};
 
 /// A task with a child, a child in a session of its own, and one whose parent is gone.
 const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo up; wait";
 
 fn family(tasks: usize) -> Running {
-    let mut job = Running::start(&["-n", &tasks.to_string(), "sh", "-c", FAMILY]);
+    let mut job = Running::start_apart(&["-n", &tasks.to_string(), "sh", "-c", FAMILY]);
     job.hear(tasks, "up");
-    // front, supervisor, and four processes per task; the shells may still be starting their children.
+    // front, watch, supervisor, and four processes per task; the shells may still be starting their children.
     look_until("all of the family runs", || {
-        (job.processes().len() >= 2 + 4 * tasks).then_some(())
+        (job.processes().len() >= 3 + 4 * tasks).then_some(())
     });
     job
 }
@@ -55,7 +55,7 @@ fn kill_9_of_the_process_group_leaves_nothing() {
     );
     job.hear(2, "up");
     look_until("all of the family runs", || {
-        (job.processes().len() >= 10).then_some(())
+        (job.processes().len() >= 11).then_some(())
     });
     let processes = job.processes();
     kill_process_group(job.pid(), Signal::KILL).expect("a group");
@@ -65,14 +65,36 @@ fn kill_9_of_the_process_group_leaves_nothing() {
 }
 
 #[test]
-fn kill_9_of_both_halves_ends_the_tasks() {
+fn kill_9_of_any_two_of_the_three_processes_leaves_nothing() {
+    for pair in [
+        ["regatta", "regatta-job"],
+        ["regatta", "regatta-watch"],
+        ["regatta-watch", "regatta-job"],
+    ] {
+        let job = family(2);
+        let processes = job.processes();
+        let both = pair.map(|name| job.named(name));
+        // Neither does anything between the two blows.
+        for process in &both {
+            kill_process(process.pid, Signal::STOP).expect("a living process");
+        }
+        both.iter().for_each(|process| process.kill());
+        await_ends(&processes);
+        assert!(job.processes().is_empty(), "{pair:?}");
+        job.end();
+    }
+}
+
+#[test]
+fn kill_9_of_all_three_processes_ends_the_tasks() {
     let mut job = Running::start_apart(&["-n", "4", "sh", "-c", "echo up; exec sleep 600"]);
     job.hear(4, "up");
     let processes = job.processes();
-    let supervisor = job.named("regatta-job");
-    job.signal(Signal::STOP);
-    supervisor.kill();
-    job.signal(Signal::KILL);
+    let all = ["regatta", "regatta-watch", "regatta-job"].map(|name| job.named(name));
+    for process in &all {
+        kill_process(process.pid, Signal::STOP).expect("a living process");
+    }
+    all.iter().for_each(|process| process.kill());
     await_ends(&processes);
     job.end();
 }

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_launch::{Refusal, identity};
+use regatta_launch::{Refusal, identity, limits};
 use regatta_machine::{Input, Standing};
 
 use crate::answer::{self, TRIAL};
@@ -58,7 +58,9 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
         command.env_remove(name);
     }
-    command.spawn().map_err(failed)?;
+    command
+        .spawn()
+        .map_err(|error| limits::no_process("no daemon can be started", &error))?;
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
     // What it does first: it tries addresses, in both directions, and joins.
@@ -125,9 +127,19 @@ pub fn live() -> Result<(), Refusal> {
         Ok((daemon, sockets, claimed, note)) => {
             let born = daemon.clone();
             let done = note.map_or(Reply::Done, Reply::Note);
-            std::thread::Builder::new()
-                .spawn(move || grow_up(&born, talk, &done))
-                .map_err(failed)?;
+            // The talk is handed over when there is a thread for it: without one the starter is told why.
+            let (hand, taken) = std::sync::mpsc::channel();
+            let thread = std::thread::Builder::new().spawn(move || {
+                if let Ok(talk) = taken.recv() {
+                    grow_up(&born, talk, &done);
+                }
+            });
+            if let Err(error) = thread {
+                let refusal = limits::no_process("the daemon cannot run", &error);
+                let _ = talk.say(&Reply::Refused(refusal.sentence));
+                return Ok(());
+            }
+            let _ = hand.send(talk);
             drive::run(&daemon, sockets, claimed, &ends);
             Ok(())
         }

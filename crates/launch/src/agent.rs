@@ -6,11 +6,10 @@
 //! launcher's host is lost, and there are daemons that say so, may it wait for another launcher or become it
 //! (`crate::succession`).
 //!
-//! Like the launcher it is two processes, so that no single death leaves tasks behind: the outer one waits for the inner
-//! one, which is the tasks' parent and speaks on the channel. Both are subreapers.
+//! Like the launcher it is three processes, so that no death of one or two of them leaves anything behind: the outer one waits for the
+//! inner one, which is the tasks' parent and speaks on the channel, and the one between ends what the inner one leaves. All are subreapers.
 
 use std::cell::Cell;
-use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
@@ -51,9 +50,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job.
 pub fn run(temporary: bool) -> Result<u8, Refusal> {
-    if std::io::stdin().is_terminal() {
-        return Err(Refusal::of_regatta(
-            "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use at a terminal",
+    if !rsh::is_channel() {
+        return Err(Refusal::usage(
+            "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand",
         ));
     }
     if temporary {
@@ -77,7 +76,7 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
     let (end, leash) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(failed)?;
     front::adopt_orphans()?;
-    match sys::fork().map_err(failed)? {
+    match front::fork_watched(None).map_err(failed)? {
         None => {
             drop(leash);
             let _ = rustix::thread::set_name(c"regatta-agent");
@@ -90,7 +89,7 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
             let ended = served.and_then(|estate| estate.map_or(Ok(()), succession::lead::lead));
             tree::kill_all(PATIENCE);
             if let Err(refusal) = ended {
-                eprintln!("{refusal}");
+                crate::warn(&refusal.sentence);
                 std::process::exit(1);
             }
             std::process::exit(0);
@@ -601,7 +600,7 @@ impl Agent {
         })?;
         let sent = order.environment.iter();
         let sent = sent.map(|(name, value)| (text(name), text(value)));
-        let environment = environment::adapted(sent, directory);
+        let environment = environment::with_libraries(environment::adapted(sent, directory));
         let path = environment
             .iter()
             .find(|(name, _)| name == "PATH")
@@ -618,7 +617,7 @@ impl Agent {
             .map(|(rank, _)| rank)
             .collect();
         limits::check(here.len() as u32)?;
-        let files = limits::make_room(here.len() as u32, 4)?;
+        let files = limits::make_room(limits::Files::Tasks(here.len() as u32), 4)?;
         let recipe = Recipe {
             name,
             program,

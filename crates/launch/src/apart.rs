@@ -66,10 +66,10 @@ pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
     let line = |own: &str| {
         let named = daemon.map(|daemon| {
             let daemon = quoted(daemon);
-            format!("{daemon} agent --apart {word}&&exit;")
+            format!("{daemon} agent --apart $w&&exit;")
         });
         let script = format!(
-            r#"{named}{SHORT};for r in regatta{own};do r=$(command -v "$r")&&s "$r"&&"$r" agent --apart {word}&&exit;done;echo no regatta {word} here>&2;exit 1"#,
+            r#"w={word};{named}{SHORT};for r in regatta{own};do r=$(command -v "$r")&&s "$r"&&"$r" agent --apart $w&&exit;done;echo no regatta $w>&2;exit 1"#,
             named = named.unwrap_or_default()
         );
         format!("sh -c '{}'", script.replace('\'', r"'\''"))
@@ -89,7 +89,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         return Ok(1);
     }
     // Whoever has started us waits for the end of what it has given us.
-    sys::close_inherited();
+    sys::close_inherited(&[]);
     let failed = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the agent {what}: {error}"))
     };
@@ -181,7 +181,7 @@ mod tests {
         assert!(!line.contains('\n') && line.len() <= LONGEST);
         let far = format!("/{}", "x".repeat(400));
         let named = command(Path::new(&far), Some("r"));
-        assert!(named.starts_with("sh -c 'r agent --apart "), "{named}");
+        assert!(named.contains(";r agent --apart "), "{named}");
         assert!(
             named.contains("in regatta;") && named.len() <= LONGEST,
             "{named}"
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_shell_runs_the_first_program_that_is_there_whatever_its_name() {
-        let folder = std::env::temp_dir().join(format!("regatta-apart-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("ra-{}", std::process::id()));
         let odd = folder.join("it's \"$here\" | so");
         std::fs::create_dir_all(&odd).expect("a folder");
         let program = odd.join("r");

@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::time::Timespec;
 
 use crate::course::End;
+use crate::environment;
 use crate::fleet::Fleet;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -40,6 +41,8 @@ pub fn run(pid: u32) -> Result<u8, Refusal> {
             "the task {pid} cannot be attended: {what}: {errno}"
         ))
     };
+    // It goes on when the program that has started it has ended, and has none of its files.
+    sys::close_inherited(&[SEGMENT, CONTROL]);
     let segment = sys::inherited(SEGMENT).map_err(|errno| failed("its segment", errno))?;
     let control = sys::inherited(CONTROL).map_err(|errno| failed("its socket", errno))?;
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -76,7 +79,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
         name: plan.program.clone(),
         program,
         arguments: Vec::new(),
-        environment: std::env::vars_os().collect(),
+        environment: environment::with_libraries_of(std::env::vars_os().collect(), guest.pid),
         group,
         files: None,
     };

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// A variable, and what it says.
 pub(crate) type Variable = (OsString, OsString);
@@ -20,6 +21,73 @@ const LOCAL: [&str; 11] = [
     "SHLVL",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
+
+/// Where the loader looks for libraries before its usual places.
+const LOADER: &str = "LD_LIBRARY_PATH";
+/// Where our libraries can be, from the command's directory, and what is there then.
+const LIBRARIES: [(&str, &str); 3] = [
+    ("../lib/regatta-pvm", "libpvm3.so.3"),
+    ("../lib", "libregatta.so.0"),
+    ("", "libregatta.so.0"),
+];
+/// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
+const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
+
+/// The environment with the directories of our libraries in front of the loader's path, but for those that are in it already: tasks load
+/// the libraries that belong to this command, and not another PVM's.
+pub(crate) fn with_libraries(environment: Vec<Variable>) -> Vec<Variable> {
+    let command = std::env::current_exe().unwrap_or_default();
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    let folders = LIBRARIES.iter().filter_map(|(place, file)| {
+        let place = folder.join(place);
+        regatta_trust::check(&place.join(file)).ok()?;
+        place.canonicalize().ok()
+    });
+    in_front(environment, folders)
+}
+
+/// The same, and before these the directories from which a process has loaded our libraries.
+pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Variable> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let ours = |file: &OsStr| {
+        let file = file.to_string_lossy();
+        file.starts_with("libregatta.so") || file.starts_with("libpvm3.so")
+    };
+    let loaded = maps.lines().filter_map(|line| {
+        let path = Path::new(&line[line.find('/')?..]);
+        ours(path.file_name()?).then(|| path.parent().map(Path::to_owned))?
+    });
+    in_front(with_libraries(environment), loaded)
+}
+
+fn in_front(
+    mut environment: Vec<Variable>,
+    folders: impl Iterator<Item = PathBuf>,
+) -> Vec<Variable> {
+    let at = environment.iter().position(|(name, _)| name == LOADER);
+    let known = at.map(|at| environment[at].1.clone()).unwrap_or_default();
+    let listed: Vec<PathBuf> = std::env::split_paths(&known).collect();
+    let mut all: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        let usual = USUAL.iter().any(|usual| Path::new(usual) == folder);
+        if !usual && !listed.contains(&folder) && !all.contains(&folder) {
+            all.push(folder);
+        }
+    }
+    if all.is_empty() {
+        return environment;
+    }
+    if !known.is_empty() {
+        all.extend(listed);
+    }
+    if let Ok(value) = std::env::join_paths(all) {
+        match at {
+            Some(at) => environment[at].1 = value,
+            None => environment.push((LOADER.into(), value)),
+        }
+    }
+    environment
+}
 
 /// A directory of this host. What is no path from the root may name its variables.
 pub(crate) fn directory_here(directory: OsString) -> OsString {
@@ -46,4 +114,24 @@ pub(crate) fn adapted(sent: impl Iterator<Item = Variable>, directory: OsString)
     own.chain(sent.filter(|(name, _)| !is_local(name)))
         .chain([("PWD".into(), directory)])
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_come_in_front_once_and_the_users_own_stay() {
+        let folders = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let with = |before: Option<&str>, names: &[&str]| {
+            let before = before.map(|value| (LOADER.into(), value.into()));
+            let after = in_front(before.into_iter().collect(), folders(names).into_iter());
+            after.into_iter().map(|(_, value)| value).next()
+        };
+        assert_eq!(with(None, &["/a", "/a", "/b"]), Some("/a:/b".into()));
+        assert_eq!(with(Some("/x:/a"), &["/a", "/b"]), Some("/b:/x:/a".into()));
+        assert_eq!(with(Some(""), &["/a"]), Some("/a".into()));
+        assert_eq!(with(Some("/x"), &["/usr/lib"]), Some("/x".into()));
+        assert_eq!(with(None, &[]), None);
+    }
 }

@@ -12,6 +12,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::door::Door;
 use crate::gather::Gathering;
+use crate::limits::Files;
 use crate::output::Output;
 use crate::owner::Owner;
 use crate::plan::{Across, Form, Plan};
@@ -21,7 +22,7 @@ use crate::rsh::Role;
 use crate::signals::Signals;
 use crate::succession::Will;
 use crate::tasks::{Recipe, Tasks};
-use crate::{cores, gather, hosts, limits, program, words};
+use crate::{cores, environment, gather, hosts, limits, program, words};
 use regatta_transport::job::{Job, MOST_TASKS};
 use regatta_transport::place::{Key, Places};
 
@@ -114,13 +115,17 @@ fn files(plan: &Plan) -> u32 {
 
 /// `each` is how many files of ours a task needs.
 fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refusal> {
+    let files = match plan.form {
+        Form::Inherit => Files::Tasks(here),
+        _ => Files::Labelled(here),
+    };
     Ok(Recipe {
         name: plan.program.clone(),
         program: program::find(&plan.program, std::env::var_os("PATH").as_deref())?,
         arguments: plan.arguments.clone(),
-        environment: std::env::vars_os().collect(),
+        environment: environment::with_libraries(std::env::vars_os().collect()),
         group,
-        files: match (plan.form, limits::make_room(here, each)) {
+        files: match (plan.form, limits::make_room(files, each)) {
             // Those for whom there is no socket run all the same, but cannot ask.
             (Form::Inherit, Err(_)) => None,
             (_, room) => room?,
@@ -136,9 +141,12 @@ fn assemble_across(
     output: &mut Output,
 ) -> Result<Fleet, Refusal> {
     hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
+    if across.rsh.is_none() {
+        hosts::once_here(&across.hosts, gather::is_here).map_err(Refusal::usage)?;
+    }
     let before = Before {
         group: owner.group,
-        files: limits::make_room(across.hosts.len() as u32, PER_CHANNEL)?,
+        files: limits::make_room(Files::Hosts(across.hosts.len() as u32), PER_CHANNEL)?,
     };
     let mut gathering = Gathering::open(across, Role::Agent, None, signals, owner)?;
     let greeted = gathering.greet(false);
@@ -157,6 +165,7 @@ fn assemble_across(
             "a job of {size} tasks is more than Regatta can hold: ask for {MOST_TASKS} at most"
         )));
     }
+    check_most(plan, size)?;
     let host_of = hosts::deal(size, &slots, across.map);
     // A host without tasks stays for those that tasks will start.
     if plan.most_tasks <= size {
@@ -172,6 +181,17 @@ fn assemble_across(
             .for_each(|note| output.say(note));
     }
     prepare(plan, across, before, gathering, host_of, &addresses)
+}
+
+/// Refuses a job that begins with more tasks than it may have.
+pub(crate) fn check_most(plan: &Plan, size: u32) -> Result<(), Refusal> {
+    match size > plan.most_tasks {
+        false => Ok(()),
+        true => Err(Refusal::usage(format!(
+            "the job begins with {size} tasks, and --most-tasks allows {}: ask for fewer by -n, or allow more",
+            plan.most_tasks
+        ))),
+    }
 }
 
 /// How things stood before channels were opened: so they are for tasks.

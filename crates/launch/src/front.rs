@@ -1,34 +1,38 @@
 //! The process that the user sees, and the supervisor it hides behind.
 //!
-//! `regatta run` is two processes, so that no single death leaves tasks behind:
+//! `regatta run` is three processes, so that no death of one or two of them leaves anything behind:
 //!
 //! ```text
-//! shell ── front (regatta) ── supervisor (regatta-job) ── task 0, task 1, ...
+//! shell ── front (regatta) ── watch (regatta-watch) ── supervisor (regatta-job) ── task 0, task 1, ...
 //! ```
 //!
 //! The **front** is in the terminal's foreground group, passes signals on, and exits with the job's status. The
 //! **supervisor** is in a group of its own and is the parent of all tasks; a process that loses its parent below it becomes
-//! its child, so it always knows them all. The tasks are in the front's group: a terminal's Ctrl-C, Ctrl-Z and input reach
+//! its child, so it always knows them all. The **watch** between them waits for the supervisor's end and does nothing else. The tasks are in the front's group: a terminal's Ctrl-C, Ctrl-Z and input reach
 //! them as if there were no launcher.
 //!
 //! | killed with -9 | who ends the tasks and what they started |
 //! |---|---|
 //! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front holds |
-//! | the supervisor | the front, to which its children fall; the tasks also die by their parent-death signal |
-//! | both at once | the parent-death signal ends the tasks |
+//! | the supervisor, alone or with the front | the watch, to which its children fall; the tasks also die by their parent-death signal |
+//! | the watch, alone or with the supervisor | the front, to which all that is below falls |
+//! | the front and the watch | the supervisor, by the leash |
+//! | all three at once | the parent-death signal ends the tasks; what has left them (`setsid` and a second fork) goes on |
 //!
-//! The supervisor has a name of its own so that `killall regatta` is the first case and not the third.
+//! No more can be had without rights: whoever is to end such a process must live, and a control group is not to be had everywhere. Watch
+//! and supervisor have names and groups of their own so that `killall regatta`, or a signal to the group, is the first case.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use crate::owner::Owner;
 use crate::plan::Plan;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::signals::Signals;
 use crate::supervise;
 use crate::{sys, tree, words};
@@ -48,7 +52,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(no_leash)?;
     adopt_orphans()?;
     let group = sys::process_group();
-    match sys::fork() {
+    match fork_watched(Some("supervisor of the job")) {
         Err(errno) => Err(crate::limits::explain(errno, 0)),
         Ok(None) => {
             drop(leash);
@@ -77,7 +81,55 @@ pub(crate) fn adopt_orphans() -> Result<(), Refusal> {
     })
 }
 
-/// The supervisor's part of becoming two: it leaves the group that a terminal, or `kill -9 -GROUP`, addresses.
+/// Forks a process that works, and one between it and this one that ends what it leaves when it is killed. The one that works gets
+/// `None`, this one the pid of the one between. `named` is what is said to have been killed, if that is to be said.
+pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid>> {
+    if let Some(watch) = sys::fork()? {
+        return Ok(Some(watch));
+    }
+    let _ = rustix::process::setpgid(None, None);
+    let _ = rustix::thread::set_name(c"regatta-watch");
+    if adopt_orphans().is_err() {
+        std::process::exit(i32::from(STATUS_REFUSED));
+    }
+    match sys::fork() {
+        Ok(None) => Ok(None),
+        Ok(Some(worker)) => watch(worker, named),
+        Err(errno) => {
+            crate::warn(&crate::limits::explain(errno, 0).sentence);
+            std::process::exit(i32::from(STATUS_REFUSED));
+        }
+    }
+}
+
+/// Waits for the end of the process that works, ends what it has left, and ends with its status.
+fn watch(worker: Pid, named: Option<&str>) -> ! {
+    // Whoever waits for the end of a pipe of the other two does not wait for this process.
+    sys::close_inherited(&[]);
+    let status = loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == worker => break status,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => std::process::exit(i32::from(STATUS_REFUSED)),
+        }
+    };
+    tree::kill_all(PATIENCE);
+    let signal = status.terminating_signal();
+    if let (Some(signal), Some(named)) = (signal, named) {
+        tell_killed(named, worker, signal);
+    }
+    let killed = 128 + signal.unwrap_or(libc::SIGKILL);
+    std::process::exit(status.exit_status().unwrap_or(killed));
+}
+
+fn tell_killed(named: &str, pid: Pid, signal: i32) {
+    crate::warn(&format!(
+        "the {named} (pid {pid}) was killed by {}; its tasks have been ended",
+        words::signal(signal)
+    ));
+}
+
+/// The supervisor's part of becoming three: it leaves the group that a terminal, or `kill -9 -GROUP`, addresses.
 fn hide() {
     let _ = rustix::process::setpgid(None, None);
     let _ = rustix::thread::set_name(c"regatta-job");
@@ -121,9 +173,10 @@ fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signa
         (Some(status), _) => status as u8,
         (_, signal) => {
             let signal = signal.unwrap_or(libc::SIGKILL);
-            eprintln!(
-                "regatta: the supervisor of the job (pid {supervisor}) was killed by {}; its tasks have been ended",
-                words::signal(signal)
+            tell_killed(
+                "process between launcher and supervisor",
+                supervisor,
+                signal,
             );
             (128 + signal) as u8
         }

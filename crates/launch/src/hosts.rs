@@ -68,6 +68,18 @@ pub fn distinct(hosts: &[Host]) -> Result<(), String> {
     }
 }
 
+/// Refuses several names of this host, of which `is_here` knows all.
+pub fn once_here(hosts: &[Host], is_here: impl Fn(&str) -> bool) -> Result<(), String> {
+    let mut here = hosts.iter().filter(|host| is_here(&host.name));
+    match (here.next(), here.next()) {
+        (Some(first), Some(second)) => Err(format!(
+            "{0} and {1} are the same host, this one, so it is named twice: leave one out, or say {0}:4 for four tasks here",
+            first.name, second.name
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn parse(text: &str) -> Result<Host, String> {
     // In `fe80::1` no colon begins a number of slots.
     let (name, count) = match (text.strip_prefix('['), text.matches(':').count()) {
@@ -214,6 +226,15 @@ mod tests {
                 .contains("host a is named twice")
         );
         assert_eq!(distinct(&hosts[..2]), Ok(()));
+    }
+
+    #[test]
+    fn two_names_of_this_host_are_refused() {
+        let is_here = |name: &str| ["localhost", "b"].contains(&name);
+        let hosts = parse_list("a,localhost,b:2").expect("hosts");
+        let said = once_here(&hosts, is_here).expect_err("b is this host");
+        assert!(said.contains("localhost and b are the same host"), "{said}");
+        assert_eq!(once_here(&hosts[..2], is_here), Ok(()));
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod guests;
 pub mod hosts;
 mod input;
 pub mod keeper;
-mod limits;
+pub mod limits;
 mod lines;
 pub mod muster;
 mod newborn;
@@ -60,6 +60,8 @@ pub mod tree;
 mod wakes;
 pub mod words;
 
+use std::io::Write;
+
 pub use course::{End, Failure};
 pub use front::run;
 pub use gather::CONNECTION;
@@ -75,8 +77,21 @@ pub use sys::{io_uring_allowed, user_namespace_allowed};
 pub fn tell(form: Form, refusal: &Refusal) {
     if form == Form::Json {
         let event = serde_json::json!({"event": "job", "schema": "regatta-run/1", "status": refusal.status, "error": refusal.sentence});
-        println!("{event}");
+        // Whoever reads nothing has the status.
+        let _ = writeln!(std::io::stdout(), "{event}");
     } else {
-        eprintln!("regatta: {refusal}");
+        warn(&refusal.sentence);
     }
+}
+
+/// A sentence on standard error, in the command's name. A reader who is not there misses it, and nothing else comes of that.
+pub fn warn(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "regatta: {sentence}");
+}
+
+/// Closes whatever this process was started with beside its standard streams, for one that goes on after the command that started
+/// it has returned: whoever waits for the end of a pipe, or for a lock, waits for all who have it. To be called before this
+/// program has opened anything.
+pub fn close_inherited() {
+    sys::close_inherited(&[]);
 }

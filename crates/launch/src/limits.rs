@@ -32,6 +32,23 @@ pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
     }
 }
 
+/// Why the kernel gave no process or thread for something that is no task. `what` is what cannot be done without it.
+pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
+    let limits = process_limits();
+    let nearest = limits.iter().min_by_key(|limit| limit.value);
+    let again = error.raw_os_error() == Some(Errno::AGAIN.raw_os_error());
+    Refusal::of_regatta(match nearest.filter(|_| again) {
+        Some(limit) => format!(
+            "{what}, because the kernel gives this user no more processes or threads ({error}); the nearest limit is {}, which allows {}{}. End something, or raise it: {}",
+            limit.name,
+            limit.value,
+            if limit.remaining { " more" } else { "" },
+            limit.remedy
+        ),
+        None => format!("{what}: {error}"),
+    })
+}
+
 /// Why the kernel gave no process for the task after `started` others.
 pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
     let limits = process_limits();
@@ -58,17 +75,45 @@ pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
     })
 }
 
+/// For whom the launcher needs open files.
+#[derive(Clone, Copy)]
+pub(crate) enum Files {
+    /// So many tasks whose output it labels or turns into JSON.
+    Labelled(u32),
+    /// So many tasks.
+    Tasks(u32),
+    /// So many hosts.
+    Hosts(u32),
+}
+
+impl Files {
+    /// How many there are, who they are, and what the user can do about their number.
+    fn words(self) -> (u32, String, &'static str) {
+        let count = crate::words::count;
+        match self {
+            Files::Labelled(tasks) => (
+                tasks,
+                format!("{} with labelled output", count(tasks as usize, "task")),
+                "run without --label and --json",
+            ),
+            Files::Tasks(tasks) => (tasks, count(tasks as usize, "task"), "ask for fewer tasks"),
+            Files::Hosts(hosts) => (hosts, count(hosts as usize, "host"), "name fewer hosts"),
+        }
+    }
+}
+
 /// Makes room for so many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
 /// to be raised.
-pub(crate) fn make_room(tasks: u32, each: u32) -> Result<Option<Rlimit>, Refusal> {
+pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refusal> {
+    let (number, whose, less) = files.words();
     let before = getrlimit(Resource::Nofile);
-    let needed = u64::from(each) * u64::from(tasks) + SPARE_FILES;
+    let needed = u64::from(each) * u64::from(number) + SPARE_FILES;
     if before.current.is_none_or(|limit| limit >= needed) {
         return Ok(None);
     }
     if before.maximum.is_some_and(|limit| limit < needed) {
         return Err(Refusal::of_regatta(format!(
-            "{tasks} tasks with labelled output need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; run without --label and --json, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
+            "{whose} need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; {less}, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
             before.maximum.unwrap_or_default()
         )));
     }

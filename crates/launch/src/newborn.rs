@@ -168,7 +168,7 @@ impl Tasks {
     /// Raises the limit of open files, if more tasks need it. If that cannot be, those that are too many say so.
     fn make_room(&mut self, count: u32) {
         let all = self.running_count() + count;
-        if let Ok(Some(before)) = limits::make_room(all, FILES) {
+        if let Ok(Some(before)) = limits::make_room(limits::Files::Tasks(all), FILES) {
             self.files.get_or_insert(before);
         }
     }

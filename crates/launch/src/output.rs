@@ -85,6 +85,31 @@ impl Output {
         self.sinks.iter().all(Sink::is_empty)
     }
 
+    /// A sentence about output that was lost, if some was. It is for standard error in every form.
+    pub(crate) fn tell_loss(&mut self) -> bool {
+        let failed = |sink: &Sink| sink.failure();
+        let Some((errno, name)) = self
+            .sinks
+            .iter()
+            .zip(NAMES)
+            .find_map(|(sink, name)| Some((failed(sink)?, name)))
+        else {
+            return false;
+        };
+        let what = match (self.form, name) {
+            (Form::Json, _) => "the report of the job",
+            (_, "stderr") => "what the tasks write to standard error",
+            _ => "what the tasks write",
+        };
+        let sentence = format!(
+            "regatta: {what} could not be written ({}), so a part of it is lost: make room where it goes, or send it elsewhere\n",
+            std::io::Error::from(errno)
+        );
+        self.sinks[1].push(&[sentence.as_bytes()]);
+        self.flush();
+        true
+    }
+
     /// A sentence of the launcher itself.
     pub(crate) fn say(&mut self, sentence: &str) {
         if self.form == Form::Json {

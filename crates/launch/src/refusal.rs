@@ -20,8 +20,11 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(status: u8, sentence: impl Into<String>) -> Self {
+        let sentence: String = sentence.into();
+        // What another of our commands has said has its prefix already.
+        let bare = sentence.strip_prefix("regatta: ").map(str::to_owned);
         Self {
-            sentence: sentence.into(),
+            sentence: bare.unwrap_or(sentence),
             status,
         }
     }

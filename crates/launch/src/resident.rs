@@ -143,6 +143,7 @@ fn serve(
     let sent = beginning.environment.map(Vec::into_iter);
     let environment = sent.map(|sent| environment::adapted(sent, home));
     let environment = environment.unwrap_or_else(|| std::env::vars_os().collect());
+    let environment = environment::with_libraries(environment);
     let machine = beginning.machine;
     let address = machine.as_ref().map(|machine| machine.address);
     let across = machine.map_or_else(by_shell, |machine| named(machine.across));

@@ -6,11 +6,13 @@
 //!
 //! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regatta_trust::SHELL;
+use rustix::fs::FileType;
 
 use crate::plan::Across;
 use crate::{channel, slurm};
@@ -83,6 +85,14 @@ pub(crate) fn command(across: &Across, host: &str) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// Whether standard input can come from a launcher: it is a pipe or a socket. Output says nothing: srun connects it to a
+/// pseudo terminal.
+pub(crate) fn is_channel() -> bool {
+    let kind = rustix::fs::fstat(std::io::stdin().as_fd())
+        .map(|found| FileType::from_raw_mode(found.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
 /// Removes the copy that [`script`] has made of this program, and its directory. What is in another place is no copy.
@@ -184,7 +194,7 @@ trap 'exit 1' 1 2 15
 printf '\n{SEND} %s %s\n' "$(uname -s)" "$(uname -m)"
 head -c {size} >"$file" 2>/dev/null || trouble "it could not be written to $folder there: is the disk full?"
 [ "$(wc -c <"$file")" -eq {size} ] || trouble "only a part of it arrived in $folder there"
-fits "$file" || trouble "it does not run there: $("$file" agent --identity </dev/null 2>&1 | head -n 1)"
+fits "$file" || trouble "it does not run there: $("$file" agent --identity </dev/null 2>&1 | head -n 1 | sed 's/^regatta: //')"
 exec "$file" {role} --temporary
 }}
 "#

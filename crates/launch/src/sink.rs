@@ -23,6 +23,8 @@ pub(crate) struct Sink {
     /// How much of `waiting` has been written.
     written: usize,
     closed: bool,
+    /// Why nothing more can be written, if that is not that the reader has gone.
+    failed: Option<Errno>,
 }
 
 impl Sink {
@@ -45,6 +47,7 @@ impl Sink {
             waiting: Vec::new(),
             written: 0,
             closed: false,
+            failed: None,
         })
     }
 
@@ -70,8 +73,9 @@ impl Sink {
                 Ok(count) => self.written += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The reader is gone, or the disk is full: there is nobody to tell on this path.
-                Err(_) => {
+                Err(errno) => {
+                    // A reader that has gone wants no more; anything else is a loss.
+                    self.failed = (errno != Errno::PIPE).then_some(errno);
                     self.closed = true;
                     self.written = self.waiting.len();
                 }
@@ -97,6 +101,11 @@ impl Sink {
     /// Whether nobody will read what we write.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Why bytes were lost, if some were.
+    pub(crate) fn failure(&self) -> Option<Errno> {
+        self.failed
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

@@ -2,7 +2,6 @@
 //!
 //! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
 
-use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -41,9 +40,9 @@ pub enum Word {
 impl Station {
     /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
     pub fn open(temporary: bool) -> Result<Station, Refusal> {
-        if std::io::stdin().is_terminal() {
-            return Err(Refusal::of_regatta(
-                "`regatta daemon` speaks with `regatta add`, which starts it; it is of no use at a terminal",
+        if !rsh::is_channel() {
+            return Err(Refusal::usage(
+                "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand",
             ));
         }
         if temporary {

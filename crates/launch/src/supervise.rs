@@ -27,7 +27,7 @@ use crate::input::Input;
 use crate::output::Output;
 use crate::owner::{self, Owner};
 use crate::plan::{Form, Plan};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
@@ -40,7 +40,7 @@ use growing::Growing;
 use guests::Caller;
 use lineage::Lineage;
 use outputs::Owed;
-use regatta_transport::job::{Cause, TaskState};
+use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
 use spawning::Spawning;
 use starters::{Awaited, Starter};
 
@@ -62,6 +62,9 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
         return Err(Refusal::of_regatta(
             "a job needs at least one task: -n 1 or more",
         ));
+    }
+    if plan.across.is_none() && plan.tasks.is_none_or(|tasks| tasks <= MOST_TASKS) {
+        fleet::check_most(plan, fleet::tasks_here(plan))?;
     }
     if plan.across.is_none() {
         program::find(&plan.program, std::env::var_os("PATH").as_deref())?;
@@ -262,10 +265,15 @@ impl<'p> Supervisor<'p> {
         self.drain();
         self.conclude();
         self.flush();
+        let lost = self.output.tell_loss();
+        self.flush();
         self.input.iter_mut().for_each(Input::close);
         self.growing.iter_mut().for_each(Growing::close);
         remote::part(&mut self.remotes);
-        self.course.status()
+        match self.course.status() {
+            0 if lost => STATUS_REFUSED,
+            status => status,
+        }
     }
 
     /// Whether nothing of the job is left, here or elsewhere.

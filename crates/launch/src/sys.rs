@@ -13,7 +13,7 @@
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -79,11 +79,22 @@ pub(crate) fn inherited(number: i32) -> rustix::io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Closes whatever this program was started with beside its standard streams. To be called before it has opened anything.
-pub(crate) fn close_inherited() {
-    // SAFETY: nothing in this program owns a descriptor yet but those of the standard streams, which stay.
-    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } < 0 {
-        for fd in 3..1024 {
+/// Closes whatever this program was started with beside its standard streams and the descriptors `kept`, which ascend. To be called
+/// before it has opened anything.
+pub(crate) fn close_inherited(kept: &[RawFd]) {
+    let mut first = 3;
+    for end in kept.iter().copied().chain([RawFd::MAX]) {
+        if first < end {
+            close_range(first, end - 1);
+        }
+        first = end.saturating_add(1);
+    }
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    // SAFETY: nothing in this program owns a descriptor yet but those that its caller keeps.
+    if unsafe { libc::close_range(first as libc::c_uint, last as libc::c_uint, 0) } < 0 {
+        for fd in first..=last.min(1024) {
             // SAFETY: as above; a number that is no descriptor is an error without consequence.
             unsafe { libc::close(fd) };
         }

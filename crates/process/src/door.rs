@@ -87,7 +87,11 @@ pub fn begin(name: &str) -> Result<()> {
         .map_err(unfounded)?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(failed(name, String::from_utf8_lossy(&output.stderr).trim())),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.trim();
+            Err(failed(name, said.strip_prefix("regatta: ").unwrap_or(said)))
+        }
     }
 }
 

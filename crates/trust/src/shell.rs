@@ -53,4 +53,4 @@ pub const SHELL: &str = r#"safe() (
 
 /// Defines `s FILE` in few characters, for lines of limited length. It looks at the path as it is written and as it is without
 /// symbolic links, and refuses relative ones; of a link that leads to another link it does not look at what is between.
-pub const SHORT: &str = r#"s(){ case $1 in /*);;*)return 1;esac;[ -k "${1%/*}" ]&&return 1;for q in "$1" "$(readlink -f "$1")";do set --;while [ "$q" ];do set -- "$@" "$q";q=${q%/*};done;q=$(find / "$@" -prune \( ! -user 0 ! -user $(id -u) -o ! -type l \( -perm -20 -o -perm -2 \) ! -perm -1000 \))&&[ -z "$q" ]||return;done;}"#;
+pub const SHORT: &str = r#"s(){ case $1 in [!/]*)return 1;esac;[ -k "${1%/*}" ]&&return 1;for q in "$1" "$(readlink -f "$1")";do set --;while [ "$q" ];do set -- "$@" "$q";q=${q%/*};done;q=$(find / "$@" -prune \( ! -user 0 ! -user $(id -u) -o ! -type l -perm /22 ! -perm -1000 \))&&[ -z "$q" ]||return;done;}"#;

@@ -14,13 +14,13 @@ mod single_copy;
 mod surroundings;
 mod tools;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
+use crate::{machine, say};
 use finding::Finding;
 use layout::Look;
 
@@ -47,13 +47,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let across = match arguments.hosts.across() {
         Ok(across) => across,
         Err(refusal) => {
-            eprintln!("regatta: {refusal}");
+            regatta_launch::warn(&refusal.sentence);
             return ExitCode::from(refusal.status);
         }
     };
     let mut findings = examine();
     findings.extend(across.iter().flat_map(hosts::findings));
-    if arguments.json {
+    let shown = if arguments.json {
         let report = json!({
             "schema": "regatta-doctor/1",
             "version": env!("CARGO_PKG_VERSION"),
@@ -61,10 +61,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             "works": !findings.iter().any(Finding::stops_us),
             "findings": findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
         });
-        show(&format!("{report:#}\n"));
+        say::text(format_args!("{report:#}\n"))
     } else {
         let title = format!("regatta {} on {}", env!("CARGO_PKG_VERSION"), host());
-        show(&layout::report(&title, &findings, Look::of_stdout()));
+        say::text(layout::report(&title, &findings, Look::of_stdout()))
+    };
+    if shown.is_err() {
+        return machine::finish(shown);
     }
     ExitCode::from(u8::from(findings.iter().any(Finding::stops_us)))
 }
@@ -81,11 +84,6 @@ fn examine() -> Vec<Finding> {
         peers::findings(),
     ]
     .concat()
-}
-
-/// Writes to standard output. A reader who has left (`| head`) has seen enough.
-fn show(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn host() -> String {

@@ -137,7 +137,7 @@ impl Growing<'_> {
     fn open(&self, arriving: &Arriving, signals: &Signals) -> Result<Remote, Refusal> {
         let channels = self.next + self.arriving.len() as u32;
         // Should there be no room the opening says so.
-        let _ = limits::make_room(channels, PER_CHANNEL);
+        let _ = limits::make_room(limits::Files::Hosts(channels), PER_CHANNEL);
         let Arriving { host, wish, .. } = arriving;
         let Some(wish) = wish else {
             return self.open_by(self.across, &host.name, "", signals);

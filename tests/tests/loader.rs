@@ -1,0 +1,52 @@
+//! Tasks load the libraries that stand beside the command, as it is installed, without anybody naming them.
+
+use std::path::PathBuf;
+
+use regatta_tests::Job;
+use regatta_tests::programs;
+
+/// An installed tree: the command in `bin`, the library in `lib`.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn new(name: &str) -> Tree {
+        let folder = std::env::temp_dir().join(format!("loader-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let tree = Tree(folder);
+        for place in ["bin", "lib"] {
+            std::fs::create_dir_all(tree.0.join(place)).expect("a directory");
+        }
+        let library = programs::built("libregatta.so", "regatta-capi");
+        std::fs::copy(programs::command(), tree.0.join("bin/regatta")).expect("the command");
+        std::fs::copy(library, tree.0.join("lib/libregatta.so.0")).expect("the library");
+        tree
+    }
+
+    /// The command there with a program that spawns others, and nobody who names the library.
+    fn spawner(&self, options: &str) -> Job {
+        let command = self.0.join("bin/regatta").display().to_string();
+        let words = format!("{command} run -n 2 {options}");
+        let job = Job::alone("spawn", &["family"]);
+        job.after(&format!("unset LD_LIBRARY_PATH; set -- {words} \"$@\""))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn tasks_and_those_they_spawn_find_the_library_beside_the_command() {
+    let tree = Tree::new("here");
+    tree.spawner("").run().passed();
+}
+
+#[test]
+fn tasks_of_other_hosts_find_it_too() {
+    let tree = Tree::new("elsewhere");
+    tree.spawner("--host alpha:1,beta:1 --rsh 'sh -c'")
+        .run()
+        .passed();
+}
