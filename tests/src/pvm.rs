@@ -155,6 +155,17 @@ impl Original {
         })
     }
 
+    /// What its daemon has written, and tasks of nobody in particular.
+    pub fn log(&self) -> String {
+        let user = rustix::process::getuid().as_raw();
+        std::fs::read_to_string(self.folder.join(format!("pvml.{user}"))).unwrap_or_default()
+    }
+
+    /// Where its log is, and its other files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn start_by(host: &str, name: &str, around: &mut dyn FnMut(&mut Command)) -> Original {
         let daemon = Path::new(PVM_ROOT).join("lib/pvmd");
         assert!(

@@ -140,7 +140,12 @@ impl Machine {
 
     /// What tasks that were started by others have written.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.join("run/regatta/pvm.job.log")).unwrap_or_default()
+        std::fs::read_to_string(self.log_folder().join("pvm.job.log")).unwrap_or_default()
+    }
+
+    /// Where the log is.
+    pub fn log_folder(&self) -> PathBuf {
+        self.folder.join("run/regatta")
     }
 
     /// End the machine, as a program does; then nothing of it may be left.

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 
+use regatta_tests::await_files;
 use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, said, same_lines};
 
@@ -88,6 +89,60 @@ fn a_look_takes_in_one_message_as_on_pvm() {
     let theirs = said(machine.on_original(&original, &program).args(random));
     let ours = said(machine.by_hand(&program).args(random));
     same_lines(&ours, &theirs, 400);
+    machine.halt();
+}
+
+/// The lines that tasks have written into a log, each with its task's number in it, without that and the time.
+fn written(log: &str) -> Vec<String> {
+    let of_tasks = log.lines().filter(|line| line.contains(" [t4"));
+    let without_time = of_tasks.map(|line| {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        let is_time = |word: &&str, mark: char| word.contains(mark);
+        assert!(is_time(&words[1], '/') && is_time(&words[2], ':'), "{line}");
+        let said = words[3].strip_prefix('[');
+        let (number, text) = said.and_then(|said| said.split_once("] ")).expect(line);
+        let text = text.strip_suffix(number);
+        format!("{} {}", words[0], text.expect("the number of its task"))
+    });
+    let mut lines: Vec<String> = without_time.collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_task_begins_with_the_name_and_the_environment_that_it_has_on_pvm() {
+    let machine = Machine::new("pvm-born");
+    let program = machine.install(&pvm::group_program("pvm_born"), "pvm_born");
+    let original = machine.original();
+    let theirs = said(&mut machine.on_original(&original, &program));
+    let ours = said(&mut machine.by_hand(&program));
+    same_lines(&ours, &theirs, 20);
+    // Output takes its way through pipes after the task has ended.
+    let two_lines = |log: String| {
+        let lines = log.ends_with('\n').then(|| written(&log));
+        lines.filter(|lines| lines.len() == 2)
+    };
+    let ours = await_files(&machine.log_folder(), || two_lines(machine.log()));
+    let theirs = await_files(original.folder(), || two_lines(original.log()));
+    assert_eq!(ours, theirs, "Regatta's log, then PVM's");
+    machine.halt();
+}
+
+#[test]
+fn the_log_ends_at_its_limit_as_on_pvm() {
+    let machine = Machine::new("pvm-log-limit");
+    let program = machine.install(&pvm::group_program("pvm_born"), "pvm_born");
+    let mut command = machine.by_hand(&program);
+    said(command.arg("much").env("PVMDLOGMAX", "20000"));
+    let length = await_files(&machine.log_folder(), || {
+        let log = machine.log();
+        log.ends_with("\n*** logging truncated\n")
+            .then_some(log.len())
+    });
+    assert!((20_000..21_000).contains(&length), "{length} bytes");
+    // What others write later is not in it either.
+    said(&mut machine.by_hand(&program));
+    assert_eq!(machine.log().len(), length);
     machine.halt();
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Without labels the tasks of this host write to our standard output and error themselves; what tasks of other hosts
 //! write is passed on as it comes.
+//!
+//! A journal is what a job that stays writes for nobody in particular. It has a limit: tasks that have gone wild do not fill the
+//! disk. What is beyond it is read and thrown away, so that they do not wait either.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,6 +16,7 @@ use crate::plan::Form;
 use crate::refusal::Refusal;
 use crate::sink::Sink;
 use crate::streams::Heard;
+use crate::sys;
 
 /// Standard output and standard error.
 const NAMES: [&str; 2] = ["stdout", "stderr"];
@@ -24,6 +28,27 @@ pub(crate) struct Output {
     sinks: [Sink; 2],
     /// Lines that have begun, by rank and stream.
     lines: HashMap<(u32, usize), Lines>,
+    /// How much a journal may still take.
+    room: usize,
+}
+
+/// The variable that limits a journal, as PVM's daemon knows it, and its bytes if nobody sets it.
+const LIMIT: &str = "PVMDLOGMAX";
+const USUAL: usize = 1_000_000;
+/// The end of a journal that has reached its limit.
+const CUT: &[u8] = b"\n*** logging truncated\n";
+
+/// How much a journal may take in all.
+fn limit() -> usize {
+    let named = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok());
+    named.unwrap_or(USUAL)
+}
+
+/// Who has written a line: a task, and the host it runs on.
+#[derive(Clone, Copy, Debug)]
+struct Writer {
+    rank: u32,
+    host: u32,
 }
 
 impl Output {
@@ -36,6 +61,7 @@ impl Output {
                     Sink::new(std::io::stderr().as_fd())?,
                 ],
                 lines: HashMap::new(),
+                room: limit(),
             })
         };
         open().map_err(|errno| {
@@ -56,18 +82,23 @@ impl Output {
             .map(Sink::fd)
     }
 
-    /// Passes on what a task wrote. Returns whether there is a reader for more of it.
-    pub(crate) fn pass(&mut self, heard: Heard) -> bool {
-        let (form, sinks) = (self.form, &mut self.sinks);
+    /// Passes on what a task of this host wrote. Returns whether there is a reader for more of it.
+    pub(crate) fn pass(&mut self, heard: Heard, host: u32) -> bool {
+        let form = self.form;
+        let Output {
+            sinks, lines, room, ..
+        } = self;
         match heard {
             Heard::Bytes(_, which, bytes) if form == Form::Inherit => sinks[which].push(&[bytes]),
             Heard::Bytes(rank, which, bytes) => {
-                let lines = self.lines.entry((rank, which)).or_default();
-                lines.push(bytes, |line| show(form, sinks, rank, which, line));
+                let lines = lines.entry((rank, which)).or_default();
+                lines.push(bytes, |line| {
+                    put(form, sinks, room, Writer { rank, host }, which, line)
+                });
             }
             Heard::End(rank, which) => {
-                if let Some(mut lines) = self.lines.remove(&(rank, which)) {
-                    lines.finish(|line| show(form, sinks, rank, which, line));
+                if let Some(mut lines) = lines.remove(&(rank, which)) {
+                    lines.finish(|line| put(form, sinks, room, Writer { rank, host }, which, line));
                 }
                 return false;
             }
@@ -129,6 +160,39 @@ impl Output {
     }
 }
 
+/// A line of a task's, in the form that is wanted.
+fn put(
+    form: Form,
+    sinks: &mut [Sink; 2],
+    room: &mut usize,
+    writer: Writer,
+    which: usize,
+    line: &[u8],
+) {
+    match form {
+        Form::Journal => note(sinks, room, writer, line),
+        form => show(form, sinks, writer.rank, which, line),
+    }
+}
+
+/// A line of a journal, as the log of PVM's daemon has it: who keeps the journal, when, who has written it, with PVM's numbers.
+fn note(sinks: &mut [Sink; 2], room: &mut usize, writer: Writer, line: &[u8]) {
+    if *room == 0 {
+        return;
+    }
+    let head = head(writer, sys::local_time());
+    sinks[1].push(&[head.as_bytes(), line, b"\n"]);
+    *room = room.saturating_sub(head.len() + line.len() + 1);
+    if *room == 0 {
+        sinks[1].push(&[CUT]);
+    }
+}
+
+fn head(Writer { rank, host }: Writer, [month, day, hour, minute, second]: [i32; 5]) -> String {
+    let task = (host + 1) << 18 | (rank + 1) & 0x3ffff;
+    format!("[t80040000] {month:02}/{day:02} {hour:02}:{minute:02}:{second:02} [t{task:x}] ")
+}
+
 fn show(form: Form, sinks: &mut [Sink; 2], rank: u32, which: usize, line: &[u8]) {
     if form == Form::Json {
         let text = String::from_utf8_lossy(line);
@@ -136,5 +200,42 @@ fn show(form: Form, sinks: &mut [Sink; 2], rank: u32, which: usize, line: &[u8])
         sinks[0].push(&[event.to_string().as_bytes(), b"\n"]);
     } else {
         sinks[which].push(&[format!("[{rank}] ").as_bytes(), line, b"\n"]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_journal_says_who_and_when_and_ends_at_its_limit() {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let sink = || Sink::new(writer.as_fd()).expect("its end");
+        let mut output = Output {
+            form: Form::Journal,
+            sinks: [sink(), sink()],
+            lines: HashMap::new(),
+            room: 120,
+        };
+        for _ in 0..10 {
+            assert!(output.pass(Heard::Bytes(1, 0, b"one line\n"), 0));
+        }
+        output.flush();
+        drop((output, writer));
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert!(lines[0].starts_with("[t80040000] "), "{text}");
+        assert!(lines[0].ends_with(" [t40002] one line"), "{text}");
+        assert_eq!(lines[3..], ["", "*** logging truncated"]);
+    }
+
+    #[test]
+    fn its_lines_begin_as_those_of_pvm() {
+        let writer = Writer { rank: 6, host: 1 };
+        let said = head(writer, [3, 7, 9, 0, 59]);
+        assert_eq!(said, "[t80040000] 03/07 09:00:59 [t80007] ");
     }
 }

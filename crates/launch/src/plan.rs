@@ -40,6 +40,8 @@ pub enum Form {
     Inherit,
     /// Whole lines, each with `[rank] ` before it.
     Labelled,
+    /// Whole lines on standard error, each with the time and the task's number before it, up to a limit: for a job that stays.
+    Journal,
     /// Everything, the tasks' lines included, is one JSON object per line on standard output.
     Json,
 }

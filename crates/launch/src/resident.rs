@@ -119,14 +119,17 @@ fn leash() -> std::io::Result<OwnedFd> {
     Ok(leash)
 }
 
-/// Nobody else reads what the tasks write, and no link leads it elsewhere.
+/// Nobody else reads what the tasks write, and no link leads it elsewhere. What those of the last such job have written is gone, as
+/// PVM's daemon begins its log anew.
 fn open_log(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
+    let log = OpenOptions::new()
         .append(true)
         .create(true)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
-        .open(path)
+        .open(path)?;
+    log.set_len(0)?;
+    Ok(log)
 }
 
 /// What the job is, to its launcher and to hosts that come later.
@@ -153,7 +156,7 @@ fn serve(
     let names = names.collect();
     let plan = Plan {
         stays: true,
-        form: Form::Labelled,
+        form: Form::Journal,
         on_failure: OnFailure::Continue,
         across: Some(across),
         ..Plan::new("", 1)

@@ -29,6 +29,14 @@ pub(crate) enum Heard<'a> {
     End(u32, usize),
 }
 
+impl Heard<'_> {
+    /// Who wrote it.
+    pub(crate) fn rank(&self) -> u32 {
+        let (Heard::Bytes(rank, ..) | Heard::End(rank, _)) = self;
+        *rank
+    }
+}
+
 /// The pipes of this host's tasks.
 #[derive(Debug)]
 pub(crate) struct Streams {

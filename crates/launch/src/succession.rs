@@ -151,6 +151,7 @@ impl Will {
                 Form::Inherit => 0,
                 Form::Labelled => 1,
                 Form::Json => 2,
+                Form::Journal => 3,
             },
             connect: milliseconds(across.connect),
             interface: across.interface.as_ref().map(ToString::to_string),
@@ -162,6 +163,7 @@ impl Will {
         match self.form {
             1 => Form::Labelled,
             2 => Form::Json,
+            3 => Form::Journal,
             _ => Form::Inherit,
         }
     }

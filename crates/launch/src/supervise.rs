@@ -492,8 +492,10 @@ impl<'p> Supervisor<'p> {
     fn pump(&mut self) {
         if let Some(streams) = &mut self.streams {
             let output = std::cell::RefCell::new(&mut self.output);
+            let desk = &self.desk;
             streams.pump(|| !output.borrow().is_full(), &mut |heard| {
-                output.borrow_mut().pass(heard)
+                let host = desk.host_of(heard.rank());
+                output.borrow_mut().pass(heard, host.unwrap_or_default())
             });
         }
         self.pass_caught();
@@ -503,7 +505,11 @@ impl<'p> Supervisor<'p> {
     /// Reads everything that is still in the pipes; nobody writes to them any more.
     fn drain(&mut self) {
         if let Some(streams) = &mut self.streams {
-            streams.drain(|| true, &mut |heard| self.output.pass(heard));
+            let (output, desk) = (&mut self.output, &self.desk);
+            streams.drain(|| true, &mut |heard| {
+                let host = desk.host_of(heard.rank());
+                output.pass(heard, host.unwrap_or_default())
+            });
         }
         self.drain_caught();
         self.output.flush();

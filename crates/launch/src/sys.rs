@@ -257,8 +257,15 @@ pub(crate) struct Image {
     environment: Strings,
     /// Where the tasks run; none: where we do.
     directory: Option<CString>,
+    /// The variable that says which process the task is: its place in the environment, and its text.
+    process: Option<(usize, Vec<u8>)>,
     stack: Vec<u8>,
 }
+
+/// A variable of this name without a value gets the number of the process as its value. Programs of PVM look for it.
+const PROCESS: &[u8] = b"PVMEPID=";
+/// Room for that value: the digits of the largest number.
+const DIGITS: usize = 10;
 
 /// What differs from task to task, or from this process.
 pub(crate) struct Place<'a> {
@@ -289,7 +296,7 @@ pub(crate) enum StartError {
 
 /// What the child reads, and where it leaves the reason when it fails.
 struct Order<'a> {
-    image: *const Image,
+    image: *mut Image,
     place: &'a Place<'a>,
     supervisor: Pid,
     failure: Option<StartError>,
@@ -302,12 +309,17 @@ impl Image {
         arguments: Vec<CString>,
         mut environment: Vec<CString>,
     ) -> Self {
+        let process = environment
+            .iter()
+            .position(|text| text.as_bytes() == PROCESS)
+            .map(|at| (at, [PROCESS, &[0; DIGITS + 1]].concat()));
         environment.push(CString::default());
         Self {
             path,
             arguments: Strings::new(arguments),
             environment: Strings::new(environment),
             directory: None,
+            process,
             stack: vec![0; CHILD_STACK],
         }
     }
@@ -319,8 +331,29 @@ impl Image {
             arguments: Strings::new(Vec::new()),
             environment: Strings::new(vec![CString::default()]),
             directory: None,
+            process: None,
             stack: Vec::new(),
         }
+    }
+
+    /// Writes which process this one is where the program will find it. No allocation: the child calls it before `execve`.
+    fn name_process(&mut self) {
+        let Some((at, text)) = &mut self.process else {
+            return;
+        };
+        let mut pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
+        let mut digits = [0_u8; DIGITS];
+        let mut first = DIGITS;
+        while pid > 0 {
+            first -= 1;
+            digits[first] = b'0' + (pid % 10) as u8;
+            pid /= 10;
+        }
+        let value = &digits[first..];
+        let behind = PROCESS.len() + value.len();
+        text[PROCESS.len()..behind].copy_from_slice(value);
+        text[behind] = 0;
+        self.environment.pointers[*at] = text.as_ptr().cast();
     }
 
     /// Has the tasks run in this directory.
@@ -359,7 +392,9 @@ extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `start` passed a pointer to an `Order` that lives until we have executed or ended, and is suspended
     // meanwhile, so nothing else touches it.
     let order = unsafe { &mut *order.cast::<Order>() };
-    // SAFETY: the image outlives the child (see `start`), and nobody changes it meanwhile.
+    // SAFETY: the image outlives the child (see `start`), and nobody else touches it meanwhile.
+    unsafe { &mut *order.image }.name_process();
+    // SAFETY: as above; nobody changes it from here on.
     let directory = unsafe { &(*order.image).directory };
     order.failure = match set_up(order.place, directory.as_deref(), order.supervisor) {
         Err(errno) => Some(StartError::SetUp(errno)),
@@ -426,6 +461,25 @@ fn sigset(signals: &[Signal]) -> libc::sigset_t {
 fn top_of(stack: &mut [u8]) -> *mut libc::c_void {
     let range = stack.as_mut_ptr_range();
     range.end.wrapping_sub(range.end as usize % 64).cast()
+}
+
+/// Month, day, hour, minute and second where this process is.
+pub(crate) fn local_time() -> [i32; 5] {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs()) as libc::time_t;
+    // SAFETY: all zero is a time; both places are ours.
+    let time = unsafe {
+        let mut time: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut time);
+        time
+    };
+    [
+        time.tm_mon + 1,
+        time.tm_mday,
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec,
+    ]
 }
 
 /// What `clone` returned to the parent.

@@ -73,6 +73,12 @@ pub fn environment(flags: i32) -> Vec<CString> {
         }
         all.push(format!("PVM_EXPORT={export}"));
     }
+    if std::env::var_os("PVM_ARCH").is_none() {
+        all.push(format!("PVM_ARCH={}", search::architecture()));
+    }
+    all.push(format!("PVMCTX={:#x}", library.context));
+    // Whoever starts the task has it say which process it is.
+    all.push("PVMEPID=".to_owned());
     all.extend(crate::trace::variables());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
     texts.collect()

@@ -117,7 +117,8 @@ impl Supervisor<'_> {
                     true => Heard::End(rank, which),
                     false => Heard::Bytes(rank, which, &bytes),
                 };
-                if !self.output.pass(heard) && !bytes.is_empty() {
+                let host = self.desk.host_of(rank).unwrap_or_default();
+                if !self.output.pass(heard, host) && !bytes.is_empty() {
                     let _ = remote.send(&Order::Deaf { rank, stream });
                 }
             }

@@ -52,14 +52,15 @@ impl Supervisor<'_> {
             return;
         }
         let (task, stream) = (piece.task, piece.stream);
+        let host = self.desk.host_of(task).unwrap_or_default();
         if !piece.bytes.is_empty() {
             let heard = Heard::Bytes(task, stream as usize, &piece.bytes);
-            if !self.output.pass(heard) {
+            if !self.output.pass(heard, host) {
                 self.deafen(task, stream);
             }
         }
         if piece.then == Then::Closed {
-            self.output.pass(Heard::End(task, stream as usize));
+            self.output.pass(Heard::End(task, stream as usize), host);
         }
         if let Some(route) = piece.route.filter(|_| !piece.bytes.is_empty()) {
             self.owed.push(Owed {

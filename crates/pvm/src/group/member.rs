@@ -292,12 +292,24 @@ unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
     traced(calls::GETTID, entry, found, trace::code)
 }
 
+/// The instance of task -1, which is how PVM's group server marks numbers that nobody has. It makes room for so many members at a
+/// time; when all of them are there, nobody has the mark.
+fn first_free(members: &[Option<i32>]) -> Option<i32> {
+    const ROOM: usize = 10;
+    let gap = members.iter().position(Option::is_none);
+    let behind = (!members.len().is_multiple_of(ROOM)).then_some(members.len());
+    gap.or(behind).map(|place| place as i32)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
     let found = || {
         // SAFETY: the C contract: a text, or NULL.
         let members = unsafe { named(name) }.and_then(Group::members);
         let found = members.and_then(|members| {
+            if of == rg::ANY {
+                return first_free(&members).ok_or(codes::NOT_IN_GROUP);
+            }
             let task = tid::task(of).ok_or(codes::NOT_IN_GROUP)?;
             let place = members.iter().position(|&member| member == Some(task));
             place.map(|place| place as i32).ok_or(codes::NOT_IN_GROUP)

@@ -92,9 +92,19 @@ pub fn started(start: &Start) -> Result<c_int, i32> {
         format!("PVMEPID={}", start.ticket),
         format!("PVMCTX={:#x}", birth.context),
     ];
-    body = body.int((own.len() + start.environment.len()) as i32);
+    // For tasks that a daemon starts the spawner gives these, and they mean the process. A tasker is told a ticket in its place.
+    let replaced = |variable: &&[u8]| {
+        let mut names = own.iter().filter_map(|own| own.split_once('='));
+        names.any(|(name, _)| {
+            let rest = variable.strip_prefix(name.as_bytes());
+            rest.is_some_and(|rest| rest.first() == Some(&b'='))
+        })
+    };
+    let others = start.environment.iter().copied();
+    let others: Vec<&[u8]> = others.filter(|variable| !replaced(variable)).collect();
+    body = body.int((own.len() + others.len()) as i32);
     let own = own.iter().map(|variable| variable.as_bytes());
-    for variable in own.chain(start.environment.iter().copied()) {
+    for variable in own.chain(others) {
         body = body.string(variable);
     }
     told(body, tag::STTASK, CONTEXT)
