@@ -229,12 +229,63 @@ static void forked(void)
     CHECK(outcome_of(child) == 42);
 }
 
+static void compute(double seconds)
+{
+    double end = rg_time() + seconds;
+    while (rg_time() < end)
+        ;
+}
+
+/* last-sends WAY BYTES SECONDS: task 0 sends more than any ring has room for, and leaves as soon as it may. Task 1 computes
+ * so long before it looks, and a little after each message. */
+static void last_sends(void)
+{
+    enum { MANY = 200 };
+    OK(rg_init());
+    me = rg_rank(RG_WORLD);
+    CHECK(arg_count == 3);
+    const char *way = args[0];
+    size_t length = strtoul(args[1], NULL, 10);
+    unsigned char *bytes = malloc(length);
+    CHECK(bytes != NULL);
+    if (me == 1)
+        compute(atof(args[2]));
+    for (int i = 0; i < MANY; i++) {
+        unsigned char mark = (unsigned char)(i * 7 + 1);
+        if (me == 1) {
+            rg_status status;
+            OK(rg_recv(bytes, length, 0, 1, RG_WORLD, &status));
+            CHECK(status.length == length && bytes[0] == mark && bytes[length - 1] == mark);
+            compute(0.0003);
+        } else if (strcmp(way, "loan") == 0) {
+            void *block;
+            OK(rg_loan(length, &block));
+            memset(block, mark, length);
+            OK(rg_loan_send(block, length, 1, 1, RG_WORLD));
+        } else {
+            memset(bytes, mark, length);
+            if (strcmp(way, "isend") == 0) {
+                rg_request request;
+                OK(rg_isend(bytes, length, 1, 1, RG_WORLD, &request));
+                OK(rg_wait(&request, NULL));
+            } else if (strcmp(way, "bsend") == 0) {
+                OK(rg_bsend(bytes, length, 1, 1, RG_WORLD));
+            } else {
+                OK(rg_send(bytes, length, 1, 1, RG_WORLD));
+            }
+        }
+    }
+    free(bytes);
+    OK(rg_finalize());
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"outside", outside, true}, {"refused", refused, true}, {"alone", alone, true},
         {"parent", parent, true},   {"forked", forked, true},
-        {"groups", groups, true},   {NULL, NULL, false},
+        {"groups", groups, true},   {"last-sends", last_sends, true},
+        {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);
 }

@@ -1,6 +1,7 @@
 //! Calls before the start and after the end, and starts that go wrong (`programs/life.c`).
 
 use regatta_tests::Job;
+use regatta_transport::job::VERSION as SPOKEN;
 
 /// The error of a launcher that cannot be understood, and that of another version.
 const LAUNCHER: &str = "-14";
@@ -35,20 +36,38 @@ fn groups_that_come_and_go_use_up_no_memory() {
 }
 
 #[test]
+fn all_that_a_task_has_sent_arrives_though_it_leaves() {
+    // Through lines, payload buffers, and streams, which a sender may fill long before the offers of them are out.
+    for bytes in ["8", "3000", "40000", "1000000"] {
+        for way in ["send", "isend", "bsend", "loan"] {
+            let job = Job::new(2, "life", &["last-sends", way, bytes, "0"]);
+            job.run().passed();
+        }
+    }
+}
+
+#[test]
+fn loans_that_found_no_room_wait_for_a_receiver_that_computes() {
+    Job::new(2, "life", &["last-sends", "loan", "3000", "6"])
+        .run()
+        .passed();
+}
+
+#[test]
 fn invitations_that_make_no_sense() {
     for text in [
         "",
         "x",
-        "5",
-        "5:2",
-        "5:0:0",
-        "5:3:5:2",
-        "5:3:0:2:7:7:7",
-        "5:-1:0:1",
-        "5:99:0:2",
+        "V",
+        "V:2",
+        "V:0:0",
+        "V:3:5:2",
+        "V:3:0:2:7:7:7",
+        "V:-1:0:1",
+        "V:99:0:2",
     ] {
         Job::alone("life", &["refused", LAUNCHER, "REGATTA_JOB"])
-            .env("REGATTA_JOB", text)
+            .env("REGATTA_JOB", &text.replace('V', &SPOKEN.to_string()))
             .run()
             .passed();
     }
@@ -58,7 +77,7 @@ fn invitations_that_make_no_sense() {
 fn descriptors_that_are_no_job() {
     for file in ["/dev/null", "/dev/zero", "/proc/self/exe", "/"] {
         Job::alone("life", &["refused", LAUNCHER, ""])
-            .env("REGATTA_JOB", "5:7:0:2")
+            .env("REGATTA_JOB", &format!("{SPOKEN}:7:0:2"))
             .after(&format!("exec 7<{file}"))
             .run()
             .passed();
@@ -67,8 +86,10 @@ fn descriptors_that_are_no_job() {
 
 #[test]
 fn a_launcher_of_another_version() {
-    Job::alone("life", &["refused", VERSION, "version 9 "])
-        .env("REGATTA_JOB", "9:3:0:2")
+    let other = SPOKEN + 1;
+    let said = format!("version {other} ");
+    Job::alone("life", &["refused", VERSION, &said])
+        .env("REGATTA_JOB", &format!("{other}:3:0:2"))
         .run()
         .passed();
 }

@@ -38,6 +38,8 @@ pub(crate) struct Outgoing<T: Transport> {
     /// The stream, while there is something left to put in.
     bulk: Option<T::Bulk>,
     filled: bool,
+    /// The offer has left the queue: its receiver will find it even if this task leaves.
+    offered: bool,
     /// The receiver has begun (or need not say so).
     begun: bool,
     /// The receiver has been asked to give the offer back; nothing flows until it has answered.
@@ -61,6 +63,8 @@ pub(crate) struct Incoming<T: Transport> {
 pub enum Going {
     /// So many bytes have gone.
     Sent(u64),
+    /// All bytes are in the stream, and its memory is not used any more; the offer has found no room yet.
+    Filled,
     /// Its receiver is just reading it where it lies.
     Read,
 }
@@ -112,12 +116,15 @@ impl<T: Transport> Engine<T> {
             context,
             tag,
         };
-        if let Err(error) = self.send_or_queue(to, frame, &offer.encode()) {
-            if let Some(bulk) = bulk {
-                self.transport.reclaim(bulk);
+        let offered = match self.send_or_queue(to, frame, &offer.encode()) {
+            Ok(sent) => sent,
+            Err(error) => {
+                if let Some(bulk) = bulk {
+                    self.transport.reclaim(bulk);
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
+        };
         self.outgoing.push(Outgoing {
             to,
             token,
@@ -125,6 +132,7 @@ impl<T: Transport> Engine<T> {
             message,
             bulk,
             filled,
+            offered,
             begun: mode == Mode::Standard,
             asked: false,
         });
@@ -197,7 +205,8 @@ impl<T: Transport> Engine<T> {
             return Ok(());
         }
         let body = Token(offer.token).encode();
-        self.send_or_queue(from, bare(Kind::Begun), &body)
+        self.send_or_queue(from, bare(Kind::Begun), &body)?;
+        Ok(())
     }
 
     /// The stream an offered message will come through; its sender is told what it must know.
@@ -314,10 +323,40 @@ impl<T: Transport> Engine<T> {
         Ok(moved)
     }
 
+    /// A send is complete when its message would arrive without this task. So the number of messages that wait in streams
+    /// is bounded as well: as many offers as a ring has room for.
     fn settle_outgoing(&mut self, at: usize) {
-        if self.outgoing[at].filled && self.outgoing[at].begun {
+        let out = &self.outgoing[at];
+        if out.filled && out.offered && out.begun {
             let out = self.outgoing.swap_remove(at);
             self.requests.complete(out.request, None);
+        }
+    }
+
+    /// An offer has left the queue: it is with the receiver, or there was no memory for that.
+    pub(crate) fn offer_left(&mut self, to: Peer, offer: Offer, error: Option<Error>) {
+        let found = self
+            .outgoing
+            .iter()
+            .position(|out| out.to == to && out.token == offer.token);
+        let Some(at) = found else { return };
+        if let Some(error) = error {
+            let out = self.outgoing.swap_remove(at);
+            self.reclaim_stream(to, &offer, out.bulk);
+            return self.requests.complete(out.request, Some(error));
+        }
+        self.outgoing[at].offered = true;
+        self.settle_outgoing(at);
+    }
+
+    /// Nobody will hear of this stream. One that has been filled was as good as the receiver's.
+    fn reclaim_stream(&mut self, to: Peer, offer: &Offer, bulk: Option<T::Bulk>) {
+        let bulk = match bulk {
+            None if offer.streaming => self.transport.attach(to, &offer.route).ok(),
+            bulk => bulk,
+        };
+        if let Some(bulk) = bulk {
+            self.transport.reclaim(bulk);
         }
     }
 
@@ -363,6 +402,9 @@ impl<T: Transport> Engine<T> {
     pub fn going(&self, handle: Handle) -> Option<Going> {
         let id = self.find(handle).ok()?;
         let out = self.outgoing.iter().find(|out| out.request == id)?;
+        if out.filled && !out.offered && out.begun {
+            return Some(Going::Filled);
+        }
         let sent = out.bulk.as_ref().map(|bulk| self.transport.sent(bulk));
         Some(match sent {
             Some(None) => Going::Read,
@@ -437,15 +479,7 @@ impl<T: Transport> Engine<T> {
         let Outgoing { to, token, .. } = out;
         let whole = out.filled;
         if let Some(offer) = self.unqueue_offer(to, token) {
-            // A stream that has been filled was as good as the receiver's; it never hears of it.
-            let bulk = match out.bulk {
-                None if offer.streaming => self.transport.attach(to, &offer.route).ok(),
-                bulk => bulk,
-            };
-            if let Some(bulk) = bulk {
-                self.transport.reclaim(bulk);
-            }
-            return;
+            return self.reclaim_stream(to, &offer, out.bulk);
         }
         self.drop_stream(out.bulk);
         let body = Withdrawn {
@@ -529,7 +563,7 @@ impl<T: Transport> Engine<T> {
                 None => Kind::Begun,
             };
             match self.send_or_queue(from, bare(answer), &Token(token).encode()) {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(Error::Corrupt { peer, what }) => return Err(Fault::Corrupt { peer, what }),
                 // It can be asked again.
                 Err(_) => return Ok(()),
@@ -628,7 +662,7 @@ impl<T: Transport> Engine<T> {
             while let Ok(true) = self.fill(at) {}
         }
         let out = self.outgoing.swap_remove(at);
-        let taken = out.filled && out.begun;
+        let taken = out.filled && out.offered && out.begun;
         self.drop_stream(out.bulk);
         self.requests
             .complete(out.request, (!taken).then_some(error));

@@ -220,25 +220,30 @@ impl<T: Transport> Engine<T> {
             if queue.is_empty() {
                 self.queued.remove(&peer);
             }
-            if let Some(Queued {
-                content: Content::Message(_, request),
-                ..
-            }) = gone
-            {
-                self.requests.complete(request, error);
+            match gone {
+                Some(Queued {
+                    content: Content::Message(_, request),
+                    ..
+                }) => self.requests.complete(request, error),
+                Some(queued) => {
+                    if let Some(offer) = queued.offer() {
+                        self.offer_left(peer, offer, error);
+                    }
+                }
+                None => {}
             }
         }
         true
     }
 
-    /// Send a body of our own, now or as soon as there is room.
-    pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
+    /// Send a body of our own, now (true) or as soon as there is room.
+    pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool> {
         let direct = !self.queued.contains_key(&to);
         let sent = direct.then(|| self.transport.send_body(to, frame, body));
         if let Some(sent) = sent
             && sent.map_err(|fault| self.judge(fault.into()))?
         {
-            return Ok(());
+            return Ok(true);
         }
         let mut copy = [0; BODY];
         copy[..body.len()].copy_from_slice(body);
@@ -246,7 +251,7 @@ impl<T: Transport> Engine<T> {
             frame,
             content: Content::Body(copy, body.len()),
         });
-        Ok(())
+        Ok(false)
     }
 
     /// Is a request complete? Stale handles are errors.
@@ -326,6 +331,11 @@ impl<T: Transport> Engine<T> {
     /// Is there something no caller waits for that has found no room yet?
     pub fn owes_answers(&self) -> bool {
         self.queued.values().any(Queue::has_answers)
+    }
+
+    /// Is there a message that its program takes for sent, and that has found no room yet?
+    pub fn owes_messages(&self) -> bool {
+        self.queued.values().any(Queue::has_loans)
     }
 
     /// Could others wait for this task in vain? It has no room to take in what they send.

@@ -1,7 +1,7 @@
 //! Frames for one peer that have found no room yet, oldest first.
 //!
-//! A task that leaves asks at each look whether some of them are answers that others wait for. There may be hundreds of
-//! thousands, so the queue counts those.
+//! A task that leaves asks at each look whether some of them are answers that others wait for, or messages that its program
+//! takes for sent. There may be hundreds of thousands of frames, so the queue counts those.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,28 @@ use regatta_wire::Kind;
 pub(crate) struct Queue {
     frames: VecDeque<Queued>,
     answers: usize,
+    loans: usize,
 }
 
 impl Queued {
     /// Is it something that no caller waits for, but the other side does?
     fn is_answer(&self) -> bool {
         match self.content {
-            Content::Body(..) => self.frame.kind != Kind::Offer,
+            Content::Body(..) => !matches!(self.frame.kind, Kind::Offer | Kind::Loan),
             Content::Message(..) => false,
         }
+    }
+
+    /// Is it a message whose send has returned?
+    fn is_loan(&self) -> bool {
+        self.frame.kind == Kind::Loan
     }
 }
 
 impl Queue {
     pub(crate) fn push_back(&mut self, queued: Queued) {
         self.answers += usize::from(queued.is_answer());
+        self.loans += usize::from(queued.is_loan());
         self.frames.push_back(queued);
     }
 
@@ -43,17 +50,15 @@ impl Queue {
     pub(crate) fn remove(&mut self, at: usize) -> Option<Queued> {
         let queued = self.frames.remove(at)?;
         self.answers -= usize::from(queued.is_answer());
+        self.loans -= usize::from(queued.is_loan());
         Some(queued)
     }
 
     /// Keep only frames of this kind.
     pub(crate) fn retain(&mut self, keep: impl FnMut(&Queued) -> bool) {
         self.frames.retain(keep);
-        self.answers = self
-            .frames
-            .iter()
-            .filter(|queued| queued.is_answer())
-            .count();
+        let count = |is: fn(&Queued) -> bool| self.frames.iter().filter(|one| is(one)).count();
+        (self.answers, self.loans) = (count(Queued::is_answer), count(Queued::is_loan));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -67,6 +72,11 @@ impl Queue {
     /// Are there answers among them?
     pub(crate) fn has_answers(&self) -> bool {
         self.answers > 0
+    }
+
+    /// Are there loans among them?
+    pub(crate) fn has_loans(&self) -> bool {
+        self.loans > 0
     }
 }
 
@@ -126,5 +136,23 @@ mod tests {
         queue.remove(0);
         assert!(!queue.has_answers());
         assert_eq!(queue.into_iter().count(), 2);
+    }
+
+    #[test]
+    fn a_loan_is_a_message_and_no_answer() {
+        let loan = || Queued {
+            frame: frame(Kind::Loan),
+            content: Content::Body([0; BODY], 0),
+        };
+        let mut queue = Queue::default();
+        queue.push_back(message(1));
+        queue.push_back(loan());
+        queue.push_back(loan());
+        assert!(queue.has_loans() && !queue.has_answers());
+        queue.retain(|queued| queued.is_loan());
+        queue.pop_front();
+        assert!(queue.has_loans());
+        queue.pop_front();
+        assert!(!queue.has_loans());
     }
 }

@@ -183,6 +183,7 @@ impl<T: Transport> Engine<T> {
             tag,
         };
         let body = regatta_wire::Loan { total, place }.encode();
-        self.send_or_queue(to, frame, &body)
+        self.send_or_queue(to, frame, &body)?;
+        Ok(())
     }
 }

@@ -74,7 +74,7 @@ fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
 enum Still {
     /// It is over.
     Over((Status, Option<Error>)),
-    /// It goes on from a copy.
+    /// It goes on from a copy, or from the stream that holds all of it.
     Copied,
     /// It is not in a stream.
     Here,
@@ -89,6 +89,10 @@ fn is_soon_taken(handle: Handle, message: &Views) -> Result<Still> {
         match held.engine.going(handle) {
             None => return Ok(Still::Here),
             Some(Going::Read) => continue,
+            Some(Going::Filled) => {
+                held.keep_until_sent(handle, Vec::new())?;
+                return Ok(Still::Copied);
+            }
             Some(Going::Sent(_)) => {}
         }
         // Without memory for a copy its receiver is asked for it, and waited for.
@@ -139,7 +143,7 @@ impl Awaited for Soon {
         if going != self.going || going == Some(Going::Read) {
             (self.going, self.since) = (going, waited);
         }
-        self.late = waited - self.since >= PATIENCE;
+        self.late = going == Some(Going::Filled) || waited - self.since >= PATIENCE;
         Ok(())
     }
 

@@ -28,7 +28,8 @@ impl Awaited for Goodbye {
         if process.engine.owes_answers() && self.moved.elapsed() < PATIENCE {
             return Ok(None);
         }
-        if process.copies > 0 {
+        // Of these the program knows that they are sent, so they are waited for until their receivers look or are gone.
+        if process.copies > 0 || process.engine.owes_messages() {
             return Ok(None);
         }
         Ok(process.engine.transport.leave().then_some(()))
