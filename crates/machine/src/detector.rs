@@ -9,14 +9,13 @@
 //! - A verdict carries its cause, in the number that foca keeps for it (a dead host's incarnation means nothing).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use foca::{Foca, Member, State, Timer};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use crate::bytes::Reader;
 use crate::codec::Codec;
 use crate::datagram::HEAD;
 use crate::facts::{Book, encode};
@@ -58,8 +57,6 @@ pub(crate) struct Detector {
     /// Time that this process did not run.
     stopped: Duration,
     held: Vec<Timer<HostId>>,
-    /// When this daemon itself last heard from each host, in time that it ran.
-    heard: BTreeMap<HostId, Duration>,
     /// For each of the last periods, the newest lowest, whether anybody has answered us.
     answers: u8,
     answered: bool,
@@ -81,7 +78,6 @@ impl Detector {
             order: 0,
             stopped: Duration::ZERO,
             held: Vec::new(),
-            heard: BTreeMap::new(),
             answers: u8::MAX,
             answered: false,
             sized_for: 1,
@@ -135,12 +131,6 @@ impl Detector {
                         self.held.push(verdict);
                     }
                 }
-                Some(verdict @ Timer::ChangeSuspectToDown { member_id, .. })
-                    if self.is_too_early(&member_id, now) =>
-                {
-                    let due = self.heard[&member_id] + self.settings.verdict();
-                    self.push(due, Some(verdict), next.put_off);
-                }
                 Some(verdict @ Timer::ChangeSuspectToDown { .. })
                     if verdicts == Verdicts::PutOff && !next.put_off =>
                 {
@@ -156,10 +146,7 @@ impl Detector {
         }
         if ticked {
             self.answers = self.answers << 1 | u8::from(std::mem::take(&mut self.answered));
-            let local = now - self.stopped;
-            self.set(local + self.settings.period(), None);
-            let patience = self.settings.verdict();
-            self.heard.retain(|_, at| *at + patience > local);
+            self.set(now - self.stopped + self.settings.period(), None);
             if verdicts != Verdicts::Hold {
                 self.release(now);
             }
@@ -171,9 +158,6 @@ impl Detector {
     pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
         if !self.leaving && !bytes.is_empty() {
             self.answered |= matches!(bytes.get(KIND), Some(&(ACK | FORWARDED_ACK)));
-            if let Ok(from) = HostId::decode(&mut Reader(bytes)) {
-                self.heard.insert(from, now.saturating_sub(self.stopped));
-            }
             let _ = self.foca.handle_data(bytes, &mut self.sink);
             self.arm(now);
         }
@@ -326,13 +310,6 @@ impl Detector {
                 && member.state() == State::Suspect
         };
         self.known_at(host).is_some_and(is)
-    }
-
-    /// Was this host heard here so lately that its silence is not long enough yet? A suspicion counts from a probe, of which
-    /// the first may be lost in the last moment before a link fails; what was heard says how long it has failed at most.
-    fn is_too_early(&self, host: &HostId, now: Duration) -> bool {
-        let heard = self.heard.get(host);
-        heard.is_some_and(|&at| at + self.settings.verdict() > now.saturating_sub(self.stopped))
     }
 
     /// Suspects whose verdict was held back get their whole time again.

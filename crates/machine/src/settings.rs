@@ -55,12 +55,6 @@ impl Settings {
         self.silence * 11 / 20
     }
 
-    /// A daemon passes no verdict on a host that it has heard itself within this time: 33/40 of the silence, 1.65 s by default,
-    /// so that a link which was down for a second has half a second more to carry the suspect's word.
-    pub(crate) fn verdict(&self) -> Duration {
-        self.silence * 33 / 40
-    }
-
     /// A timer later than this means that this process did not run meanwhile, so it knows nothing of that time.
     pub(crate) fn stall(&self) -> Duration {
         self.period()
