@@ -1,8 +1,9 @@
 """Strangers at the port where the nodes of a step meet: more than are heard at a time, each with a byte now and then.
 
-    dribble.py STEP        returns when all have called; they go on in the background
+    dribble.py STEP NODES  returns when all have called; they go on in the background
 """
 import os
+import re
 import select
 import socket
 import sys
@@ -28,10 +29,12 @@ def call(addresses):
                 pass
 
 
-if len(sys.argv) == 2:
+if len(sys.argv) == 3:
     # A stranger has nothing of the job, its environment neither.
     os.execve(sys.executable, [sys.executable, *sys.argv, "alone"], {})
-first = [("10.78.0.1", port) for port in ports(sys.argv[1])]
+# The number of a node is the last of its address.
+node = re.search(r"\d+", sys.argv[2]).group()
+first = [(f"10.78.0.{node}", port) for port in ports(sys.argv[1])]
 callers = [call(first) for _ in range(CALLERS)]
 if os.fork() > 0:
     os._exit(0)

@@ -8,16 +8,17 @@ use regatta_tests::{Job, command};
 /// After the hosts h0 to h4 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
 /// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version.
 const WORLD: &str = r#"mkdir -p /run/everywhere/job
+cp /bin/sh /run/shell
 cat >/run/enter <<'END'
 if [ "$1" = h3 ]; then mount -t tmpfs tmpfs /run/everywhere; fi
-if [ "$1" = h4 ]; then PATH=/run/other:$PATH; fi
+if [ "$1" = h4 ]; then mount --bind /run/other/sh /bin/sh; fi
 shift
 exec "$@"
 END
 mkdir /run/other
 cat >/run/other/sh <<'END'
-#!/bin/sh
-if mkdir /run/other/first 2>/dev/null; then exec /bin/sh "$@"; fi
+#!/run/shell
+if mkdir /run/other/first 2>/dev/null; then exec /run/shell "$@"; fi
 printf '\nregatta-agent 9.9.9 (channel 9)\n'
 exec cat >/dev/null
 END
