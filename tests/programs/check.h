@@ -145,7 +145,7 @@ static inline void be_away(double seconds)
         ;
 }
 
-/* The same without the use of a core. */
+/* Waits likewise, without the use of a core. */
 static inline void doze(double seconds)
 {
     poll(NULL, 0, (int)(seconds * 1000));

@@ -1,4 +1,4 @@
-/* What the captain and the workers of the soak share (soak.c, soak_worker.c). */
+/* Shared by the captain and the workers of the soak (soak.c, soak_worker.c). */
 #ifndef SOAK_H
 #define SOAK_H
 
@@ -25,7 +25,7 @@ enum { ROSTER = 1, STOP, RESULT, EXIT, LOST, ADDED, ACCUSED };
 #define NAME_OF_WAY(name) name,
 enum way { WAYS(NAME_OF_WAY) ALL_WAYS };
 
-/* What a worker reports: everything it has counted. */
+/* A worker's report: everything it has counted. */
 struct result {
     uint64_t sent, received, bytes, rounds;
     uint64_t lost, doubled, disordered, damaged;

@@ -155,7 +155,7 @@ impl Original {
         })
     }
 
-    /// What its daemon has written, and tasks of nobody in particular.
+    /// Lines written by its daemon, and by tasks of nobody in particular.
     pub fn log(&self) -> String {
         let user = rustix::process::getuid().as_raw();
         std::fs::read_to_string(self.folder.join(format!("pvml.{user}"))).unwrap_or_default()

@@ -33,7 +33,7 @@ impl Place {
         self.by_hand_as(&self.0.join("spawn"), path)
     }
 
-    /// The same under another name.
+    /// The command under another name.
     fn by_hand_as(&self, name: &Path, path: &str) -> Job {
         let (there, name) = (self.0.display(), name.display());
         let job = Job::alone("spawn", &["family"]).env("PATH", path);

@@ -1,4 +1,4 @@
-//! What commands answer on standard output.
+//! Answers of commands on standard output.
 //!
 //! An answer that cannot be written is an error of the command, with a sentence. When its reader has gone (`| head`) the command ends
 //! quietly with the status of a broken pipe, as other tools do.
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use regatta_launch::Refusal;
 
-/// What a shell says of a command that was ended by SIGPIPE.
+/// A shell's status for a command that was ended by SIGPIPE.
 const BROKEN_PIPE: u8 = 141;
 
 /// A line of an answer.
@@ -36,7 +36,7 @@ fn unwritten(error: &std::io::Error) -> Refusal {
     }
 }
 
-/// What a command has to say about itself, or about a command line that makes no sense.
+/// Prints text of a command about itself, or about a command line that makes no sense.
 pub fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(lost) if !error.use_stderr() => crate::machine::finish(Err(unwritten(&lost))),

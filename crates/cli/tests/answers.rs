@@ -1,4 +1,4 @@
-//! What cannot be written is an error with a sentence; a reader who has gone ends a command quietly. Options that make no sense are
+//! An answer that cannot be written is an error with a sentence; a reader who has gone ends a command quietly. Options that make no sense are
 //! refused before anything is done.
 
 mod support;

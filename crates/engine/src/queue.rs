@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::engine::{Content, Queued};
 use regatta_wire::Kind;
 
-/// See the module.
+/// The unsent frames for one peer.
 #[derive(Default)]
 pub(crate) struct Queue {
     frames: VecDeque<Queued>,

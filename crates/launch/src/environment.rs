@@ -46,7 +46,7 @@ pub(crate) fn with_libraries(environment: Vec<Variable>) -> Vec<Variable> {
     in_front(environment, folders)
 }
 
-/// The same, and before these the directories from which a process has loaded our libraries.
+/// Puts our directories there, and before these the directories from which a process has loaded our libraries.
 pub(crate) fn with_libraries_of(environment: Vec<Variable>, pid: u32) -> Vec<Variable> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let ours = |file: &OsStr| {

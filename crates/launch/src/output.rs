@@ -44,7 +44,7 @@ fn limit() -> usize {
     named.unwrap_or(USUAL)
 }
 
-/// Who has written a line: a task, and the host it runs on.
+/// The writer of a line: a task, and the host it runs on.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     rank: u32,

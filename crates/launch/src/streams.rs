@@ -30,7 +30,7 @@ pub(crate) enum Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// Who wrote it.
+    /// The task or host that wrote it.
     pub(crate) fn rank(&self) -> u32 {
         let (Heard::Bytes(rank, ..) | Heard::End(rank, _)) = self;
         *rank

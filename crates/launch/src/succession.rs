@@ -43,7 +43,7 @@
 //! each task what it has been told in the copy and has not heard, and hears the questions that the copy does not know. Tasks
 //! notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
 //!
-//! What may be lost: what was said in the last moment and reached a task on a host without a copy but no host with one, and what tasks had written and
+//! Some words may be lost: those said in the last moment and reached a task on a host without a copy but no host with one, and what tasks had written and
 //! nobody had shown yet. Standard input ends.
 
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(crate) const LEAD: &str = "regatta-lead";
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
 /// At most so many hosts have a copy of the desk.
 const COPIES: usize = 8;
-/// What is sent at once of a copy.
+/// Bytes of a copy that are sent at once.
 pub(crate) const PIECE: usize = 1 << 20;
 
 /// A host that may go on with the job.

@@ -71,7 +71,7 @@ impl Membership {
         }
     }
 
-    /// Who has no majority suspects for long, and its suspects' daemons may end meanwhile: one of them after the other is looked at again.
+    /// A host without a majority suspects for long, and its suspects' daemons may end meanwhile: one of them after the other is looked at again.
     fn examine_again(&mut self) {
         let count = self.view.suspects.len();
         if count > 0 && self.standing != Standing::Majority && self.ticks.is_multiple_of(4) {

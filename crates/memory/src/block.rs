@@ -46,7 +46,7 @@ pub struct Block {
     pub size: AtomicU64,
     /// The block that was made before this one.
     pub before: AtomicU64,
-    /// See the module.
+    /// The tag of one block, as the module describes.
     owner: AtomicU64,
     /// Is it in the hands of user code?
     state: AtomicU32,

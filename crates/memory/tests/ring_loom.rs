@@ -430,7 +430,7 @@ struct Owned {
     block: Block,
     memory: UnsafeCell<u32>,
     gone: [AtomicU32; 4],
-    /// Who uses the memory, for good.
+    /// The tasks that use the memory for good.
     users: AtomicU32,
 }
 

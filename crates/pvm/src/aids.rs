@@ -96,7 +96,7 @@ fn settle() {
     }
 }
 
-/// What a program may wait at beside its own files: readable when a message may have come that has not been taken in.
+/// A descriptor for a program to wait at beside its own files: readable when a message may have come that has not been taken in.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getfds(fds: *mut *mut c_int) -> c_int {
     static FDS: Kept<[c_int; 1]> = Kept::new([-1]);

@@ -77,7 +77,7 @@ pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
     })
 }
 
-/// The same of those that have been passed over: one that came later has been received, or they came before the answer to
+/// Likewise for messages that have been passed over: one that came later has been received, or they came before the answer to
 /// another call.
 pub fn take_passed(select: Select) -> Result<Taken, i32> {
     take_by(select, |memory, room, from, tag, status| {

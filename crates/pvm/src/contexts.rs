@@ -130,7 +130,7 @@ pub enum Source {
     Daemon,
 }
 
-/// What a program means by a task in a receive. `None`: no task has this number, nor ever will.
+/// The source that a program names in a receive. `None`: no task has this number, nor ever will.
 #[inline(always)]
 pub fn source(from: c_int) -> Option<Source> {
     match tid::named(from) {

@@ -15,7 +15,7 @@ use crate::rg::ANY;
 /// Up to so many messages are looked at one by one.
 const FEW: usize = 32;
 
-/// What a message says of itself, or a receive of the message it wants: context, task (or `ANY`) and tag (or `ANY`).
+/// The label of a message, or a receive of the message it wants: context, task (or `ANY`) and tag (or `ANY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Label {
     pub context: c_int,
@@ -54,7 +54,7 @@ struct List {
     live: usize,
 }
 
-/// See the module.
+/// Messages taken in and not received yet, as the module describes.
 pub struct Inbox {
     /// Buffers by their places, which only grow, with the labels under which they are listed.
     all: BTreeMap<u64, (c_int, Label)>,

@@ -62,7 +62,7 @@ impl Want {
         Want { from, tag, source }
     }
 
-    /// The same, from a task of which nothing comes as far as Regatta knows.
+    /// Receives likewise from a task of which nothing comes as far as Regatta knows.
     fn of_nobody(self) -> Want {
         Want {
             source: None,
@@ -349,7 +349,7 @@ fn pick(want: Want, seen: &mut u64) -> Result<Option<c_int>, i32> {
     Ok(found.and_then(|(place, _)| library().inbox.remove(place)))
 }
 
-/// The same, and leave it there: its place, and its buffer.
+/// Finds the message and leaves it there: its place, and its buffer.
 fn find(want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
     if let Some(matcher) = library().matcher {
         return find_by(matcher, want, seen);

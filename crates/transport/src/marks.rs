@@ -66,7 +66,7 @@ pub(crate) struct Opened {
     marked: Vec<Vec<Peer>>,
     /// Marked ones that may hold a frame.
     pending: Vec<Peer>,
-    /// Those that are in `pending`, a bit for each.
+    /// A bit for each sender in `pending`.
     is_pending: Vec<u64>,
 }
 

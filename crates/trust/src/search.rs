@@ -32,7 +32,7 @@ impl Search {
         }
     }
 
-    /// What was there and was not taken, in a sentence; empty when there was nothing.
+    /// A sentence about candidates that were there and were refused; empty when there was nothing.
     pub fn passed_over(&self) -> String {
         self.refused.join("; ")
     }

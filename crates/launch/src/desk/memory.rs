@@ -101,7 +101,7 @@ impl Desk {
         self.memory.get_or_insert_default();
     }
 
-    /// What a task that has been told something so many times has not heard, but for what is to be said to it now anyway. From
+    /// Events that a task has not heard though it has been told so many times, but for what is to be said to it now anyway. From
     /// here on it has.
     pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
         let said = self.said.iter();

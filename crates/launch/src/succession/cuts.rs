@@ -33,7 +33,7 @@ struct Machine {
     desk: Original,
     agents: BTreeMap<u32, Heritage>,
     ways: BTreeMap<u32, VecDeque<Sent>>,
-    /// What each task has heard.
+    /// Events heard, by task.
     heard: BTreeMap<u32, Vec<Tell>>,
 }
 

@@ -49,7 +49,7 @@ struct Calling {
     remote: Remote,
     /// It has taken note.
     ready: bool,
-    /// What it has said then.
+    /// Its report at that time.
     said: Option<(State, u32)>,
     asked: Vec<(u32, Vec<u8>)>,
     copy: Vec<u8>,

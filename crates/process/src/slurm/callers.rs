@@ -38,7 +38,7 @@ pub(super) struct Bounds {
     pub limit: Duration,
 }
 
-/// Those who have proved who they are; the socket is closed with this.
+/// Callers that have proved who they are; the socket is closed with this.
 pub(super) struct Callers<T> {
     pub heard: Receiver<T>,
     listener: Arc<TcpListener>,
@@ -58,7 +58,7 @@ struct Caller {
     until: Instant,
 }
 
-/// What a caller has said, for the threads that check it.
+/// The bytes of a caller, for the threads that check it.
 type Claim = (TcpStream, Vec<u8>);
 
 /// Lets callers in, and passes on what `prove` makes of those who have said all that `need` demands.

@@ -146,7 +146,7 @@ fn rest_of_letter(whole: &[u8], longest: usize) -> Option<usize> {
     (length <= longest).then(|| length.saturating_sub(text.len()))
 }
 
-/// The same of a node's letter, which is a credential.
+/// Judges likewise a node's letter, which is a credential.
 fn rest_of_call(whole: &[u8]) -> Option<usize> {
     let text = whole.get(4..).unwrap_or_default();
     let seal = &SEAL[..text.len().min(SEAL.len())];

@@ -125,7 +125,7 @@ unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     known(hash)
 }
 
-/// What a function returns: a number, or an error that is told. On PVM the group server has answered, so messages that had come by
+/// The result of a function: a number, or an error that is told. On PVM the group server has answered, so messages that had come by
 /// then are known.
 fn answer(function: &str, result: Result<i32, i32>) -> c_int {
     if library().tid != 0 {
