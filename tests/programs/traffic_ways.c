@@ -3,6 +3,7 @@
  *
  *     PROGRAM pairs SEND RECEIVE LENGTH COUNT [both]
  *     PROGRAM mixed SEED BATCHES
+ *     PROGRAM to-and-fro COUNT
  *
  * `pairs` sends COUNT messages of LENGTH bytes one way, or both ways at once. SEND and RECEIVE are each a letter: b for a
  * blocking call, w for a request and rg_wait, p for a request, rg_test and the descriptor; SEND may be q, eight requests at a
@@ -10,6 +11,9 @@
  *
  * `mixed` plays batches that both tasks draw from the seed: one way, the other, or both at once. In those that go both ways
  * all receives are posted before anything is sent, so that no blocking send waits for another.
+ *
+ * `to-and-fro` sends COUNT messages of 8 bytes each way. An encrypted connection changes its keys after 8 388 608 records, and
+ * each message is one: 8 500 000 of them see that happen.
  */
 #include "check.h"
 
@@ -293,11 +297,31 @@ static void mixed(void)
     OK(rg_barrier(RG_WORLD));
 }
 
+/* ---- many ------------------------------------------------------------------------------------ */
+
+static void to_and_fro(void)
+{
+    enum { AT_A_TIME = 50 };
+    CHECK(arg_count == 1 && size == 2);
+    uint64_t count = strtoull(args[0], NULL, 10);
+    for (uint64_t done = 0; done < count; done += AT_A_TIME) {
+        check_patience(75);
+        for (uint64_t i = done; i < done + AT_A_TIME; i++)
+            OK(rg_send(&i, sizeof i, 1 - me, 1, RG_WORLD));
+        for (uint64_t i = done; i < done + AT_A_TIME; i++) {
+            uint64_t got = ~i;
+            OK(rg_recv(&got, sizeof got, 1 - me, 1, RG_WORLD, NULL));
+            CHECK(got == i);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"pairs", pairs, false},
         {"mixed", mixed, false},
+        {"to-and-fro", to_and_fro, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

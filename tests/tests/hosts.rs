@@ -70,6 +70,18 @@ fn a_mix_of_all_ways_to_send_and_to_complete() {
 }
 
 #[test]
+fn connections_between_hosts_outlive_their_keys() {
+    for words in [
+        &["to-and-fro", "5000"][..],
+        &["mixed", "1200", "60"],
+        &["pairs", "q", "w", "200000", "300", "both"],
+    ] {
+        let job = Job::new(2, "traffic_ways", words).env("REGATTA_RECORDS_PER_KEY", "600");
+        job.across("alpha:1,beta:1").run().passed();
+    }
+}
+
+#[test]
 fn every_collective_across_hosts() {
     let job = Job::new(6, "traffic_crowd", &["collectives", "6", "25"]).limit(180);
     job.across("alpha:2,beta:3,gamma:1").run().passed();

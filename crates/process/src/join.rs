@@ -65,6 +65,9 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let mut paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
     paths.finish_by(crate::state::go_on);
+    if let Some(records) = records_per_key()? {
+        paths.change_keys_after(records);
+    }
     *place = Some(Process {
         first: world.first,
         size: world.count,
@@ -215,6 +218,19 @@ fn settings() -> Result<Settings> {
         })?;
     }
     Ok(settings)
+}
+
+/// After how many records an encrypted connection is to change its keys, if not after the most that a key may seal.
+fn records_per_key() -> Result<Option<u64>> {
+    let Ok(text) = std::env::var("REGATTA_RECORDS_PER_KEY") else {
+        return Ok(None);
+    };
+    let records = text.trim().parse().map_err(|_| {
+        Error::Argument(format!(
+            "REGATTA_RECORDS_PER_KEY={text:?} is not a number of records; write for example 1000000"
+        ))
+    })?;
+    Ok(Some(records))
 }
 
 /// A size as people write it.

@@ -35,6 +35,12 @@ impl Keys {
             listener: Own::new(key, LISTENER, (2, 2), true),
         }
     }
+
+    /// Connections made from now on change the keys of what this end sends after so many records, instead of the most
+    /// that a key may seal. At least some hundred records have one key, whatever is asked for.
+    pub fn change_after(&mut self, records: u64) {
+        (self.caller.records, self.listener.records) = (records, records);
+    }
 }
 
 /// How far a greeting has come.
@@ -75,7 +81,9 @@ impl Call {
     pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
         match self.0.advance(&keys.caller) {
             None => Greeting::Under(self),
-            Some(End::Met { seed, .. }) => converse(self.0.into_channel(), &seed, true),
+            Some(End::Met { seed, .. }) => {
+                converse(self.0.into_channel(), &seed, true, keys.caller.records)
+            }
             Some(End::Version(_)) => Greeting::Version,
             Some(End::Nothing) => Greeting::Nothing,
         }
@@ -88,8 +96,8 @@ impl AsFd for Call {
     }
 }
 
-fn converse<T>(channel: Channel, seed: &[u8; 32], called: bool) -> Greeting<T> {
-    match channel.secured(true, seed, called) {
+fn converse<T>(channel: Channel, seed: &[u8; 32], called: bool, records: u64) -> Greeting<T> {
+    match channel.secured(seed, called, records) {
         Ok(channel) => Greeting::Met(Conversation(channel)),
         Err(_) => Greeting::Nothing,
     }
@@ -141,7 +149,8 @@ impl Door {
             };
             if let End::Met { seed, .. } = end
                 && let Some(channel) = door.admit(guest)
-                && let Greeting::Met(conversation) = converse::<()>(channel, &seed, false)
+                && let Greeting::Met(conversation) =
+                    converse::<()>(channel, &seed, false, keys.listener.records)
             {
                 met.push(conversation);
             }

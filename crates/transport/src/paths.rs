@@ -62,6 +62,14 @@ impl Paths {
         })
     }
 
+    /// Encrypted connections made from now on change the keys of what this task sends after so many records, instead of the
+    /// most that a key may seal. At least some hundred records have one key, whatever is asked for.
+    pub fn change_keys_after(&mut self, records: u64) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.change_keys_after(records);
+        }
+    }
+
     /// From now on `go_on` is called, by a thread of the transport's, when this task leaves words behind for other hosts and
     /// stays away: it is to take the task's lock, and to call [`Paths::go_on`]. This must not be dropped under that lock.
     pub fn finish_by(&mut self, go_on: fn()) {

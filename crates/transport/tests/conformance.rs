@@ -54,6 +54,15 @@ fn encrypted() -> World<Paths> {
     across(false)
 }
 
+/// The same with keys that serve few records.
+fn rekeyed() -> World<Paths> {
+    let mut world = encrypted();
+    for task in &mut world.tasks {
+        task.change_keys_after(0);
+    }
+    world
+}
+
 macro_rules! tests {
     ($maker:ident: $($module:ident::{$($test:ident),+ $(,)?}),+ $(,)?) => {
         $($(
@@ -119,4 +128,8 @@ mod trusted {
 
 mod encrypted {
     conforms!(encrypted);
+}
+
+mod rekeyed {
+    conforms!(rekeyed);
 }

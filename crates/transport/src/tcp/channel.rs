@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use super::records::{Opener, Sealer};
-use super::secure::Handshake;
+use super::secure::{Handshake, Keys};
 
 /// See the module.
 #[derive(Debug)]
@@ -91,8 +91,13 @@ impl Write for Bare<'_> {
 #[derive(Debug)]
 enum Tls {
     /// What is to be sent waits.
-    Begins(Handshake, Vec<u8>),
-    Open(Sealer, Opener),
+    Begins {
+        handshake: Handshake,
+        early: Vec<u8>,
+        /// After so many records this side changes its key.
+        records: u64,
+    },
+    Open(Sealer, Opener, Keys),
     Failed,
 }
 
@@ -103,19 +108,25 @@ impl Tls {
     /// The handshake goes on, and may end.
     #[cold]
     fn advance(&mut self, socket: &OwnedFd) -> io::Result<()> {
-        let Tls::Begins(handshake, _) = self else {
+        let Tls::Begins { handshake, .. } = self else {
             return Ok(());
         };
         handshake.advance(&mut Bare(socket))?;
         if !handshake.is_over() {
             return Ok(());
         }
-        let Tls::Begins(handshake, early) = std::mem::replace(self, Tls::Failed) else {
+        let Tls::Begins {
+            handshake,
+            early,
+            records,
+        } = std::mem::replace(self, Tls::Failed)
+        else {
             return Ok(());
         };
-        let (mut sealer, opener) = handshake.finish()?;
-        let sent = sealer.send(&[IoSlice::new(&early)], |bytes| one(socket, bytes))?;
-        *self = Tls::Open(sealer, opener);
+        let (mut sealer, opener, mut keys) = handshake.finish(records)?;
+        let early_part = &[IoSlice::new(&early)];
+        let sent = sealer.send(early_part, &mut keys, |bytes| one(socket, bytes))?;
+        *self = Tls::Open(sealer, opener, keys);
         match sent == early.len() {
             true => Ok(()),
             false => Err(io::ErrorKind::WriteZero.into()),
@@ -134,21 +145,22 @@ impl Channel {
         Channel { socket, tls: None }
     }
 
-    /// The same, encrypted if it is to be; `seed` is known to both sides only.
+    /// The same, encrypted; `seed` is known to both sides only, and after so many `records` this side changes its key.
     pub(crate) fn secured(
         self,
-        encrypted: bool,
         seed: &[u8; 32],
         called: bool,
+        records: u64,
     ) -> io::Result<Channel> {
-        let tls = match encrypted {
-            true => Some(Box::new(Tls::Begins(
-                Handshake::begin(seed, called)?,
-                Vec::new(),
-            ))),
-            false => None,
+        let tls = Tls::Begins {
+            handshake: Handshake::begin(seed, called)?,
+            early: Vec::new(),
+            records,
         };
-        Ok(Channel { tls, ..self })
+        Ok(Channel {
+            tls: Some(Box::new(tls)),
+            ..self
+        })
     }
 
     /// Send what can be sent now; how many bytes that was.
@@ -159,8 +171,8 @@ impl Channel {
         };
         let socket = &self.socket;
         match &mut **tls {
-            Tls::Open(sealer, _) => sealer.send(parts, |bytes| one(socket, bytes)),
-            Tls::Begins(_, early) => {
+            Tls::Open(sealer, _, keys) => sealer.send(parts, keys, |bytes| one(socket, bytes)),
+            Tls::Begins { early, .. } => {
                 let before = early.len();
                 for part in parts {
                     let keep = part.len().min(EARLY - early.len());
@@ -183,10 +195,10 @@ impl Channel {
         let socket = &self.socket;
         tls.advance(socket)?;
         match &mut **tls {
-            Tls::Open(_, opener) => {
-                opener.recv(parts, |room| recv(socket, &mut [IoSliceMut::new(room)]))
-            }
-            Tls::Begins(..) => Ok(None),
+            Tls::Open(_, opener, keys) => opener.recv(parts, keys, |room| {
+                recv(socket, &mut [IoSliceMut::new(room)])
+            }),
+            Tls::Begins { .. } => Ok(None),
             Tls::Failed => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -195,7 +207,7 @@ impl Channel {
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
         match self.tls.as_deref() {
-            Some(Tls::Open(_, opener)) => opener.holds_back(),
+            Some(Tls::Open(_, opener, _)) => opener.holds_back(),
             tls => tls.is_some(),
         }
     }
@@ -204,7 +216,7 @@ impl Channel {
     #[inline]
     pub(crate) fn is_flushed(&self) -> bool {
         match self.tls.as_deref() {
-            Some(Tls::Open(sealer, _)) => sealer.is_flushed(),
+            Some(Tls::Open(sealer, ..)) => sealer.is_flushed(),
             tls => tls.is_none(),
         }
     }
@@ -213,7 +225,7 @@ impl Channel {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
         match self.tls.as_deref_mut() {
-            Some(Tls::Open(sealer, _)) => sealer.flush(|bytes| one(socket, bytes)).map(|_| ()),
+            Some(Tls::Open(sealer, ..)) => sealer.flush(|bytes| one(socket, bytes)).map(|_| ()),
             Some(tls) => tls.advance(socket),
             None => Ok(()),
         }
@@ -225,6 +237,12 @@ impl Channel {
         // SAFETY: SIOCOUTQ (TIOCOUTQ by its older name) writes one int.
         let asked = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &mut left) };
         self.is_flushed() && (asked != 0 || left == 0)
+    }
+
+    /// Nothing more is sent or comes but what has come already: the end can be seen behind that, whatever became of the
+    /// other side.
+    pub(crate) fn end(&self) {
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
     /// Nothing more will be sent.

@@ -270,7 +270,12 @@ impl Link {
         }
     }
 
+    /// The connection takes nothing more. Not every failure ends it for the other side, or for the receiving here, as one
+    /// that comes from there does: a key that cannot be changed, or a kernel without memory. So it is ended here.
     fn fall_mute(&mut self) {
+        if let Phase::Open(channel) = &self.phase {
+            channel.end();
+        }
         (self.mute, self.hint) = (true, true);
     }
 

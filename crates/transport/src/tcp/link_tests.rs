@@ -265,6 +265,28 @@ fn a_connection_heard_of_late_is_only_lost() {
     assert!(matches!(more, Err(Trouble::Corrupt(_))));
 }
 
+/// Not every failure to send comes from an end that the receiving side would see by itself.
+#[test]
+fn a_connection_that_takes_nothing_more_comes_to_its_end() {
+    let (mut link, mut theirs) = open();
+    theirs.write_all(&frame(0, 0).encode()).unwrap();
+    let Phase::Open(channel) = &link.phase else {
+        panic!("it is open");
+    };
+    channel.close_sending();
+    let head = frame(0, 0);
+    let Parcel::Frame(kind) = head.parcel else {
+        panic!("it is a frame");
+    };
+    let (context, tag) = (head.context, head.tag);
+    link.send(Frame { kind, context, tag }, &Views::none());
+    // What came before comes first.
+    assert_eq!(link.front(), Some(head));
+    link.take(&head);
+    assert_eq!(link.front(), None);
+    assert!(!link.is_open() && link.lost && link.needs_connection());
+}
+
 #[test]
 fn who_only_sends_is_held_up() {
     let (mut link, mut theirs) = open();

@@ -115,6 +115,12 @@ impl Tcp {
         })
     }
 
+    /// Encrypted connections made from now on change the keys of what this task sends after so many records; the bounds are
+    /// those of `records`.
+    pub(crate) fn change_keys_after(&mut self, records: u64) {
+        self.own.records = records;
+    }
+
     /// Has this task ever had to do with a peer on another host?
     #[inline]
     pub(crate) fn has_links(&self) -> bool {
@@ -446,7 +452,7 @@ impl Tcp {
     /// Both sides of a connection know each other: it becomes the link's, unless this task's own is to stand.
     fn adopt(&mut self, peer: Peer, channel: Channel, seed: &[u8; 32], called: bool) {
         let mine_stands = self.own.me < peer;
-        let encrypted = self.own.encrypted;
+        let (encrypted, records) = (self.own.encrypted, self.own.records);
         // One that broke the protocol is told so, and nothing else.
         let _ = self.link_to(peer);
         // A task that has ended does not call: this one was given up while it lived.
@@ -458,7 +464,11 @@ impl Tcp {
         if !called && mine_stands && link.phase.is_calling() {
             return;
         }
-        let Ok(mut channel) = channel.secured(encrypted, seed, called) else {
+        let secured = match encrypted {
+            true => channel.secured(seed, called, records),
+            false => Ok(channel),
+        };
+        let Ok(mut channel) = secured else {
             return self.retreat(peer);
         };
         link.forget_connection();

@@ -8,28 +8,34 @@
 //! server, so nobody is taken in by his own signature. Its key exchange is ephemeral: who learns the job's key later
 //! cannot read what was said before.
 //!
-//! The handshake over, rustls gives its keys away, and [`records`] goes on with them.
+//! The handshake over, rustls gives its keys away, and [`records`] goes on with them; the traffic secrets stay with rustls,
+//! which derives from them the keys that follow (RFC 8446, section 7.2).
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::client::{
+    AlwaysResolvesClientRawPublicKeys, ClientConnectionData, Resumption, UnbufferedClientConnection,
+};
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
+use rustls::kernel::KernelConnection;
 use rustls::pki_types::{
     CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
-use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{
+    AlwaysResolvesServerRawPublicKeys, ServerConnectionData, UnbufferedServerConnection,
+};
 use rustls::sign::CertifiedKey;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    DistinguishedName, Error, PeerIncompatible, ServerConfig, ServerConnection, SignatureScheme,
-    version,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error,
+    PeerIncompatible, ServerConfig, SignatureScheme, version,
 };
 
-use super::records::{self, Opener, Sealer};
+use super::records::{self, NextKeys, Opener, Sealer, Secrets};
 
 /// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410).
 const PKCS8: [u8; 16] = [
@@ -126,56 +132,159 @@ impl ClientCertVerifier for Only {
     signatures!();
 }
 
+/// Bytes of whole records that may wait for the rest of a message of the handshake.
+const MOST_WAITING: usize = 64 << 10;
+
+/// Which end of TLS this is.
+enum Side {
+    Client(Box<UnbufferedClientConnection>),
+    Server(Box<UnbufferedServerConnection>),
+}
+
+impl std::fmt::Debug for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Side::Client(_) => "Client",
+            Side::Server(_) => "Server",
+        })
+    }
+}
+
+/// What a handshake needs to go on.
+enum Next {
+    Nothing,
+    /// That all that is to be sent is sent.
+    Sent,
+    /// One more record.
+    Record,
+    Over,
+}
+
 /// TLS's handshake. It is fed a record at a time, so that what comes after it is not swallowed with its end.
 #[derive(Debug)]
 pub(crate) struct Handshake {
-    tls: Connection,
+    side: Side,
     /// The record that is coming.
     record: Vec<u8>,
+    /// Whole records that rustls has not done with.
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    over: bool,
 }
 
 fn failed(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }
 
+/// Does what rustls asks for, as far as that needs no socket; how many bytes it is done with, and what it needs next.
+fn heed<D>(
+    status: UnbufferedStatus<'_, '_, D>,
+    outgoing: &mut Vec<u8>,
+) -> (usize, Result<Next, Error>) {
+    let next = status.state.and_then(|state| match state {
+        ConnectionState::EncodeTlsData(data) => encode(data, outgoing).map(|()| Next::Nothing),
+        ConnectionState::TransmitTlsData(data) if outgoing.is_empty() => {
+            data.done();
+            Ok(Next::Nothing)
+        }
+        ConnectionState::TransmitTlsData(_) => Ok(Next::Sent),
+        ConnectionState::BlockedHandshake => Ok(Next::Record),
+        ConnectionState::WriteTraffic(_) => Ok(Next::Over),
+        _ => Err(Error::General("a handshake ends too early".into())),
+    });
+    (status.discard, next)
+}
+
+fn encode<D>(mut data: EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) -> Result<(), Error> {
+    let begin = outgoing.len();
+    // Without room it says how much it needs.
+    let needed = match data.encode(&mut []) {
+        Err(EncodeError::InsufficientSize(size)) => size.required_size,
+        _ => 0,
+    };
+    outgoing.resize(begin + needed, 0);
+    let encoded = data.encode(&mut outgoing[begin..]);
+    let length = encoded.map_err(|error| Error::General(error.to_string()))?;
+    outgoing.truncate(begin + length);
+    Ok(())
+}
+
 impl Handshake {
     /// This side's end of an encrypted connection; the caller is TLS's client.
     pub(crate) fn begin(seed: &[u8; 32], called: bool) -> io::Result<Handshake> {
-        let tls = connection(seed, called).map_err(|error| io::Error::other(error.to_string()))?;
-        let record = Vec::new();
-        Ok(Handshake { tls, record })
+        Ok(Handshake {
+            side: side(seed, called).map_err(|error| io::Error::other(error.to_string()))?,
+            record: Vec::new(),
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            over: false,
+        })
     }
 
     /// Nothing more to read or to write: the keys can be had.
     pub(crate) fn is_over(&self) -> bool {
-        !self.tls.is_handshaking() && !self.tls.wants_write()
+        self.over
     }
 
     /// Go on as far as possible with a socket as it is.
     pub(crate) fn advance(&mut self, socket: &mut (impl Read + Write)) -> io::Result<()> {
-        loop {
-            while self.tls.wants_write() {
-                match self.tls.write_tls(socket) {
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                    Err(error) => return Err(error),
+        while !self.over {
+            let may_go_on = match self.step() {
+                Ok(Next::Nothing) => true,
+                Ok(Next::Sent) => self.flush(socket)?,
+                Ok(Next::Record) => self.read_record(socket)?,
+                Ok(Next::Over) => {
+                    self.over = true;
+                    true
                 }
-            }
-            if !self.tls.is_handshaking() || !self.read_record(socket)? {
+                Err(error) => {
+                    // What it has to say about that, if the socket takes it.
+                    self.incoming.clear();
+                    while matches!(self.step(), Ok(Next::Nothing)) {}
+                    let _ = self.flush(socket);
+                    return Err(failed(error));
+                }
+            };
+            if !may_go_on {
                 return Ok(());
             }
-            self.tls.read_tls(&mut &self.record[..])?;
-            self.record.clear();
-            let processed = self.tls.process_new_packets();
-            if let Err(error) = processed {
-                // What it has to say about that, if the socket takes it.
-                let _ = self.tls.write_tls(socket);
-                return Err(failed(error));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Next, Error> {
+        let (incoming, outgoing) = (&mut self.incoming, &mut self.outgoing);
+        let ((done, next), under) = match &mut self.side {
+            Side::Client(tls) => {
+                let heeded = heed(tls.process_tls_records(incoming), outgoing);
+                (heeded, tls.is_handshaking())
             }
+            Side::Server(tls) => {
+                let heeded = heed(tls.process_tls_records(incoming), outgoing);
+                (heeded, tls.is_handshaking())
+            }
+        };
+        self.incoming.drain(..done);
+        match next? {
+            // It could send already; but the other side has not proved who it is.
+            Next::Over if under => Ok(Next::Record),
+            next => Ok(next),
         }
     }
 
-    /// Is a whole record there?
+    /// Has all been sent?
+    fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
+        while !self.outgoing.is_empty() {
+            match socket.write(&self.outgoing) {
+                Ok(n) => drop(self.outgoing.drain(..n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Has a whole record come?
     fn read_record(&mut self, socket: &mut impl Read) -> io::Result<bool> {
         loop {
             let whole = match self.record.first_chunk::<{ records::HEAD }>() {
@@ -183,7 +292,11 @@ impl Handshake {
                 Some(head) => records::HEAD + records::length(head)?,
             };
             let have = self.record.len();
-            if have == whole && whole > records::HEAD {
+            if have == whole && have >= records::HEAD {
+                if self.incoming.len() > MOST_WAITING {
+                    return Err(failed(Error::General("a handshake without end".into())));
+                }
+                self.incoming.append(&mut self.record);
                 return Ok(true);
             }
             self.record.resize(whole, 0);
@@ -197,14 +310,57 @@ impl Handshake {
         }
     }
 
-    /// What is sent and what is received from here on.
-    pub(crate) fn finish(self) -> io::Result<(Sealer, Opener)> {
-        let secrets = self.tls.dangerous_extract_secrets().map_err(failed)?;
-        Ok((Sealer::new(&secrets.tx)?, Opener::new(&secrets.rx)?))
+    /// What is sent and what is received from here on, and where the keys after the first come from. This side changes its
+    /// own after `limit` records.
+    pub(crate) fn finish(self, limit: u64) -> io::Result<(Sealer, Opener, Keys)> {
+        let (secrets, keys) = match self.side {
+            Side::Client(tls) => {
+                let parts = tls.dangerous_into_kernel_connection();
+                let (secrets, keys) = parts.map_err(failed)?;
+                (secrets, Keys::Client(Box::new(keys)))
+            }
+            Side::Server(tls) => {
+                let parts = tls.dangerous_into_kernel_connection();
+                let (secrets, keys) = parts.map_err(failed)?;
+                (secrets, Keys::Server(Box::new(keys)))
+            }
+        };
+        let sealer = Sealer::new(&secrets.tx, limit)?;
+        Ok((sealer, Opener::new(&secrets.rx)?, keys))
     }
 }
 
-fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
+/// The traffic secrets of a connection.
+pub(crate) enum Keys {
+    Client(Box<KernelConnection<ClientConnectionData>>),
+    Server(Box<KernelConnection<ServerConnectionData>>),
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys")
+    }
+}
+
+impl NextKeys for Keys {
+    fn sending(&mut self) -> io::Result<Secrets> {
+        let next = match self {
+            Keys::Client(keys) => keys.update_tx_secret(),
+            Keys::Server(keys) => keys.update_tx_secret(),
+        };
+        next.map_err(failed)
+    }
+
+    fn receiving(&mut self) -> io::Result<Secrets> {
+        let next = match self {
+            Keys::Client(keys) => keys.update_rx_secret(),
+            Keys::Server(keys) => keys.update_rx_secret(),
+        };
+        next.map_err(failed)
+    }
+}
+
+fn side(seed: &[u8; 32], called: bool) -> Result<Side, Error> {
     let mut provider = ring::default_provider();
     // The quicker of its two ciphers that processors have instructions for, and no more than is needed.
     provider.cipher_suites = vec![TLS13_AES_128_GCM_SHA256];
@@ -221,7 +377,7 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
         key,
         provider: provider.clone(),
     });
-    let connection = if called {
+    Ok(if called {
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&version::TLS13])?
             .dangerous()
@@ -231,7 +387,8 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
         config.enable_sni = false;
         config.enable_secret_extraction = true;
         let name = ServerName::try_from("task").map_err(|e| Error::General(e.to_string()))?;
-        Connection::from(ClientConnection::new(Arc::new(config), name)?)
+        let tls = UnbufferedClientConnection::new(Arc::new(config), name)?;
+        Side::Client(Box::new(tls))
     } else {
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&version::TLS13])?
@@ -239,7 +396,7 @@ fn connection(seed: &[u8; 32], called: bool) -> Result<Connection, Error> {
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
         config.send_tls13_tickets = 0;
         config.enable_secret_extraction = true;
-        Connection::from(ServerConnection::new(Arc::new(config))?)
-    };
-    Ok(connection)
+        let tls = UnbufferedServerConnection::new(Arc::new(config))?;
+        Side::Server(Box::new(tls))
+    })
 }

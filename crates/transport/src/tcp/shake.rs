@@ -18,6 +18,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::channel::Channel;
+use super::records;
 use crate::place::Key;
 
 /// Version of what flows on connections.
@@ -35,6 +36,8 @@ pub(crate) struct Own {
     /// And how many it may have.
     most: u32,
     pub(crate) encrypted: bool,
+    /// After so many records it changes the key of an encrypted connection.
+    pub(crate) records: u64,
 }
 
 impl Own {
@@ -45,6 +48,7 @@ impl Own {
             tasks,
             most,
             encrypted,
+            records: records::MOST,
         }
     }
 
