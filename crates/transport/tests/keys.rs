@@ -20,8 +20,29 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// Records under one key.
 const FEW: u64 = 1024;
 
-/// Between whoever calls and `target`; counts the calls.
-fn counted(target: SocketAddr, calls: Arc<AtomicU32>) -> SocketAddr {
+/// The head of a record in which one side says that it changes its key: 22 bytes, for a message of 5. Our data are longer or
+/// shorter.
+const CHANGE: [u8; 5] = [23, 3, 3, 0, 22];
+
+/// What a proxy has seen.
+#[derive(Default)]
+struct Seen {
+    calls: AtomicU32,
+    /// Changes of keys, by the caller and by the callee of a connection.
+    changes: [AtomicU32; 2],
+}
+
+impl Seen {
+    /// One connection has served for all, and both ends have changed their keys at least so often.
+    fn assert_changes(&self, least: u32) {
+        let changes = [0, 1].map(|side| self.changes[side].load(Ordering::SeqCst));
+        assert!(changes.iter().all(|&n| n >= least), "{changes:?}");
+        assert_eq!(self.calls.load(Ordering::SeqCst), 1);
+    }
+}
+
+/// A proxy between whoever calls and `target`.
+fn watched(target: SocketAddr, seen: Arc<Seen>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -29,40 +50,57 @@ fn counted(target: SocketAddr, calls: Arc<AtomicU32>) -> SocketAddr {
             let (Ok(caller), Ok(callee)) = (caller, TcpStream::connect(target)) else {
                 return;
             };
-            calls.fetch_add(1, Ordering::SeqCst);
-            for [from, to] in [[&caller, &callee], [&callee, &caller]] {
+            seen.calls.fetch_add(1, Ordering::SeqCst);
+            for (side, [from, to]) in [[&caller, &callee], [&callee, &caller]]
+                .into_iter()
+                .enumerate()
+            {
                 to.set_nodelay(true).unwrap();
                 let [from, to] = [from, to].map(|stream| stream.try_clone().unwrap());
-                std::thread::spawn(move || pass(from, to));
+                let seen = seen.clone();
+                std::thread::spawn(move || pass(from, to, &seen.changes[side]));
             }
         }
     });
     address
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream) {
+fn pass(mut from: TcpStream, mut to: TcpStream, changes: &AtomicU32) {
     let mut bytes = vec![0; 64 << 10];
-    while let Ok(n @ 1..) = from.read(&mut bytes)
-        && to.write_all(&bytes[..n]).is_ok()
-    {}
+    // The last bytes stay in front of those that come: a head may be cut in two.
+    let kept = CHANGE.len() - 1;
+    while let Ok(n @ 1..) = from.read(&mut bytes[kept..]) {
+        let all = &bytes[..kept + n];
+        let found = all.windows(CHANGE.len()).filter(|&window| window == CHANGE);
+        changes.fetch_add(found.count() as u32, Ordering::SeqCst);
+        if to.write_all(&bytes[kept..kept + n]).is_err() {
+            return;
+        }
+        bytes.copy_within(n..n + kept, 0);
+    }
 }
 
-/// Two tasks whose keys serve few records, and how often one has called the other.
+/// Two tasks whose keys serve few records, and what a proxy between them sees.
 struct Pair {
     tasks: [Engine<Paths>; 2],
-    calls: Arc<AtomicU32>,
+    seen: Arc<Seen>,
 }
 
 impl Pair {
     fn new() -> Pair {
-        let calls = Arc::new(AtomicU32::new(0));
-        let hosts = Hosts::new(false, [3; 32], |address| counted(address, calls.clone()));
+        let seen = Arc::new(Seen::default());
+        let hosts = Hosts::new(false, [3; 32], |address| watched(address, seen.clone()));
         let tasks = [0, 1].map(|rank| {
             let mut paths = hosts.join(rank);
             paths.change_keys_after(FEW);
             Engine::new(paths, Settings::default())
         });
-        Pair { tasks, calls }
+        let mut pair = Pair { tasks, seen };
+        // One calls the other. When both have something to say at once both call, and one of the two connections goes.
+        let (mut bytes, mut into) = ([7], [0]);
+        let requests = pair.start(0, &mut bytes, &mut into);
+        pair.finish(requests);
+        pair
     }
 
     /// Sends `bytes` from that task to the other one; the two requests.
@@ -109,7 +147,7 @@ fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
             assert_eq!(into, number.to_le_bytes());
         }
     }
-    assert_eq!(pair.calls.load(Ordering::SeqCst), 1);
+    pair.seen.assert_changes(5);
 }
 
 #[test]
@@ -127,7 +165,7 @@ fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
         pair.finish(requests);
         assert!(intos.iter().all(|into| *into == bytes));
     }
-    assert_eq!(pair.calls.load(Ordering::SeqCst), 1);
+    pair.seen.assert_changes(5);
 }
 
 #[test]
@@ -141,15 +179,15 @@ fn large_messages_outlive_many_keys_on_one_connection() {
     }
     pair.finish(requests);
     assert!(intos.iter().all(|into| *into == bytes));
-    assert_eq!(pair.calls.load(Ordering::SeqCst), 1);
+    pair.seen.assert_changes(2);
 }
 
 /// Two who have met, as daemons do, and the launchers and agents of jobs.
-fn conversations() -> [Conversation; 2] {
+fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
     let mut keys = Keys::new(&[5; 32]);
     keys.change_after(FEW);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = watched(listener.local_addr().unwrap(), seen.clone());
     let mut door = Door::new(listener.into()).unwrap();
     let mut calling = Some(Call::to(address).unwrap());
     let (mut ours, mut theirs) = (None, None);
@@ -172,7 +210,8 @@ fn conversations() -> [Conversation; 2] {
 
 #[test]
 fn conversations_outlive_many_keys() {
-    let mut both = conversations();
+    let seen = Arc::new(Seen::default());
+    let mut both = conversations(&seen);
     let start = Instant::now();
     for number in 0..5 * FEW {
         for from in [0, 1] {
@@ -191,4 +230,5 @@ fn conversations_outlive_many_keys() {
             assert_eq!(into, bytes);
         }
     }
+    seen.assert_changes(5);
 }

@@ -238,9 +238,8 @@ impl Handshake {
                     true
                 }
                 Err(error) => {
-                    // What it has to say about that, if the socket takes it.
-                    self.incoming.clear();
-                    while matches!(self.step(), Ok(Next::Nothing)) {}
+                    // The alert goes out if the socket takes it. After an error rustls must not look at what comes again.
+                    while self.has_more_to_say() && self.step().is_ok() {}
                     let _ = self.flush(socket);
                     return Err(failed(error));
                 }
@@ -272,10 +271,19 @@ impl Handshake {
         }
     }
 
+    /// Has rustls something to send that is not in `outgoing` yet?
+    fn has_more_to_say(&self) -> bool {
+        match &self.side {
+            Side::Client(tls) => tls.wants_write(),
+            Side::Server(tls) => tls.wants_write(),
+        }
+    }
+
     /// Has all been sent?
     fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
         while !self.outgoing.is_empty() {
             match socket.write(&self.outgoing) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => drop(self.outgoing.drain(..n)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
@@ -313,6 +321,7 @@ impl Handshake {
     /// What is sent and what is received from here on, and where the keys after the first come from. This side changes its
     /// own after `limit` records.
     pub(crate) fn finish(self, limit: u64) -> io::Result<(Sealer, Opener, Keys)> {
+        let is_clean = self.incoming.is_empty() && self.outgoing.is_empty();
         let (secrets, keys) = match self.side {
             Side::Client(tls) => {
                 let parts = tls.dangerous_into_kernel_connection();
@@ -325,6 +334,12 @@ impl Handshake {
                 (secrets, Keys::Server(Box::new(keys)))
             }
         };
+        // A record under these keys that rustls has taken already, such as a ticket, is not part of a handshake of ours.
+        if !is_clean || (secrets.tx.0, secrets.rx.0) != (0, 0) {
+            return Err(failed(Error::General(
+                "a handshake is not over at its end".into(),
+            )));
+        }
         let sealer = Sealer::new(&secrets.tx, limit)?;
         Ok((sealer, Opener::new(&secrets.rx)?, keys))
     }
@@ -399,4 +414,156 @@ fn side(seed: &[u8; 32], called: bool) -> Result<Side, Error> {
         let tls = UnbufferedServerConnection::new(Arc::new(config))?;
         Side::Server(Box::new(tls))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::IoSlice;
+
+    /// One end of a connection within a test.
+    #[derive(Default)]
+    struct End {
+        comes: Vec<u8>,
+        goes: Vec<u8>,
+    }
+
+    impl Read for End {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let n = bytes.len().min(self.comes.len());
+            bytes[..n].copy_from_slice(&self.comes[..n]);
+            self.comes.drain(..n);
+            match n {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                n => Ok(n),
+            }
+        }
+    }
+
+    impl Write for End {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // Every write is cut short.
+            let n = bytes.len().min(100);
+            self.goes.extend_from_slice(&bytes[..n]);
+            Ok(n)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Both ends shake hands, of whom each has a seed, until both are done or one has failed. `on_the_way` gets all that is
+    /// sent, with the number of the sender: 0 for the caller.
+    fn shake(
+        seeds: [[u8; 32]; 2],
+        mut on_the_way: impl FnMut(usize, Vec<u8>) -> Vec<u8>,
+    ) -> [io::Result<Handshake>; 2] {
+        let mut sides = [0, 1].map(|side| Handshake::begin(&seeds[side], side == 0));
+        let mut ends = [End::default(), End::default()];
+        loop {
+            let mut moved = false;
+            for me in [0, 1] {
+                if let Ok(side) = &mut sides[me]
+                    && let Err(error) = side.advance(&mut ends[me])
+                {
+                    sides[me] = Err(error);
+                }
+                let bytes = std::mem::take(&mut ends[me].goes);
+                moved |= !bytes.is_empty();
+                let bytes = on_the_way(me, bytes);
+                ends[1 - me].comes.extend(bytes);
+            }
+            if !moved {
+                return sides;
+            }
+        }
+    }
+
+    fn is_met(side: &io::Result<Handshake>) -> bool {
+        side.as_ref().is_ok_and(Handshake::is_over)
+    }
+
+    /// Each record of a handshake that is not encrypted as two.
+    fn in_halves(mut bytes: &[u8]) -> Vec<u8> {
+        let mut out = vec![];
+        while let Some((head, rest)) = bytes.split_first_chunk::<{ records::HEAD }>() {
+            let (body, rest) = rest.split_at(records::length(head).unwrap());
+            let parts = match head[0] {
+                22 => vec![&body[..body.len() / 2], &body[body.len() / 2..]],
+                _ => vec![body],
+            };
+            for part in parts {
+                out.extend_from_slice(&head[..3]);
+                out.extend_from_slice(&(part.len() as u16).to_be_bytes());
+                out.extend_from_slice(part);
+            }
+            bytes = rest;
+        }
+        out
+    }
+
+    fn say(from: &mut (Sealer, Opener, Keys), to: &mut (Sealer, Opener, Keys), text: &[u8]) {
+        let mut wire = vec![];
+        let sent = from.0.send(&[IoSlice::new(text)], &mut from.2, |bytes| {
+            wire.extend_from_slice(bytes);
+            Ok(Some(bytes.len()))
+        });
+        assert_eq!(sent.unwrap(), text.len());
+        let mut got = vec![0; text.len()];
+        let received =
+            to.1.recv(&mut [io::IoSliceMut::new(&mut got)], &mut to.2, |room| {
+                room[..wire.len()].copy_from_slice(&wire);
+                Ok(Some(wire.len()))
+            });
+        assert_eq!((received.unwrap(), &got[..]), (Some(text.len()), text));
+    }
+
+    #[test]
+    fn two_who_know_the_seed_have_the_same_keys_and_the_same_next_ones() {
+        for cut in [false, true] {
+            let sides = shake([[1; 32]; 2], |_, bytes| match cut {
+                true => in_halves(&bytes),
+                false => bytes,
+            });
+            let [mut caller, mut callee] = sides.map(|side| side.unwrap().finish(0).unwrap());
+            // The directions change their keys at different times.
+            for number in 0..3 * records::LEAST {
+                say(&mut caller, &mut callee, &number.to_le_bytes());
+                if number % 2 == 0 {
+                    say(&mut callee, &mut caller, b"answer");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_seed_ends_the_handshake_and_both_know() {
+        let sides = shake([[1; 32], [2; 32]], |_, bytes| bytes);
+        assert!(sides.iter().all(Result::is_err));
+    }
+
+    proptest! {
+        #[test]
+        fn a_handshake_changed_on_the_way_gives_both_the_same_keys_or_none(
+            who in 0usize..2, at in 0usize..1500, change in 1u8..,
+        ) {
+            let mut passed = 0;
+            let sides = shake([[1; 32]; 2], |from, mut bytes| {
+                if from == who {
+                    if let Some(byte) = at.checked_sub(passed).and_then(|at| bytes.get_mut(at)) {
+                        *byte ^= change;
+                    }
+                    passed += bytes.len();
+                }
+                bytes
+            });
+            // The version in the head of a record means nothing, so that a change there may pass.
+            if sides.iter().all(is_met) {
+                let [mut caller, mut callee] = sides.map(|side| side.unwrap().finish(0).unwrap());
+                say(&mut caller, &mut callee, b"question");
+                say(&mut callee, &mut caller, b"answer");
+            }
+        }
+    }
 }
