@@ -285,7 +285,7 @@ impl Opener {
     /// Is there something that needs no more bytes of the socket, or are there more?
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        self.more || !self.plain.is_empty() || self.whole().is_ok_and(|whole| whole.is_some())
+        self.more || !self.plain.is_empty() || !matches!(self.whole(), Ok(None))
     }
 
     /// The first record that is not opened, if it is here as a whole.
@@ -612,6 +612,24 @@ mod tests {
         let open = |opener| opened_by(opener, &mut Exhausted, &out, usize::MAX, 100);
         assert_eq!(open(at(MOST - 1)).unwrap(), b"last");
         assert!(open(at(MOST)).is_err());
+    }
+
+    #[test]
+    fn a_head_that_no_record_has_is_not_waited_for() {
+        let mut bytes = sealed(&[b"data"]);
+        bytes.extend_from_slice(&[DATA, 3, 3, 255, 255]);
+        let mut opener = Opener::new(&secrets(0)).unwrap();
+        let mut keys = Counted::default();
+        let mut take = |opener: &mut Opener, bytes: &[u8]| {
+            opener.recv(&mut [IoSliceMut::new(&mut [0; 4])], &mut keys, |room| {
+                room[..bytes.len()].copy_from_slice(bytes);
+                Ok((!bytes.is_empty()).then_some(bytes.len()))
+            })
+        };
+        assert_eq!(take(&mut opener, &bytes).unwrap(), Some(4));
+        // The socket has nothing more to tell of, so whoever looks must be told to look again.
+        assert!(opener.holds_back());
+        assert!(take(&mut opener, &[]).is_err());
     }
 
     #[test]
