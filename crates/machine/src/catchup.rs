@@ -27,6 +27,8 @@ pub(crate) struct Loading {
     epoch: u32,
     next: u32,
     total: u32,
+    /// Whether this host takes it over in any case, or only if it counts this host in.
+    joins: bool,
     hosts: Vec<(HostId, u32)>,
     /// Pages that came before an earlier one.
     ahead: BTreeMap<u32, Vec<(HostId, u32)>>,
@@ -130,7 +132,13 @@ impl Membership {
         }
     }
 
-    pub(crate) fn take_page(&mut self, from: SocketAddr, lineage: Lineage, page: Page) {
+    pub(crate) fn take_page(
+        &mut self,
+        from: SocketAddr,
+        lineage: Lineage,
+        page: Page,
+        joins: bool,
+    ) {
         let own = (self.roll.lineage() == lineage).then(|| self.roll.epoch());
         let current = match &self.loading {
             Some(loading) if loading.lineage == lineage => Some(loading.epoch),
@@ -145,6 +153,7 @@ impl Membership {
                 epoch,
                 next,
                 total,
+                joins,
                 hosts,
                 ahead,
                 since_asked: 0,
@@ -158,6 +167,7 @@ impl Membership {
         else {
             return;
         };
+        loading.joins = joins;
         loading.since_asked += 1;
         let described: Vec<(HostId, Facts)> = page
             .hosts
@@ -199,9 +209,10 @@ impl Membership {
         {
             let (lineage, epoch, next) = (loading.lineage, loading.epoch, loading.next);
             let roll = Roll::adopted(lineage, epoch, next, loading.hosts);
-            match lineage == self.roll.lineage() {
-                true => self.adopt(roll),
-                false => self.change_lineage(roll),
+            if lineage == self.roll.lineage() {
+                self.adopt(roll);
+            } else if loading.joins || roll.contains(&self.own()) {
+                self.change_lineage(roll);
             }
         }
     }

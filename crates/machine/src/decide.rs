@@ -42,15 +42,24 @@ impl Membership {
             } else if self.ticks.is_multiple_of(2) {
                 self.ask_voters();
             }
-        } else if leader == Some(own)
-            && self.now >= self.voting.not_before
+        } else if self.now >= self.voting.not_before
             && !self.detector.is_cut_off()
-            && self.voters() != Voters::TooFew
+            && self.may_call(leader == Some(own))
         {
             let change = self.wanted();
             if !change.is_empty() || self.voting.unclear || self.acceptor.in_doubt() {
                 self.propose(change);
             }
+        }
+    }
+
+    /// With a quorum, only the leader calls for votes. Without one, every death of the others has to be certain, and the leader may not know
+    /// that it is. So any host that knows calls, after a random time, so that two seldom do at once.
+    fn may_call(&mut self, leads: bool) -> bool {
+        match self.voters() {
+            Voters::TooFew => false,
+            Voters::Quorum => leads,
+            Voters::Rest => leads || self.rng.random_bool(0.1),
         }
     }
 

@@ -254,7 +254,7 @@ impl Membership {
             Body::Taken(_) => {}
             Body::Behind { by, epoch, page } => self.tell_what_is_new(by, epoch, page),
             Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
-            Body::Page(page) => self.take_page(from, head.lineage, page),
+            Body::Page(page) => self.take_page(from, head.lineage, page, true),
             Body::Hail => {}
             Body::Ask(by) => self.send(by, &Body::Facts(self.own(), self.facts.clone())),
             Body::Facts(host, facts) => _ = self.book.lock().put(host, facts),

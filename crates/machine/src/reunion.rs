@@ -7,7 +7,8 @@
 //!   name only if it goes to a later lineage that counts it in, and none of whose hosts it took for dead: then it has never voted in that
 //!   lineage, and those who have begun it expect it to go on.
 //! - Of lineages that are not live, a host goes to one whose beginning it has accepted, since nobody decides without it in the old one; and
-//!   a host that counts in no vote goes to the later one. Nobody else gives way: a majority of either may still come together.
+//!   a host that counts in no vote goes to the later one, as does one that is counted in there. Nobody else gives way: a majority of either
+//!   may still come together.
 
 use std::net::SocketAddr;
 
@@ -51,17 +52,29 @@ impl Membership {
         let is_live = self.is_lineage_live();
         let gives_way = self.gives_way(head);
         match body {
-            Body::Page(page) if gives_way => self.take_page(from, head.lineage, page),
+            Body::Page(page) if gives_way => self.take_page(from, head.lineage, page, true),
             _ if gives_way => self.ask_what_is_new(from),
+            Body::Page(page) if self.is_curious(head) => {
+                self.take_page(from, head.lineage, page, false);
+            }
             Body::Behind { by, page, .. } => self.tell_pages(by, page),
             // Let it notice.
             _ if self.live => self.send_to(from, &Body::Hail),
-            _ if !is_live && !head.live && !self.told_of_deadlock => {
-                self.told_of_deadlock = true;
-                self.tell(Event::Deadlock(from));
+            _ if !is_live && !head.live => {
+                if self.is_curious(head) && self.ticks.is_multiple_of(4) {
+                    self.ask_what_is_new(from);
+                }
+                if !std::mem::replace(&mut self.told_of_deadlock, true) {
+                    self.tell(Event::Deadlock(from));
+                }
             }
             _ => {}
         }
+    }
+
+    /// Whether to read the roll of a later lineage: it may count this host in, and have no quorum without it.
+    fn is_curious(&self, head: &Head) -> bool {
+        !self.is_lineage_live() && head.lineage > self.roll.lineage()
     }
 
     fn gives_way(&self, head: &Head) -> bool {
@@ -72,7 +85,8 @@ impl Membership {
         follows || (head.live && (!is_live || head.lineage < own))
     }
 
-    /// Whether this host speaks for a quorum of its roll. Who has accepted that a new lineage begins speaks for the old one no more.
+    /// Whether this host speaks for a quorum of its roll. A host that has accepted the beginning of a new lineage speaks for the old one no
+    /// more.
     pub(crate) fn judge_life(&mut self) {
         self.live = self.standing == Standing::Majority
             && self.acceptor.accepted_fork().is_none()

@@ -171,7 +171,7 @@ impl Membership {
     }
 
     /// Whether all are gone that this host was cut off from, and their hosts say so. To those who were there all the time that is a crash, and
-    /// they go on. Who had no majority has missed what the others decided last, which was most likely to end the machine; and as it had no
+    /// they go on. A host without a majority has missed what the others decided last, which was most likely to end the machine; and as it had no
     /// work, nothing is lost if that was not so.
     fn was_ended(&self) -> bool {
         let gone = self.view.certain.len();

@@ -3,7 +3,8 @@
 //! - Two rolls of one number are equal, whenever and by whomever they are held.
 //! - Of two sides of a split at most one goes on, unless an operator has vouched; and never two of one lineage.
 //! - In a good network all hosts that live soon hold one roll of exactly them, and go on; unless no host may.
-//! - No host may go on if no roll that is the last of its lineage has a quorum alive, and each lacks somebody who may live.
+//! - No host may go on if no roll that is the last of its lineage has a quorum alive, and each lacks somebody who may live. A host that
+//!   was vouched for speaks for the roll that was made then, and for no earlier one.
 //! - If no host may go on, a single vouch on any host makes all go on.
 //! - A host hears of another that it is there, then what it is like, then that it is gone, in this order.
 
@@ -117,10 +118,13 @@ impl World {
         last
     }
 
-    /// Neither does a quorum of the roll live, nor are all others of it known to be dead by their later runs.
+    /// Neither does a quorum of the roll live that follows it, nor are all others of it known to be dead by their later runs.
     fn may_not_go_on(&self, roll: &Roll) -> bool {
         let living = self.living_names();
-        let alive = |host: &HostId| living.contains(host);
+        let mut followers = self.living();
+        followers.retain(|host| self.daemon(*host).roll().lineage() <= roll.lineage());
+        let followers: BTreeSet<HostId> = followers.iter().map(|host| self.name(*host)).collect();
+        let alive = |host: &HostId| followers.contains(host);
         let outlived = |host: &HostId| living.iter().any(|run| run.succeeds(host));
         let count = roll.hosts().filter(|host| alive(host)).count();
         let has_quorum = roll.is_quorum(count, roll.oldest().is_some_and(alive));
