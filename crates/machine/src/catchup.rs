@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use crate::datagram::{Body, HEAD, Page};
+use crate::datagram::{Body, HEAD, Head, Page};
 use crate::host::{Facts, HostId};
 use crate::lineage::Lineage;
 use crate::membership::Membership;
@@ -29,6 +29,8 @@ pub(crate) struct Loading {
     total: u32,
     /// Whether this host takes it over in any case, or only if it counts this host in.
     joins: bool,
+    /// Whether its lineage is live.
+    live: bool,
     hosts: Vec<(HostId, u32)>,
     /// Pages that came before an earlier one.
     ahead: BTreeMap<u32, Vec<(HostId, u32)>>,
@@ -132,13 +134,8 @@ impl Membership {
         }
     }
 
-    pub(crate) fn take_page(
-        &mut self,
-        from: SocketAddr,
-        lineage: Lineage,
-        page: Page,
-        joins: bool,
-    ) {
+    pub(crate) fn take_page(&mut self, from: SocketAddr, head: &Head, page: Page, joins: bool) {
+        let lineage = head.lineage;
         let own = (self.roll.lineage() == lineage).then(|| self.roll.epoch());
         let current = match &self.loading {
             Some(loading) if loading.lineage == lineage => Some(loading.epoch),
@@ -154,6 +151,7 @@ impl Membership {
                 next,
                 total,
                 joins,
+                live: false,
                 hosts,
                 ahead,
                 since_asked: 0,
@@ -168,6 +166,7 @@ impl Membership {
             return;
         };
         loading.joins = joins;
+        loading.live |= head.live;
         loading.since_asked += 1;
         let described: Vec<(HostId, Facts)> = page
             .hosts
@@ -212,7 +211,9 @@ impl Membership {
             if lineage == self.roll.lineage() {
                 self.adopt(roll);
             } else if loading.joins || roll.contains(&self.own()) {
-                self.change_lineage(roll);
+                self.change_lineage(roll, loading.live);
+            } else {
+                self.read_in_vain = Some((lineage, epoch));
             }
         }
     }

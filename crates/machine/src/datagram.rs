@@ -13,7 +13,7 @@ use crate::roll::Change;
 pub(crate) const HEAD: usize = 12 + Lineage::BYTES;
 
 const MARK: u8 = b'R';
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The head of a datagram, without its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,15 @@ pub(crate) struct Head {
     pub machine: u32,
     pub lineage: Lineage,
     pub epoch: u32,
+    /// The sender is on its roll.
+    pub counts: bool,
     /// The sender sees a quorum of its roll, so its lineage goes on.
     pub live: bool,
 }
+
+/// Of the byte that holds both words about the sender.
+const COUNTS: u8 = 1;
+const LIVE: u8 = 2;
 
 /// The body.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +58,8 @@ pub(crate) enum Body<'a> {
     Ask(HostId),
     /// The facts of a host.
     Facts(HostId, Facts),
-    /// Nothing but the head: to a host that may be of another lineage.
-    Hail,
+    /// The name of the sender: to a host that may be of another lineage.
+    Hail(HostId),
     /// A step of a vote on what the roll of `epoch` shall be.
     Vote { by: HostId, epoch: u32, vote: Vote },
 }
@@ -77,7 +83,7 @@ pub(crate) fn encode(head: Head, body: &Body<'_>) -> Vec<u8> {
     to.extend_from_slice(&head.machine.to_le_bytes());
     head.lineage.encode(&mut to);
     to.extend_from_slice(&head.epoch.to_le_bytes());
-    to.push(u8::from(head.live));
+    to.push(u8::from(head.counts) * COUNTS + u8::from(head.live) * LIVE);
     encode_body(body, &mut to);
     to
 }
@@ -117,7 +123,7 @@ fn encode_body(body: &Body<'_>, to: &mut Vec<u8>) {
             changes.iter().for_each(|change| change.encode(to));
         }
         Body::Page(page) => encode_page(page, kind(to, 5)),
-        Body::Hail => _ = kind(to, 11),
+        Body::Hail(host) => host.encode(kind(to, 11)),
         Body::Ask(by) => by.encode(kind(to, 6)),
         Body::Facts(host, facts) => {
             host.encode(kind(to, 7));
@@ -174,11 +180,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
     if from.array()? != [MARK, VERSION] {
         return Err(Short);
     }
+    let (machine, lineage, epoch) = (from.u32()?, Lineage::decode(&mut from)?, from.u32()?);
+    let words = from.u8()?;
     let head = Head {
-        machine: from.u32()?,
-        lineage: Lineage::decode(&mut from)?,
-        epoch: from.u32()?,
-        live: from.u8()? != 0,
+        machine,
+        lineage,
+        epoch,
+        counts: words & COUNTS != 0,
+        live: words & LIVE != 0,
     };
     let body = match from.u8()? {
         0 => Body::Swim(from.0),
@@ -214,7 +223,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body<'_>), Short> {
             let suspect = |_| Ok((HostId::decode(&mut from)?, from.u16()?));
             Body::Suspects((0..count).map(suspect).collect::<Result<_, _>>()?)
         }
-        11 => Body::Hail,
+        11 => Body::Hail(HostId::decode(&mut from)?),
         _ => return Err(Short),
     };
     Ok((head, body))

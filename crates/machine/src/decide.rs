@@ -294,6 +294,8 @@ impl Membership {
             self.history.pop_front();
         }
         self.view.follow(change, &own);
+        let outlived = self.detector.outlived(&self.roll);
+        self.view.certain.extend(outlived);
         self.acceptor = Acceptor::default();
         let not_before = self.now + self.settings.pace(self.roll.len());
         self.voting = Voting {

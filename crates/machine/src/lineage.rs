@@ -81,18 +81,22 @@ impl Lineage {
     }
 
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.vouched.to_le_bytes());
-        to.extend_from_slice(&self.concluded.to_le_bytes());
-        to.extend_from_slice(&self.eldest.to_le_bytes());
-        to.extend_from_slice(&self.nonce.to_le_bytes());
+        for count in [self.vouched, self.concluded] {
+            to.extend_from_slice(&count.to_le_bytes());
+        }
+        for number in [self.eldest, self.nonce] {
+            to.extend_from_slice(&number.to_le_bytes());
+        }
     }
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Lineage, Short> {
+        let [vouched, concluded] = [from.u16()?, from.u16()?];
+        let [eldest, nonce] = [from.u32()?, from.u32()?];
         Ok(Lineage {
-            vouched: from.u16()?,
-            concluded: from.u16()?,
-            eldest: from.u32()?,
-            nonce: from.u32()?,
+            vouched,
+            concluded,
+            eldest,
+            nonce,
         })
     }
 

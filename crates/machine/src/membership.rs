@@ -37,6 +37,8 @@ pub struct Membership {
     pub(crate) history: VecDeque<Change>,
     pub(crate) loading: Option<Loading>,
     pub(crate) asked: Option<Duration>,
+    /// The roll of another lineage that was read last and does not count this host in.
+    pub(crate) read_in_vain: Option<(Lineage, u32)>,
     pub(crate) acceptor: Acceptor,
     pub(crate) voting: Voting,
     pub(crate) standing: Standing,
@@ -98,6 +100,7 @@ impl Membership {
             history: VecDeque::new(),
             loading: None,
             asked: None,
+            read_in_vain: None,
             acceptor: Acceptor::default(),
             voting: Voting::default(),
             standing: Standing::Outside,
@@ -254,8 +257,10 @@ impl Membership {
             Body::Taken(_) => {}
             Body::Behind { by, epoch, page } => self.tell_what_is_new(by, epoch, page),
             Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
-            Body::Page(page) => self.take_page(from, head.lineage, page, true),
-            Body::Hail => {}
+            Body::Page(page) => self.take_page(from, &head, page, true),
+            // The caller is behind.
+            Body::Hail(_) if head.epoch < self.roll.epoch() => self.hail(from),
+            Body::Hail(_) => {}
             Body::Ask(by) => self.send(by, &Body::Facts(self.own(), self.facts.clone())),
             Body::Facts(host, facts) => _ = self.book.lock().put(host, facts),
             Body::Vote { by, epoch, vote } => self.take_vote(by, epoch, vote),
@@ -334,6 +339,7 @@ impl Membership {
             machine: self.settings.machine,
             lineage: self.roll.lineage(),
             epoch: self.roll.epoch(),
+            counts: self.live || self.roll.contains(&self.own()),
             live: self.live,
         };
         self.output.push_back(Output::Send {

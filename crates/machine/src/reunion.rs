@@ -1,5 +1,19 @@
 //! Hosts of different lineages meet: who goes on, and what becomes of the others.
 //!
+//! The promise: once all living hosts reach each other and none is stopped, all soon belong to one lineage that goes on. Otherwise none goes
+//! on, every host that counts has said so ([`Event::Minority`], and [`Event::Deadlock`] if lineages have met), and one vouch on any host makes
+//! all go on.
+//!
+//! They meet:
+//!
+//! - A host remembers where the last 64 hosts were that it has lost sight of, unless they have left, and where hosts of other lineages are.
+//!   It hails one of these places every fourth period, until a host of its own lineage is there. So two lineages meet if only one host of
+//!   one knows an address of the other.
+//! - A hail carries the sender's name. Whichever lineage the sender is of, earlier runs of its daemon never vote again, which may be all that
+//!   the hailed host has been waiting for.
+//!
+//! One yields:
+//!
 //! - A lineage is *live* as seen from a host while it, or one it has heard of for the length of a suspicion, sees a quorum of the roll.
 //! - A host gives way to a live lineage if its own is not live, or comes after it in the order of precedence ([`crate::lineage`]). Hence a
 //!   majority never gives way to those whom an operator has wrongly vouched for, nor to those who have wrongly concluded that it is dead.
@@ -7,8 +21,9 @@
 //!   name only if it goes to a later lineage that counts it in, and none of whose hosts it took for dead: then it has never voted in that
 //!   lineage, and those who have begun it expect it to go on.
 //! - Of lineages that are not live, a host goes to one whose beginning it has accepted, since nobody decides without it in the old one; and
-//!   a host that counts in no vote goes to the later one, as does one that is counted in there. Nobody else gives way: a majority of either
-//!   may still come together.
+//!   a host that counts in no vote goes to the later one, as does one that is counted in there. If all hosts that count in its lineage are
+//!   certain never to vote again, a host that counts in no vote goes to any host that counts in another. Nobody else gives way: a majority of
+//!   either may still come together.
 
 use std::net::SocketAddr;
 
@@ -23,7 +38,7 @@ use crate::membership::Membership;
 use crate::roll::Roll;
 use crate::view::View;
 
-/// So many addresses of hosts that were taken for dead are kept.
+/// So many addresses of hosts that are out of sight are kept.
 const PARTED: usize = 64;
 
 impl Membership {
@@ -49,39 +64,60 @@ impl Membership {
         if self.leaving.is_some() {
             return;
         }
-        let is_live = self.is_lineage_live();
         let gives_way = self.gives_way(head);
+        if let Body::Hail(host) = body {
+            self.take_hail(&host);
+        }
         match body {
-            Body::Page(page) if gives_way => self.take_page(from, head.lineage, page, true),
+            Body::Page(page) if gives_way => self.take_page(from, head, page, true),
             _ if gives_way => self.ask_what_is_new(from),
-            Body::Page(page) if self.is_curious(head) => {
-                self.take_page(from, head.lineage, page, false);
-            }
+            Body::Page(page) if self.is_curious(head) => self.take_page(from, head, page, false),
             Body::Behind { by, page, .. } => self.tell_pages(by, page),
             // Let it notice.
-            _ if self.live => self.send_to(from, &Body::Hail),
-            _ if !is_live && !head.live => {
-                if self.is_curious(head) && self.ticks.is_multiple_of(4) {
-                    self.ask_what_is_new(from);
-                }
-                if !std::mem::replace(&mut self.told_of_deadlock, true) {
-                    self.tell(Event::Deadlock(from));
-                }
+            _ if self.live => self.hail(from),
+            _ if !head.live && !self.is_lineage_live() => {
+                self.meet_deadlocked(from, head, matches!(body, Body::Hail(_)));
             }
             _ => {}
         }
     }
 
+    /// Neither lineage goes on. The two tell each other their names, since an earlier run of either daemon may be what the other waits for.
+    fn meet_deadlocked(&mut self, from: SocketAddr, head: &Head, was_hailed: bool) {
+        if self.is_curious(head) {
+            self.ask_what_is_new(from);
+        }
+        if !was_hailed && self.ticks.is_multiple_of(4) {
+            self.hail(from);
+        }
+        if !std::mem::replace(&mut self.told_of_deadlock, true) {
+            self.tell(Event::Deadlock(from));
+        }
+    }
+
+    /// A host of another lineage tells its name. Whichever lineage it is of, earlier runs of its daemon act in none.
+    fn take_hail(&mut self, host: &HostId) {
+        self.outlive(host);
+        self.part_from(&[*host]);
+    }
+
+    pub(crate) fn hail(&mut self, to: SocketAddr) {
+        let own = self.own();
+        self.send_to(to, &Body::Hail(own));
+    }
+
     /// Whether to read the roll of a later lineage: it may count this host in, and have no quorum without it.
     fn is_curious(&self, head: &Head) -> bool {
-        !self.is_lineage_live() && head.lineage > self.roll.lineage()
+        let was_read = self.read_in_vain == Some((head.lineage, head.epoch));
+        !self.is_lineage_live() && head.lineage > self.roll.lineage() && !was_read
     }
 
     fn gives_way(&self, head: &Head) -> bool {
         let (own, is_live) = (self.roll.lineage(), self.is_lineage_live());
-        let counts = self.roll.contains(&self.own());
+        let free = !is_live && !self.roll.contains(&self.own());
         let follows = self.acceptor.accepted_fork() == Some(head.lineage)
-            || (!counts && !is_live && head.lineage > own);
+            || (free && head.lineage > own)
+            || (free && head.counts && self.view.is_extinct(&self.roll));
         follows || (head.live && (!is_live || head.lineage < own))
     }
 
@@ -103,17 +139,15 @@ impl Membership {
     }
 
     /// Goes over to a roll of another lineage.
-    pub(crate) fn change_lineage(&mut self, roll: Roll) {
+    pub(crate) fn change_lineage(&mut self, roll: Roll, is_live: bool) {
         let own = self.own();
-        let lost: Vec<HostId> = self
-            .roll
-            .hosts()
-            .filter(|host| !host.same_place(&own) && !roll.contains(host))
-            .copied()
-            .collect();
+        let known = self.hosts().map(|(host, _)| host);
+        let mut lost: Vec<HostId> = self.roll.hosts().copied().chain(known).collect();
+        lost.retain(|host| !host.same_place(&own) && !roll.contains(host));
         let rises = roll.lineage() > self.roll.lineage();
         let counts = roll.contains(&own) || !self.roll.contains(&own);
-        self.live_at = None;
+        // Lest it go back while it has not heard from one that is live.
+        self.live_at = is_live.then_some(self.now);
         if rises && counts && !self.detector.has_buried(&roll) {
             self.adopt(roll);
         } else {
@@ -145,24 +179,30 @@ impl Membership {
     /// Remembers where hosts were that are counted no more.
     pub(crate) fn part_from(&mut self, hosts: &[HostId]) {
         for host in hosts {
-            let is_there = self
-                .detector
-                .active()
-                .any(|member| member.id().same_place(host));
-            if !is_there && !self.parted.contains(&host.address()) {
-                self.parted.push_back(host.address());
+            let mut there = self.detector.active();
+            let is_there = there.any(|member| member.id().same_place(host));
+            drop(there);
+            if !is_there {
+                self.remember_place(host);
             }
         }
-        while self.parted.len() > PARTED {
+    }
+
+    /// Remembers where a host was that is there no more.
+    pub(crate) fn remember_place(&mut self, host: &HostId) {
+        if !self.parted.contains(&host.address()) {
+            self.parted.push_back(host.address());
+        }
+        if self.parted.len() > PARTED {
             self.parted.pop_front();
         }
     }
 
-    /// Calls at one of the hosts that were taken for dead, so that a split is noticed when it heals, however long it has lasted.
+    /// Calls at one of the hosts that are out of sight, so that a split is noticed when it heals, however long it has lasted.
     pub(crate) fn look_for_the_parted(&mut self) {
         if self.ticks.is_multiple_of(4) && !self.parted.is_empty() {
             let which = self.rng.random_range(0..self.parted.len());
-            self.send_to(self.parted[which], &Body::Hail);
+            self.hail(self.parted[which]);
         }
     }
 
@@ -185,8 +225,7 @@ impl Membership {
     /// here; as many of them as would be a quorum begin a new lineage, so no two sides of a split can.
     pub(crate) fn begin_anew(&mut self) {
         let own = self.own();
-        let (count, known) = (self.view.certain.len(), self.roll.len());
-        if count < known || known == 0 || self.is_lineage_live() || self.loading.is_some() {
+        if !self.view.is_extinct(&self.roll) || self.is_lineage_live() || self.loading.is_some() {
             return;
         }
         let mut here: Vec<HostId> = self.answering();

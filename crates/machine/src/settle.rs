@@ -46,9 +46,7 @@ impl Membership {
                 self.host_down(host, cause);
             }
             Note::Replaced { old, new } => {
-                if self.roll.contains(&old) {
-                    self.view.certain.insert(old);
-                }
+                self.outlive(&new);
                 if self.view.is_active(&self.roll, &old) {
                     self.view.gone(&self.roll, old);
                     self.tell(Event::Dead(old, Cause::Replaced));
@@ -60,8 +58,15 @@ impl Membership {
         }
     }
 
+    /// Earlier runs of this host's daemon never act again, whichever of them the roll names.
+    pub(crate) fn outlive(&mut self, host: &HostId) {
+        let earlier = self.roll.at_place_of(host).filter(|run| host.succeeds(run));
+        self.view.certain.extend(earlier);
+    }
+
     fn host_up(&mut self, host: HostId) {
         self.view.come(&self.roll, host);
+        self.outlive(&host);
         self.parted.retain(|place| *place != host.address());
         self.undescribed
             .push_back((host, self.now + self.settings.silence));
@@ -74,6 +79,9 @@ impl Membership {
         self.view.gone(&self.roll, host);
         if cause == GONE && self.roll.contains(&host) {
             self.view.certain.insert(host);
+        }
+        if cause != LEFT {
+            self.remember_place(&host);
         }
         self.book.lock().forget(&host);
         self.tell(match cause {

@@ -67,7 +67,7 @@ fn page() -> impl Strategy<Value = Page> {
 fn body() -> impl Strategy<Value = Body<'static>> {
     prop_oneof![
         host().prop_map(Body::Bye),
-        Just(Body::Hail),
+        host().prop_map(Body::Hail),
         (host(), host(), any::<u16>()).prop_map(|(by, host, incarnation)| Body::Accused {
             by,
             host,
@@ -94,6 +94,7 @@ fn head(machine: u32, epoch: u32) -> Head {
         machine,
         lineage: Lineage::default(),
         epoch,
+        counts: true,
         live: true,
     }
 }
@@ -104,8 +105,8 @@ fn numbered(port: u16) -> HostId {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(machine: u32, lineage in lineage(), epoch: u32, live: bool, body in body()) {
-        let head = Head { machine, lineage, epoch, live };
+    fn what_is_written_is_read(machine: u32, lineage in lineage(), epoch: u32, counts: bool, live: bool, body in body()) {
+        let head = Head { machine, lineage, epoch, counts, live };
         let bytes = encode(head, &body);
         prop_assert_eq!(decode(&bytes), Ok((head, body)));
     }

@@ -77,6 +77,11 @@ impl View {
         !self.certain.is_empty() && self.certain.len() < roll.len() && rest.all(here)
     }
 
+    /// Whether nobody of the roll will ever vote again.
+    pub fn is_extinct(&self, roll: &Roll) -> bool {
+        !roll.is_empty() && self.certain.len() == roll.len()
+    }
+
     /// Whether this host may go on: with a quorum, or with all whose death is not certain.
     pub fn is_majority(&self, roll: &Roll) -> bool {
         // Counted first, since to go through the whole roll is rarely called for.

@@ -233,3 +233,109 @@ fn a_host_that_was_vouched_for_does_not_go_back_to_the_earlier_roll() {
         live_through(seed, 8, &mishaps).unwrap();
     }
 }
+
+/// A vouch, and then so many crashes that either lineage has a quorum of those that live on one side of the split.
+#[test]
+fn two_sides_of_which_neither_remembers_the_other_meet_when_the_network_heals() {
+    use Mishap::*;
+    let mishaps = [
+        (Leave(16490867834799502983), 0),
+        (Split(6647606020067792381, 3, true), 1797),
+        (Restart(10752740295770144877), 716),
+        (Vouch(2440390981736839631), 1373),
+        (Crash(3515344367863401341), 2613),
+        (Crash(17531325744951419720), 2173),
+        (Restart(5819239522129263227), 1321),
+        (Leave(3771131283805313420), 3781),
+    ];
+    for seed in (9213284006307205341..).take(20) {
+        live_through(seed, 7, &mishaps).unwrap();
+    }
+}
+
+/// Of six that live, five have lost the names by which the roll of the last vouch counts them, and one keeps its own.
+#[test]
+fn a_host_that_keeps_its_name_among_hosts_that_lost_theirs_goes_on_with_them() {
+    use Mishap::*;
+    let mishaps = [
+        (Kill(16105801262841789129), 2858),
+        (Heal, 245),
+        (Split(14698758465563789095, 3, true), 2438),
+        (Vouch(15557004778844137680), 2480),
+        (Split(16218822472928442619, 2, false), 2504),
+        (Stop(2106492604054054493, 1121), 2873),
+        (Split(8738441796489290808, 3, false), 3789),
+        (Kill(13085758456000998617), 604),
+        (Split(2522880943930246849, 2, true), 509),
+    ];
+    for seed in (11151640246376411672..).take(20) {
+        live_through(seed, 8, &mishaps).unwrap();
+    }
+}
+
+/// Two hosts of different lineages are left, and neither has a quorum. One of them lacks only an earlier run of the other.
+#[test]
+fn a_host_that_waits_for_an_earlier_run_of_one_of_another_lineage_goes_on() {
+    use Mishap::*;
+    let mishaps = [
+        (Crash(6918283747524994461), 1374),
+        (Split(18330692422223975554, 2, false), 0),
+        (Start(172422629744627928), 2409),
+        (Restart(13304987262543809365), 3677),
+        (Crash(979457655955651155), 1153),
+    ];
+    for seed in 0..20 {
+        live_through(seed, 3, &mishaps).unwrap();
+    }
+}
+
+/// The roll of a vouch counts a host that has not heard of it, and the only other host of that roll that lives is not the one that was vouched for.
+#[test]
+fn a_host_that_a_vouch_counts_reads_so_from_any_host_of_that_lineage() {
+    use Mishap::*;
+    let weather = Weather {
+        loss: 17,
+        duplicates: 5,
+        delay: 13,
+        lateness: 72,
+    };
+    let mishaps = [
+        (weather, 2977),
+        (Split(4076477628198620777, 3, false), 1218),
+        (Restart(10813000552512912599), 747),
+        (Start(4526501400), 1737),
+        (Kill(11535640465513664210), 1276),
+        (Leave(14104889800263653468), 3835),
+        (Vouch(2171383731612286607), 390),
+        (Crash(1588569356094400782), 2417),
+    ];
+    for seed in (6686680634183235687..).take(20) {
+        live_through(seed, 6, &mishaps).unwrap();
+    }
+}
+
+/// The only host that a lineage counted has gone back to an earlier one, in which too few are left. One host stays behind, and counts in neither.
+#[test]
+fn a_host_whose_lineage_has_nobody_left_who_counts_goes_where_somebody_does() {
+    use Mishap::*;
+    let weather = Weather {
+        loss: 24,
+        duplicates: 1,
+        delay: 29,
+        lateness: 65,
+    };
+    let mishaps = [
+        (Restart(2824922661749608093), 858),
+        (Split(13250129426826314466, 2, false), 2557),
+        (Start(5811192018538385586), 3179),
+        (Leave(1342573157780874562), 2180),
+        (Vouch(370320295278058166), 1836),
+        (weather, 2158),
+        (Stop(1504404310819527093, 2310), 2464),
+        (Split(2946232774456468856, 2, false), 2260),
+        (Crash(10518684434643524280), 903),
+    ];
+    for seed in (887330890988862444..).take(20) {
+        live_through(seed, 4, &mishaps).unwrap();
+    }
+}
