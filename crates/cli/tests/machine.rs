@@ -296,6 +296,87 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
     lan.assert_clean();
 }
 
+/// The operator is wrong: the others live, and go on.
+#[test]
+fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
+    let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
+    lan.good(
+        "alpha",
+        &["up", "--as", "alpha:1", "beta:1", "gamma:1", "delta:1"],
+    );
+    for host in ["alpha", "beta", "gamma", "delta"] {
+        lan.await_whole(host, 3);
+    }
+    lan.sh("ip link set v-delta down");
+    lan.await_report("delta", |report| report["standing"] == "minority");
+    lan.await_report("alpha", |report| report["known"] == 3);
+    let job = long_job(&lan, "alpha", "--grace 0");
+    let said = lan.good("delta", &["vouch"]);
+    assert!(
+        said.contains("taken for dead: alpha, beta, gamma"),
+        "{said}"
+    );
+    let run = [&[REGATTA, "run", "-n", "1"], &LONG[..]].concat();
+    let mut alone = Running::start_command(&mut lan.on("delta", &run));
+    alone.hear(1, "started");
+    lan.sh("ip link set v-delta up");
+    // The one that was vouched for ends its work, and says why.
+    let (status, said) = alone.end();
+    assert_ne!(status, 0, "{said}");
+    assert!(
+        said.contains("they live, and a majority of them goes on"),
+        "{said}"
+    );
+    for host in ["alpha", "delta"] {
+        lan.await_whole(host, 3);
+    }
+    let events = lan.report("delta")["events"].to_string();
+    assert!(
+        events.contains("`regatta vouch` on this side of a split said"),
+        "{events}"
+    );
+    // The others have not noticed anything but a host that comes.
+    for host in ["alpha", "beta", "gamma"] {
+        let events = lan.report(host)["events"].to_string();
+        assert!(!events.contains("no majority"), "{events}");
+        assert!(!events.contains("comes back as a new one"), "{events}");
+    }
+    let listed: serde_json::Value =
+        serde_json::from_str(&lan.good("beta", &["ps", "--json"])).expect("a report");
+    assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(3));
+    let name = listed["tasks"][0]["job"].as_str().expect("a job");
+    lan.good("beta", &["kill", name]);
+    let (status, said) = job.end();
+    assert_eq!(status, 128 + 15, "{said}");
+    lan.good("delta", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn a_machine_that_ends_without_a_host_that_is_cut_off_says_so_and_that_host_ends_later() {
+    let lan = trio();
+    lan.sh("ip link set v-gamma down");
+    lan.await_report("gamma", |report| report["standing"] == "minority");
+    lan.await_report("alpha", |report| report["known"] == 2);
+    let mut watch = lan.watch("gamma");
+    let daemon = lan.daemon("gamma");
+    let (status, _, said) = lan.regatta("alpha", &["down"]);
+    assert_ne!(status, 0, "{said}");
+    assert!(
+        said.contains("is down on the hosts that answer, but the host gamma"),
+        "{said}"
+    );
+    lan.sh("ip link set v-gamma up");
+    watch.until(|report| {
+        let events = report["events"].to_string();
+        events.contains("the daemons of the others have ended, so the machine is over")
+    });
+    await_ends(&[daemon]);
+    lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
 /// The hosts of the old machine are out of reach for good, so the daemon that was left cannot find out.
 #[test]
 fn a_daemon_that_was_left_over_makes_way_for_a_new_machine() {

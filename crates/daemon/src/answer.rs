@@ -65,7 +65,12 @@ fn answer(
     let reply = match opening.ask {
         Ask::Hosts { watch: true } => {
             let daemon = daemon.clone();
-            return Some(Box::new(move || watch(&daemon, talk)));
+            daemon.lock().watchers += 1;
+            return Some(Box::new(move || {
+                watch(&daemon, talk);
+                daemon.lock().watchers -= 1;
+                daemon.announce();
+            }));
         }
         Ask::Shell { host, job, tenure } => {
             return shell(daemon, talk, &host, (job, tenure), caller?);

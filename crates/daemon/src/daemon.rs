@@ -49,6 +49,8 @@ pub(crate) struct State {
     /// The daemon ends as soon as all have their answers.
     pub over: bool,
     pub answers_due: u32,
+    /// Commands that watch, and are to have the last word.
+    pub watchers: u32,
     /// Those who wait for the end of this process; told by it.
     pub mourners: Vec<Talk>,
 }
@@ -71,6 +73,7 @@ impl Daemon {
             departed: false,
             over: false,
             answers_due: 0,
+            watchers: 0,
             mourners: Vec::new(),
         };
         Ok(Arc::new(Daemon {

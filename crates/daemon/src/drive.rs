@@ -44,7 +44,8 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
                 over_since.get_or_insert_with(Instant::now);
             }
             let rude = over_since.is_some_and(|since: Instant| since.elapsed() > MANNERS);
-            let over = state.over && (state.answers_due == 0 || rude);
+            let owes = state.answers_due > 0 || state.watchers > 0;
+            let over = state.over && (!owes || rude);
             (state.membership.deadline(), over)
         };
         if over {

@@ -14,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::berth::{Berth, Way};
 use crate::channels::Cut;
 use crate::frames::{self, Kind};
+use crate::relay;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
@@ -120,6 +121,11 @@ impl Shell {
                 return Parting::Finished;
             }
             pump.wait(self, cut, berth);
+        }
+        // A launcher on this host has no daemon between that could tell it why.
+        if let Some(why) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
+            relay::excuse(&mut pump.out, &why);
+            pump.finish();
         }
         // A launcher that has ended has said so, or its daemon has.
         let lost = cut.why().is_none() && berth.is_some() && !pump.has_said_end();
