@@ -64,6 +64,11 @@ pub struct Hosts {
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "10")]
     host_timeout: Duration,
 
+    /// How long tasks that cannot reach each other wait before each counts as dead for the other: "wait", for as long as it
+    /// takes, or so many seconds
+    #[arg(long, value_name = "wait|SECONDS", env = "REGATTA_UNREACHABLE", value_parser = patience, default_value = "wait")]
+    unreachable: Patience,
+
     /// Say which host got what, and which address was chosen for it
     #[arg(short, long)]
     verbose: bool,
@@ -168,6 +173,7 @@ impl Hosts {
             send: self.send_agent,
             connect: self.connect_timeout.unwrap_or(CONNECT),
             silence: self.host_timeout,
+            unreachable: self.unreachable.0,
             verbose: self.verbose,
             ..Across::new(hosts)
         }
@@ -207,7 +213,15 @@ fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>
         "{host}",
     ];
     let reach = reach.map(str::to_owned).to_vec();
-    let tell = [&*own, "hosts", "--watch", "--json", "--vm", machine];
+    let tell = [
+        &*own,
+        "hosts",
+        "--watch",
+        "--pass-on",
+        "--json",
+        "--vm",
+        machine,
+    ];
     let mut hosts = report.hosts.iter();
     let here = hosts.find(|host| host.state == "here");
     let growth = Growth {
@@ -266,6 +280,17 @@ pub fn site() -> Result<Option<Site>, Refusal> {
             },
         },
     }))
+}
+
+/// How long tasks wait for each other that cannot reach each other; none: as long as it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience(Option<Duration>);
+
+fn patience(text: &str) -> Result<Patience, String> {
+    match text {
+        "wait" => Ok(Patience(None)),
+        text => crate::run::seconds(text).map(|limit| Patience(Some(limit))),
+    }
 }
 
 /// A command, in words.

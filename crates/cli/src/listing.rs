@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use regatta_daemon::{Host, Report, commands};
+use regatta_daemon::{Host, Report, Unreached, commands};
 use regatta_launch::Refusal;
 use serde_json::json;
 
@@ -16,6 +16,10 @@ pub struct Arguments {
     /// Go on, and tell what happens as it happens
     #[arg(short, long)]
     watch: bool,
+
+    /// Pass on from the standard input, line by line, which tasks of a job cannot reach each other
+    #[arg(long, hide = true, requires = "watch")]
+    pass_on: bool,
 
     #[command(flatten)]
     which: Which,
@@ -31,6 +35,12 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
             false => say::text(table(&report))?,
         }
         return Ok(());
+    }
+    if arguments.pass_on {
+        let place = arguments.which.place()?;
+        // Without a thread nobody hears it here, and the job says it all the same.
+        let _ = std::thread::Builder::new()
+            .spawn(move || commands::pass_unreached(&place, std::io::stdin().lock()));
     }
     let mut next = None;
     let mut said = Ok(());
@@ -72,6 +82,9 @@ fn table(report: &Report) -> String {
         let [a, b, c] = widths;
         let _ = writeln!(text, "{name:<a$}  {address:<b$}  {cores:<c$}  {state}");
     }
+    for unreached in &report.unreached {
+        let _ = writeln!(text, "{}", cut(unreached));
+    }
     text
 }
 
@@ -94,6 +107,20 @@ fn row(host: &Host) -> [String; 4] {
         true => "(not known yet)".to_owned(),
     };
     [name, host.address.to_string(), cores, state]
+}
+
+/// Tasks that cannot reach each other.
+fn cut(unreached: &Unreached) -> String {
+    let Unreached {
+        job, host, peer, ..
+    } = unreached;
+    let (task, other) = (unreached.task, unreached.peer_task);
+    let since = ago(unreached.since_ms);
+    let what = match unreached.given_up {
+        false => "cannot reach each other",
+        true => "could not reach each other for too long, and each counts as dead for the other",
+    };
+    format!("job {job}: task {task} on {host} and task {other} on {peer} {what} (since {since})")
 }
 
 /// A time that has passed, in one unit.

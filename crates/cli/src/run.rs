@@ -45,7 +45,7 @@ pub struct Arguments {
     machine: Option<String>,
 
     /// Put `[rank] ` before each line of output, and keep lines whole
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "json")]
     label: bool,
 
     /// End the job after this many seconds

@@ -417,6 +417,15 @@ fn a_host_that_does_not_answer_is_given_up_with_a_sentence() {
 }
 
 #[test]
+fn a_sentence_of_another_command_of_ours_has_its_prefix_once() {
+    let scratch = Scratch::new("closed");
+    let script = b"#!/bin/sh\necho 'regatta: this host is closed' >&2\nexit 3\n";
+    let closed = scratch.file("rsh", 0o755, script);
+    let (status, _, said) = told(&run(&["--host", "alpha", "--rsh", &closed, "true"]));
+    assert_eq!((status, &*said), (125, "regatta: this host is closed\n"));
+}
+
+#[test]
 fn a_command_that_is_not_there_is_named() {
     let (status, _, said) = told(&run(&["--host", "alpha", "--rsh", "/no/such/rsh", "true"]));
     assert_eq!(status, 125);

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use support::{REGATTA, Running, await_ends, run, text};
+use support::{REGATTA, Running, await_ends, run, text, told};
 
 #[test]
 fn every_line_has_its_label() {
@@ -28,6 +28,19 @@ fn every_line_has_its_label() {
         assert!(text(&output.stderr).contains(&format!("[{rank}] bad\n")));
     }
     assert_eq!(lines.lines().count(), 9);
+}
+
+#[test]
+fn labels_and_lines_of_json_exclude_each_other() {
+    for form in [["--label", "--json"], ["--json", "-l"]] {
+        let (status, output, said) =
+            told(&run(&[&form[..], &["-n", "1", "echo", "it ran"]].concat()));
+        assert_eq!((status, &*output), (2, ""), "{said}");
+        assert!(
+            said.contains("--label") && said.contains("--json"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

@@ -292,6 +292,10 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
                 || said.contains(&format!("the host {other} cannot be reached")),
             "{said}"
         );
+        let ends = |byte: u8| b".?!".contains(&byte);
+        let pairs: Vec<&[u8]> = said.as_bytes().windows(2).collect();
+        let twice = |pair: &&[u8]| ends(pair[0]) && (ends(pair[1]) || b";,".contains(&pair[1]));
+        assert!(!pairs.iter().any(twice), "{said}");
     }
     lan.assert_clean();
 }

@@ -217,6 +217,21 @@ fn limits_are_named_with_the_way_to_raise_them() {
             "{said}"
         );
     }
+    let runtime = scratch.0.join("run");
+    std::fs::create_dir(&runtime).expect("a folder");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&runtime, Some(54321), Some(54321)).expect("its owner");
+    }
+    for processes in [1, 2] {
+        let up = format!("env XDG_RUNTIME_DIR={} {regatta} up", runtime.display());
+        let (status, said) = limited(&format!("ulimit -u {processes}"), &up);
+        assert_eq!(status, Some(125), "{said}");
+        assert!(
+            said.contains("RLIMIT_NPROC") && said.contains("ulimit -u"),
+            "{said}"
+        );
+        assert_eq!(said.matches("regatta: ").count(), 1, "{said}");
+    }
     let (status, said) = limited("ulimit -n 70", &format!("{regatta} run --label -n 50 true"));
     assert_eq!(status, Some(125), "{said}");
     assert!(

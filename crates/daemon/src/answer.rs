@@ -15,7 +15,7 @@ use crate::daemon::Daemon;
 use crate::relay;
 use crate::shell::Shell;
 use crate::talk::{self, Talk, Wire, wait};
-use crate::{everybody, tasks};
+use crate::{everybody, tasks, unreached};
 
 /// How long a conversation of a question and an answer may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -71,6 +71,14 @@ fn answer(
                 daemon.lock().watchers -= 1;
                 daemon.announce();
             }));
+        }
+        Ask::Unreached => {
+            let daemon = daemon.clone();
+            return Some(Box::new(move || unreached::listen(&daemon, talk)));
+        }
+        Ask::UnreachedThere { said } => {
+            unreached::heard(daemon, from?, said);
+            Ok(Reply::Done)
         }
         Ask::Shell { host, job, tenure } => {
             return shell(daemon, talk, &host, (job, tenure), caller?);

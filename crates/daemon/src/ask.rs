@@ -52,6 +52,8 @@ pub(crate) enum Ask {
     Kill { target: String, signal: i32 },
     /// By a command: the silent are dead.
     Vouch,
+    /// By a command of a job's launcher, which says then, again and again, which of its tasks cannot reach each other.
+    Unreached,
     /// By a daemon: connect to this address, where I listen.
     Reach { at: SocketAddr },
     /// By a daemon: a shell, for one of my jobs.
@@ -68,6 +70,8 @@ pub(crate) enum Ask {
         rank: Option<u32>,
         signal: i32,
     },
+    /// By a daemon: the launchers of its host say this, and nothing else.
+    UnreachedThere { said: Vec<Unreached> },
 }
 
 impl Ask {
@@ -84,6 +88,7 @@ impl Ask {
                 | Ask::End
                 | Ask::TasksHere
                 | Ask::KillHere { .. }
+                | Ask::UnreachedThere { .. }
         )
     }
 
@@ -209,6 +214,8 @@ pub struct Report {
     pub host_timeout_ms: u64,
     /// The hosts, this one first; then those that are gone, the last one first.
     pub hosts: Vec<Host>,
+    /// Tasks that cannot reach each other although their launcher reaches both.
+    pub unreached: Vec<Unreached>,
     /// What has happened, oldest first.
     pub events: Vec<Happening>,
 }
@@ -232,6 +239,25 @@ pub struct Host {
     pub cause: Option<String>,
     /// Since when it is in this state.
     pub since_ms: u64,
+}
+
+/// Tasks of two hosts that cannot reach each other: the first of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreached {
+    /// The job: the host and the process of its launcher.
+    pub job: String,
+    /// The host of the task that gets no answer.
+    pub host: String,
+    /// The other host.
+    pub peer: String,
+    /// The task that gets no answer.
+    pub task: u32,
+    /// The other task.
+    pub peer_task: u32,
+    /// Since when.
+    pub since_ms: u64,
+    /// Each counts as dead for the other (`--unreachable`).
+    pub given_up: bool,
 }
 
 /// Something that happened.

@@ -1,5 +1,6 @@
 //! The user's commands: what they ask the daemon of this host, and how hosts are added.
 
+use std::io::BufRead;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use regatta_transport::place::Key;
 
 use crate::answer::LIMIT;
 use crate::ask::{
-    self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure,
+    self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure, Unreached,
 };
 use crate::birth;
 use crate::leftover;
@@ -342,6 +343,28 @@ pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), 
             Err(error) => return Err(lost(&error)),
         }
         talk.limit(None);
+    }
+}
+
+/// Passes on which tasks of a job cannot reach each other. Each line is a list of [`Unreached`], which replaces the one before; the
+/// end takes all of it back.
+pub fn pass_unreached(place: &Place, lines: impl BufRead) {
+    let mut talk = None;
+    for line in lines.lines() {
+        let Ok(line) = line else { return };
+        let Ok(said) = ask::decode::<Vec<Unreached>>(line.as_bytes()) else {
+            continue;
+        };
+        if talk.is_none() {
+            talk = open(place, Ask::Unreached, LIMIT).ok();
+        }
+        let took = talk.as_mut().is_some_and(|talk| {
+            talk.limit(Some(LIMIT));
+            talk.say(&said).is_ok()
+        });
+        if !took {
+            talk = None;
+        }
     }
 }
 

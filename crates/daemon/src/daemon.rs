@@ -19,6 +19,7 @@ use crate::journal::{self, Journal};
 use crate::seal::{self, Sealer};
 use crate::sockets::Sockets;
 use crate::talk::Talk;
+use crate::unreached::Remarks;
 use crate::witness;
 
 /// See the module.
@@ -29,6 +30,8 @@ pub(crate) struct Daemon {
     started: Instant,
     state: Mutex<State>,
     changed: Condvar,
+    /// Held by the thread that passes on what launchers say.
+    pub passing: Mutex<()>,
     /// Wakes the thread that drives.
     pub bell: OwnedFd,
 }
@@ -38,6 +41,7 @@ pub(crate) struct State {
     pub membership: Membership,
     pub journal: Journal,
     pub channels: Channels,
+    pub remarks: Remarks,
     sealer: Sealer,
     datagrams: Arc<UdpSocket>,
     /// Of the roll, when the membership was last looked at.
@@ -66,6 +70,7 @@ impl Daemon {
             membership: membership(&charge, sockets.address, Duration::ZERO).map_err(failed)?,
             journal: Journal::default(),
             channels: Channels::default(),
+            remarks: Remarks::default(),
             sealer: Sealer::new(&charge.key).map_err(failed)?,
             datagrams: sockets.datagrams.clone(),
             epoch: 0,
@@ -82,6 +87,7 @@ impl Daemon {
             started: Instant::now(),
             state: Mutex::new(state),
             changed: Condvar::new(),
+            passing: Mutex::new(()),
             bell: rustix::event::eventfd(0, flags).map_err(|errno| failed(errno.into()))?,
         }))
     }
@@ -156,10 +162,12 @@ impl Daemon {
             Event::Dead(host, _) => {
                 let why = state.journal.farewell(host);
                 state.channels.lose(*host, &why);
+                state.remarks.lose(host);
             }
             Event::Left(host) => {
                 let why = state.journal.farewell(host);
                 state.channels.part(*host, &why);
+                state.remarks.lose(host);
             }
             Event::Renewed { why, .. } => state.channels.cut(journal::renewal(*why)),
             Event::Ended => {
@@ -250,6 +258,7 @@ impl Daemon {
             known,
             host_timeout_ms: self.charge.silence_ms,
             hosts,
+            unreached: state.remarks.all(),
             events: state.journal.happenings(now),
         }
     }
@@ -276,9 +285,10 @@ impl State {
     }
 
     /// Changes whenever there is something new to be seen.
-    pub(crate) fn moment(&self) -> (u64, u32, Standing) {
+    pub(crate) fn moment(&self) -> (u64, u64, u32, Standing) {
         let standing = self.membership.standing();
-        (self.journal.count(), self.epoch, standing)
+        let said = self.remarks.changes();
+        (self.journal.count(), said, self.epoch, standing)
     }
 
     /// Why this host takes on no work, if it takes on none.

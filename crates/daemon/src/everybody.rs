@@ -8,10 +8,10 @@ use regatta_launch::{Refusal, identity};
 use regatta_machine::{HostId, Standing};
 
 use crate::answer::LIMIT;
-use crate::ask::{Ask, Opening, Reply, Task};
+use crate::ask::{Ask, Opening, Reply, Task, Unreached};
 use crate::daemon::Daemon;
 use crate::talk::{self, Talk};
-use crate::tasks;
+use crate::{tasks, unreached};
 
 /// How long a host may take to end what runs there.
 const END: Duration = Duration::from_secs(15);
@@ -200,6 +200,14 @@ pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
         tasks,
         leaders,
         silent,
+    }
+}
+
+/// Tells the others which tasks cannot reach each other, as the launchers of this host say it.
+pub(crate) fn pass_on(daemon: &Daemon, said: Vec<Unreached>) {
+    if others(daemon).len() < unreached::FEW {
+        // One that does not hear it now may be told something else later.
+        ask_all(daemon, &Ask::UnreachedThere { said }, GLANCE);
     }
 }
 

@@ -26,8 +26,9 @@ mod sockets;
 pub mod starter;
 mod talk;
 mod tasks;
+mod unreached;
 mod witness;
 
-pub use ask::{Happening, Host, Leader, Report, Task, Tenure};
+pub use ask::{Happening, Host, Leader, Report, Task, Tenure, Unreached};
 pub use birth::live;
 pub use regatta_launch::place::{DEFAULT, Place};

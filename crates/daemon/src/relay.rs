@@ -29,7 +29,7 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
             break why;
         }
         if down.ended || broken {
-            break format!("the host {host} has hung up: has its daemon ended?");
+            break format!("the host {host} has hung up (has its daemon ended?)");
         }
         let mut fds = [
             PollFd::new(cut, PollFlags::IN),

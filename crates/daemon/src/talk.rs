@@ -251,11 +251,11 @@ impl AsFd for Talk {
 /// Why a talk with this host failed, for a sentence.
 pub(crate) fn explain(host: &str, error: &io::Error) -> Refusal {
     let why = match error.kind() {
-        ErrorKind::TimedOut => "does not answer: is it cut off?".to_owned(),
+        ErrorKind::TimedOut => "does not answer (is it cut off?)".to_owned(),
         ErrorKind::Unsupported => "runs another version of Regatta".to_owned(),
-        ErrorKind::HostUnreachable => "cannot be reached: is it up, and its network?".to_owned(),
+        ErrorKind::HostUnreachable => "cannot be reached (is it up, and its network?)".to_owned(),
         ErrorKind::ConnectionRefused => "has no daemon of this machine any more".to_owned(),
-        ErrorKind::UnexpectedEof => "has hung up: has its daemon ended?".to_owned(),
+        ErrorKind::UnexpectedEof => "has hung up (has its daemon ended?)".to_owned(),
         ErrorKind::InvalidData => "says what is not understood".to_owned(),
         _ => format!("cannot be spoken to: {error}"),
     };
@@ -271,6 +271,23 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let wire = Wire::local(ours).expect("a wire");
         (Talk::new(wire, Duration::from_millis(300)), theirs)
+    }
+
+    /// They are joined, and other sentences follow.
+    #[test]
+    fn sentences_about_hosts_are_without_an_end() {
+        for kind in [
+            ErrorKind::TimedOut,
+            ErrorKind::Unsupported,
+            ErrorKind::HostUnreachable,
+            ErrorKind::ConnectionRefused,
+            ErrorKind::UnexpectedEof,
+            ErrorKind::InvalidData,
+            ErrorKind::Other,
+        ] {
+            let sentence = explain("alpha", &kind.into()).sentence;
+            assert!(!sentence.ends_with(['.', '?', '!', ';', ':']), "{sentence}");
+        }
     }
 
     /// The kernel of a busy host takes a connection long before the daemon comes to look at it.

@@ -15,6 +15,7 @@ mod tests;
 mod watches;
 mod whole;
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use regatta_wire::control::{
@@ -103,6 +104,13 @@ pub(crate) enum Deed {
     Clock { by: u32, id: u32, host: u32 },
     /// A task has received so much of what another one has written.
     Taken { by: u32, task: u32, bytes: u32 },
+    /// A task cannot reach another one, or can again.
+    Reach {
+        by: u32,
+        task: u32,
+        address: Option<SocketAddr>,
+        silent: Option<u32>,
+    },
 }
 
 /// What a task wants of hosts.
@@ -207,6 +215,12 @@ impl Desk {
 
     pub(crate) fn host_of(&self, task: u32) -> Option<u32> {
         self.tasks.get(task as usize).map(|task| task.host)
+    }
+
+    /// Is there such a task, which has not ended?
+    pub(crate) fn is_running(&self, task: u32) -> bool {
+        let task = self.tasks.get(task as usize);
+        task.is_some_and(|task| task.ended.is_none())
     }
 
     /// What is to be said to whom; asked once.
@@ -372,6 +386,18 @@ impl Desk {
                 Err(refused) => self.answer(by, id, Err(refused)),
             },
             Ask::Taken { task, bytes } => return Some(Deed::Taken { by, task, bytes }),
+            Ask::Reach {
+                task,
+                address,
+                silent,
+            } => {
+                return Some(Deed::Reach {
+                    by,
+                    task,
+                    address,
+                    silent,
+                });
+            }
         }
         None
     }

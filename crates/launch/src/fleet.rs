@@ -272,6 +272,7 @@ fn prepare(
         window: WINDOW,
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
+        unreachable: across.unreachable_millis(),
         door: String::new(),
     };
     for remote in &mut gathering.remotes {

@@ -56,6 +56,9 @@ pub(crate) struct Report {
 pub(crate) struct News {
     /// None: it says no more.
     pipe: Option<OwnedFd>,
+    /// Its standard input, and what it has not taken of that.
+    input: Option<OwnedFd>,
+    unsaid: Vec<u8>,
     teller: Option<Pid>,
     arrived: Vec<u8>,
 }
@@ -75,9 +78,12 @@ impl News {
         let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.0, true).map(|()| pipe))
             .map_err(|errno| failed(errno.to_string()))?;
+        let (their_input, input) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.1, true).map(|()| pipe))
+            .map_err(|errno| failed(errno.to_string()))?;
         let place = Place {
             stdio: [
-                Some(nothing.as_fd()),
+                Some(their_input.as_fd()),
                 Some(theirs.as_fd()),
                 Some(nothing.as_fd()),
             ],
@@ -103,6 +109,8 @@ impl News {
         .map_err(|error| failed(format!("{error:?}")))?;
         Ok(Self {
             pipe: Some(ours),
+            input: Some(input),
+            unsaid: Vec::new(),
             teller: Some(teller),
             arrived: Vec::new(),
         })
@@ -110,6 +118,7 @@ impl News {
 
     /// What is said now, if that is something new.
     pub(crate) fn next(&mut self) -> Option<Report> {
+        self.flush();
         let mut piece = vec![0; PIECE];
         while let Some(pipe) = &self.pipe {
             match rustix::io::read(pipe, &mut piece[..]) {
@@ -127,6 +136,29 @@ impl News {
         report(last)
     }
 
+    /// Says a line to the command. False: it has not taken the one before yet.
+    pub(crate) fn say(&mut self, line: &[u8]) -> bool {
+        self.flush();
+        if !self.unsaid.is_empty() {
+            return false;
+        }
+        self.unsaid.extend_from_slice(line);
+        self.flush();
+        true
+    }
+
+    fn flush(&mut self) {
+        while let Some(input) = self.input.as_ref().filter(|_| !self.unsaid.is_empty()) {
+            match rustix::io::write(input, &self.unsaid) {
+                Ok(count) => drop(self.unsaid.drain(..count)),
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => self.input = None,
+            }
+        }
+        self.unsaid.clear();
+    }
+
     /// Will nothing more be said?
     pub(crate) fn is_over(&self) -> bool {
         self.pipe.is_none()
@@ -135,6 +167,7 @@ impl News {
     /// Nobody listens any more.
     pub(crate) fn close(&mut self) {
         self.pipe = None;
+        self.input = None;
         if let Some(teller) = self.teller {
             let _ = rustix::process::kill_process(teller, Signal::KILL);
         }

@@ -69,6 +69,8 @@ pub struct Across {
     pub connect: Duration,
     /// A host that is silent for so long is lost.
     pub silence: Duration,
+    /// Tasks that cannot reach each other for so long are dead to each other; none: they wait.
+    pub unreachable: Option<Duration>,
     /// Say what was chosen and why.
     pub verbose: bool,
     /// How a running job hears of hosts that it can take in; None: it keeps those it has.
@@ -104,9 +106,16 @@ impl Across {
             send: false,
             connect: Duration::from_secs(10),
             silence: Duration::from_secs(5),
+            unreachable: None,
             verbose: false,
             growth: None,
         }
+    }
+
+    /// [`Across::unreachable`] in milliseconds.
+    pub(crate) fn unreachable_millis(&self) -> Option<u32> {
+        let limit = self.unreachable?;
+        Some(limit.as_millis().try_into().unwrap_or(u32::MAX))
     }
 }
 

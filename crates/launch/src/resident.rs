@@ -293,6 +293,7 @@ fn ground(
         window: WINDOW,
         most: MOST_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
+        unreachable: across.unreachable_millis(),
         door: job.to_owned(),
     };
     Ok(Ground {

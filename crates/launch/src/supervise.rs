@@ -40,6 +40,7 @@ use growing::Growing;
 use guests::Caller;
 use lineage::Lineage;
 use outputs::Owed;
+use reach::Reaches;
 use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
 use spawning::Spawning;
 use starters::{Awaited, Starter};
@@ -52,6 +53,7 @@ mod growing;
 mod guests;
 mod lineage;
 mod outputs;
+mod reach;
 pub(crate) mod resuming;
 mod spawning;
 mod starters;
@@ -125,6 +127,7 @@ struct Supervisor<'p> {
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
+    reaches: Reaches,
     /// Who starts the tasks of this host, if it is not us.
     starter: Option<Starter>,
     awaited: Awaited,
@@ -214,6 +217,7 @@ impl<'p> Supervisor<'p> {
             tasks: fleet.tasks,
             remotes: fleet.remotes,
             wakes: Wakes::new(),
+            reaches: Reaches::default(),
             starter: None,
             awaited: Awaited::default(),
             door: fleet.door,
@@ -255,6 +259,7 @@ impl<'p> Supervisor<'p> {
             self.heed_starter();
             self.heed_hosters();
             self.heed_persons();
+            self.watch_reaches();
             self.speak();
             self.pump();
             self.tick();
@@ -333,6 +338,7 @@ impl<'p> Supervisor<'p> {
             deadline
                 .into_iter()
                 .chain(self.until_beat())
+                .chain(self.until_reaches())
                 .chain(step)
                 .min()
         };
@@ -460,6 +466,7 @@ impl<'p> Supervisor<'p> {
         self.perform(acts);
         self.pass_last_words(rank);
         self.shut_gates_of(rank);
+        self.forget_reach(rank);
         self.desk.ended(rank, end);
         self.hushed(rank);
     }

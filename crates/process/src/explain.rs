@@ -1,6 +1,6 @@
 //! Errors as sentences, and the path a pair uses.
 
-use regatta_engine::{Error, GroupId, Result};
+use regatta_engine::{Error, GroupId, Presence, Result};
 use regatta_transport::job::Cause;
 
 use crate::state::{PROCESS, enter};
@@ -17,6 +17,22 @@ fn name(peer: u32) -> String {
 
 fn cause(peer: u32) -> Option<Cause> {
     PROCESS.lock()?.as_ref()?.job.cause(peer)
+}
+
+/// Why a task that lives counts as dead here: it could not be reached for too long.
+fn given_up(peer: u32) -> Option<String> {
+    let guard = PROCESS.lock()?;
+    let why = guard.as_ref()?.given_up.get(&peer)?;
+    Some(format!(
+        "{why}. Both live, and each counts as dead for the other; what depends on both cannot be done"
+    ))
+}
+
+/// Does this task itself take the other one for alive?
+fn is_here(peer: u32) -> bool {
+    let guard = PROCESS.lock();
+    let process = guard.as_ref().and_then(|guard| guard.as_ref());
+    process.is_some_and(|process| process.engine.presence(peer) == Presence::Here)
 }
 
 /// Why a task that lives counts as dead here: its host has given this one up.
@@ -50,8 +66,13 @@ pub fn sentence(error: &Error) -> String {
              rest is gone. Probe for the length first, or give a larger buffer"
         ),
         Error::Dead(peer) => match cause(*peer) {
+            _ if let Some(why) = given_up(*peer) => why,
             _ if let Some(why) = disowned(*peer) => why,
             Some(cause) => format!("{} {cause}; what depends on it cannot be done", name(*peer)),
+            None if is_here(*peer) => format!(
+                "{} counts as dead for another member of the group; what depends on both cannot be done",
+                name(*peer)
+            ),
             None => format!(
                 "{} has died; what depends on it cannot be done",
                 name(*peer)

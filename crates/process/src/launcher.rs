@@ -220,6 +220,10 @@ impl Process {
                     bytes,
                     then,
                 }),
+                Tell::GiveUp { task, sentence } => {
+                    self.given_up.insert(task, sentence);
+                    self.engine.transport.give_up(task);
+                }
                 _ => {}
             }
         }
@@ -233,6 +237,33 @@ impl Process {
         /// Enough for all that is there; somebody else may send on and on.
         const LOOKS: u32 = 64;
         let _ = (0..LOOKS).find(|_| !self.engine.progress());
+    }
+
+    /// Tells the launcher who cannot be reached, or can again.
+    #[inline]
+    pub(crate) fn report_reaches(&mut self) {
+        if self.engine.transport.has_reaches() {
+            self.tell_reaches();
+        }
+    }
+
+    #[cold]
+    fn tell_reaches(&mut self) {
+        let reaches = self.engine.transport.take_reaches();
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        for reach in reaches {
+            let millis = |silent: Duration| u32::try_from(silent.as_millis()).unwrap_or(u32::MAX);
+            let ask = Ask::Reach {
+                task: reach.peer,
+                address: reach.address,
+                silent: reach.silent.map(millis),
+            };
+            // It fits every frame.
+            let _ = frames::put(&ask, &mut control.unsent);
+        }
+        control.flush();
     }
 
     /// While a task waits: a launcher that has died does not ring; and one that was busy may take more of a long question

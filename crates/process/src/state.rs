@@ -28,6 +28,8 @@ pub(crate) struct Process {
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.
     pub(crate) in_vain: (u32, Option<Instant>),
+    /// Tasks that this one has stopped waiting for, because they could not be reached, and the launcher's sentence.
+    pub(crate) given_up: FxHashMap<Peer, String>,
     /// How often the launcher has been heard.
     pub(crate) heard: u64,
     /// Loans being sent to other hosts as copies: nobody else waits for them.
@@ -262,4 +264,5 @@ pub(crate) fn go_on() {
         0 => process.engine.transport.go_on(),
         _ => process.wake_sleepers(),
     }
+    process.report_reaches();
 }

@@ -139,6 +139,7 @@ fn poll_some<A: Awaited>(
     if !A::PROGRESSES {
         process.engine.progress();
     }
+    process.report_reaches();
     // Progress takes so much at a time; what it has left would not ring again.
     if heard || process.engine.moves() != moves {
         return Ok(Polled::Moved);

@@ -21,6 +21,7 @@ use crate::job::Job;
 use crate::meeting::Hall;
 use crate::shm::{self, Shm};
 use crate::tcp::plight::Heard;
+pub use crate::tcp::stall::Reach;
 use crate::tcp::{Tcp, Wire};
 
 /// Of so many looks for messages from anybody, one is at the sockets.
@@ -189,6 +190,25 @@ impl Paths {
     pub fn is_disowned_by(&self, peer: Peer) -> bool {
         let tcp = self.tcp.as_ref();
         tcp.is_some_and(|tcp| tcp.is_disowned_by(peer))
+    }
+
+    /// Is there something for [`Paths::take_reaches`]?
+    #[inline]
+    pub fn has_reaches(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.has_reaches())
+    }
+
+    /// Who on other hosts has come out of reach, or back, since the last call.
+    pub fn take_reaches(&mut self) -> Vec<Reach> {
+        let tcp = self.tcp.as_mut();
+        tcp.map_or_else(Vec::new, |tcp| tcp.take_reaches())
+    }
+
+    /// A task that cannot be reached is dead for this one from now on.
+    pub fn give_up(&mut self, peer: Peer) {
+        if let Ok(Some(tcp)) = self.tcp_to(peer) {
+            tcp.give_up(peer);
+        }
     }
 
     /// How many threads of the transport's own this task has.

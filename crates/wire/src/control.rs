@@ -3,6 +3,8 @@
 //! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
 //! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
 
+use std::net::SocketAddr;
+
 use crate::fields::{Bytes, Field};
 use crate::{Malformed, fields, messages};
 
@@ -121,6 +123,9 @@ messages! {
         25 Hoster { id: u32, on: bool }
         /// What has become of the hosts of a `StartHosts`. Those that are not named have not been started.
         26 HostsStarted { id: u32, request: u32, hosts: Vec<HostStarted> }
+        /// A task of another host, which listens at this address, has not answered the asker for so many milliseconds; without a
+        /// number: it answers again. Not answered.
+        27 Reach { task: u32, address: Option<SocketAddr>, silent: Option<u32> }
     }
 }
 
@@ -159,6 +164,8 @@ messages! {
         15 StartHosts { watch: u32, request: u32, hosts: Vec<HostStart> }
         /// A task wrote this to its standard output (0) or error (1).
         10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
+        /// The asker and this task have not reached each other for too long: each is dead to the other, for this reason.
+        16 GiveUp { task: u32, sentence: String }
     }
 }
 
@@ -190,7 +197,7 @@ impl Ask {
             | Ask::Ended { id, .. }
             | Ask::Hoster { id, .. }
             | Ask::HostsStarted { id, .. } => Some(*id),
-            Ask::Taken { .. } => None,
+            Ask::Taken { .. } | Ask::Reach { .. } => None,
         }
     }
 }
@@ -591,7 +598,8 @@ impl Tell {
             | Tell::Output { .. }
             | Tell::Born { .. }
             | Tell::Start { .. }
-            | Tell::StartHosts { .. } => None,
+            | Tell::StartHosts { .. }
+            | Tell::GiveUp { .. } => None,
         }
     }
 }

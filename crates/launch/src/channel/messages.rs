@@ -242,6 +242,9 @@ pub(crate) struct Preparation {
     pub most: u32,
     /// A launcher that is silent for so many milliseconds is gone.
     pub silence: u32,
+    /// Tasks that cannot reach each other for so many milliseconds are dead to each other; none: they wait. For a launcher that
+    /// comes after this one.
+    pub unreachable: Option<u32>,
     /// By this name programs enter the job that were started by hand; empty: they cannot.
     pub door: String,
 }
@@ -259,6 +262,7 @@ fields!(Preparation {
     window,
     most,
     silence,
+    unreachable,
     door
 });
 

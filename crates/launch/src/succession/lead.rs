@@ -185,6 +185,9 @@ fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
         trusted: template.trusted,
         connect: Duration::from_millis(u64::from(will.connect)),
         silence: Duration::from_millis(u64::from(template.silence)),
+        unreachable: template
+            .unreachable
+            .map(|millis| Duration::from_millis(u64::from(millis))),
         verbose: will.verbose,
         ..Across::new(hosts)
     }

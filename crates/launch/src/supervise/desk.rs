@@ -53,6 +53,12 @@ impl Supervisor<'_> {
             }) => self.said_to_have_ended(by, id, task, status),
             Some(Deed::Clock { by, id, host }) => self.ask_clock(by, id, host),
             Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
+            Some(Deed::Reach {
+                by,
+                task,
+                address,
+                silent,
+            }) => self.heed_reach(by, task, address, silent),
             Some(Deed::Halt) => {
                 let mut acts = Vec::new();
                 self.course.halt(self.started.elapsed(), &mut acts);

@@ -291,6 +291,7 @@ impl Supervisor<'_> {
             .map(|(rank, _)| *rank)
             .chain(unstarted.iter().copied())
         {
+            self.forget_reach(rank);
             self.desk.writes_no_more(rank);
             self.desk.ended(rank, End::Lost);
             self.hushed(rank);

@@ -15,6 +15,7 @@ use rustix::process::{Pid, WaitStatus};
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::control::Why;
+use serde_json::{Value, json};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
@@ -125,6 +126,17 @@ impl<'p> Growing<'p> {
     /// Every host has heard that a task is no more.
     pub(super) fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.gone.push((rank, cause));
+    }
+
+    /// Says to the command that tells of hosts which tasks cannot reach each other. False: not now.
+    pub(super) fn say_unreached(&mut self, mut unreached: Vec<Value>) -> bool {
+        let job = self.across.growth.as_ref().map(|growth| &growth.job);
+        for one in &mut unreached {
+            one["job"] = json!(job);
+        }
+        let line = format!("{}\n", Value::from(unreached));
+        let mut news = self.news.iter_mut();
+        news.all(|news| news.say(line.as_bytes()))
     }
 
     /// The processes that carry channels, and the one that tells: no signal of the job is theirs.

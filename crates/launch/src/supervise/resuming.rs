@@ -15,6 +15,7 @@ use super::Supervisor;
 use super::gates::Gates;
 use super::growing::Growing;
 use super::lineage::Lineage;
+use super::reach::Reaches;
 use super::starters::Awaited;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
@@ -211,6 +212,7 @@ impl<'p> Supervisor<'p> {
             tasks: Some(stock.tasks),
             remotes,
             wakes: Wakes::new(),
+            reaches: Reaches::default(),
             starter: None,
             awaited: Awaited::default(),
             door,

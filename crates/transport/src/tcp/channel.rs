@@ -13,6 +13,17 @@ pub(crate) struct Channel {
     tls: Option<Box<Tls>>,
 }
 
+/// What the kernel knows of a connection's sending side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// How often in a row it has sent the same, or asked for room, without an answer.
+    pub(crate) repeated: u8,
+    /// Nothing waits to be sent or acknowledged.
+    pub(crate) idle: bool,
+    /// Bytes that are acknowledged.
+    pub(crate) acknowledged: u64,
+}
+
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
 /// What a system call said: bytes, nothing now, or that the connection is lost.
@@ -243,6 +254,37 @@ impl Channel {
     /// other side.
     pub(crate) fn end(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
+
+    /// How far the other side's kernel has come with what was sent; `None`: this kernel does not say.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        // Of `tcp_info`, as `linux/tcp.h` has it.
+        const REPEATED: usize = 2;
+        const PROBES: usize = 3;
+        const IN_FLIGHT: usize = 24;
+        const ACKNOWLEDGED: usize = 120;
+        const UNSENT: usize = 144;
+        let mut info = [0_u8; UNSENT + 4];
+        let mut size = info.len() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `size` bytes, which are there.
+        let asked = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut size,
+            )
+        };
+        let whole = asked == 0 && size as usize == info.len();
+        let packets = u32::from_ne_bytes(*info[IN_FLIGHT..].first_chunk()?);
+        let unsent = u32::from_ne_bytes(*info[UNSENT..].first_chunk()?);
+        let acknowledged = *info[ACKNOWLEDGED..].first_chunk()?;
+        whole.then(|| Progress {
+            repeated: info[REPEATED].max(info[PROBES]),
+            idle: packets == 0 && unsent == 0,
+            acknowledged: u64::from_ne_bytes(acknowledged),
+        })
     }
 
     /// Nothing more will be sent.

@@ -5,13 +5,16 @@
 //! for something else than messages, this thread does it in its place; otherwise whoever waits for those words would wait
 //! as long as the task stays away.
 //!
-//! It is made when something is left behind for the first time, and sleeps while nothing is.
+//! It also has the tick of the watch over what may not be acknowledged (see `stall`): while something is watched, the next look
+//! at the sockets after each [`TICK`] is told so, and is made here if the task makes none.
+//!
+//! It is made when something is left behind or watched for the first time, and sleeps while nothing is.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::quiet;
 
@@ -21,6 +24,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 40;
 const RARE_LOOK: Duration = Duration::from_millis(100);
+/// Between two ticks of the watch.
+const TICK: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -28,6 +33,9 @@ struct Shared {
     changed: Condvar,
     /// Something has been left behind.
     owing: AtomicBool,
+    /// Something may not be acknowledged; and it is time to look.
+    watching: AtomicBool,
+    due: AtomicBool,
     /// The thread sleeps until something is.
     asleep: AtomicBool,
     /// How often the sockets have been looked at.
@@ -41,6 +49,7 @@ pub(crate) struct Finisher {
     thread: Option<JoinHandle<()>>,
     /// As the thread has been told.
     owing: bool,
+    watching: bool,
 }
 
 impl Shared {
@@ -48,9 +57,21 @@ impl Shared {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn has_work(&self) -> bool {
+        self.owing.load(Ordering::SeqCst) || self.watching.load(Ordering::SeqCst)
+    }
+
+    /// There is something to do: behind the store that says so. Who is on the way to sleep sees that, or this sees it.
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) {
+            drop(self.stop());
+            self.changed.notify_one();
+        }
+    }
+
     /// Sleep until something is left behind. True: stop.
     fn await_work(&self) -> bool {
-        let is_idle = |stop: &mut bool| !*stop && !self.owing.load(Ordering::SeqCst);
+        let is_idle = |stop: &mut bool| !*stop && !self.has_work();
         let stop = self.stop();
         self.asleep.store(true, Ordering::SeqCst);
         let stop = self.changed.wait_while(stop, is_idle);
@@ -76,12 +97,26 @@ impl Finisher {
             shared,
             thread: Some(thread),
             owing: false,
+            watching: false,
         })
     }
 
-    /// Somebody looks at the sockets.
-    pub(crate) fn turn(&self) {
+    /// Somebody looks at the sockets. True: it is time to look what has not been acknowledged.
+    pub(crate) fn turn(&self) -> bool {
         self.shared.turns.fetch_add(1, Ordering::Relaxed);
+        self.shared.due.load(Ordering::Relaxed) && self.shared.due.swap(false, Ordering::Relaxed)
+    }
+
+    /// Something may not be acknowledged, or nothing any more.
+    pub(crate) fn watch(&mut self, watching: bool) {
+        if self.watching == watching {
+            return;
+        }
+        self.watching = watching;
+        self.shared.watching.store(watching, Ordering::SeqCst);
+        if watching {
+            self.shared.wake();
+        }
     }
 
     /// Something has been left behind, or nothing any more.
@@ -91,10 +126,8 @@ impl Finisher {
         }
         self.owing = owing;
         self.shared.owing.store(owing, Ordering::SeqCst);
-        // Behind the store: who is on the way to sleep sees that, or this sees it.
-        if owing && self.shared.asleep.load(Ordering::SeqCst) {
-            drop(self.shared.stop());
-            self.shared.changed.notify_one();
+        if owing {
+            self.shared.wake();
         }
     }
 }
@@ -103,9 +136,22 @@ fn finish(shared: &Shared, go_on: fn()) {
     while !shared.await_work() {
         let mut seen = shared.turns.load(Ordering::Relaxed);
         let (mut patience, mut looks) = (PATIENCE, 0);
-        while shared.owing.load(Ordering::SeqCst) {
-            if shared.rest(patience) {
+        let mut tick = Instant::now() + TICK;
+        while shared.has_work() {
+            let left = tick.saturating_duration_since(Instant::now());
+            let owing = shared.owing.load(Ordering::SeqCst);
+            if shared.rest(if owing { patience.min(left) } else { left }) {
                 return;
+            }
+            if Instant::now() >= tick {
+                tick = Instant::now() + TICK;
+                shared.due.store(true, Ordering::Relaxed);
+                if shared.watching.load(Ordering::SeqCst) {
+                    go_on();
+                }
+            }
+            if !owing {
+                continue;
             }
             let turns = shared.turns.load(Ordering::Relaxed);
             if turns != seen {

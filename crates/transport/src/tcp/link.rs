@@ -14,6 +14,7 @@ use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::plight::Heard;
+use super::stall::Stall;
 use super::stream::{InStream, MOST, OutStream};
 
 /// Longest payload of a frame.
@@ -106,8 +107,10 @@ pub(crate) struct Link {
     pub(crate) parted: bool,
     /// The connection has ended, and nobody has looked after it yet.
     pub(crate) lost: bool,
-    /// Attempts to connect since the last connection.
+    /// Attempts to connect since the last connection, and whether the last one was refused.
     pub(crate) attempts: u32,
+    pub(crate) refused: bool,
+    pub(crate) stall: Stall,
     /// What the peer has said of being blocked, and nobody has dealt with.
     pub(crate) plights: Vec<Plight>,
     /// What is known of it, and the question it has not answered.
@@ -145,6 +148,8 @@ impl Link {
             parted: false,
             lost: false,
             attempts: 0,
+            refused: false,
+            stall: Stall::default(),
             plights: Vec::new(),
             heard: Heard::default(),
             owes: 0,
@@ -756,7 +761,7 @@ impl Link {
     /// The first parcel of a connection: how far this side has come, or that it will not go on.
     pub(crate) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.fault {
-            _ if self.parted => Parcel::Disowned,
+            _ if self.is_cut_for_good() => Parcel::Disowned,
             None => Parcel::Resume,
             Some(_) => Parcel::Closed,
         };

@@ -24,6 +24,7 @@ pub(crate) mod plight;
 mod records;
 mod secure;
 pub(crate) mod shake;
+pub(crate) mod stall;
 mod stream;
 mod wires;
 
@@ -47,6 +48,7 @@ use finisher::Finisher;
 use link::{Link, Trouble, say};
 use phase::{Phase, Resuming, rest};
 use shake::{End, LIMIT, Own, Shake};
+use stall::{Reach, SPARE};
 
 pub(crate) use wires::Wire;
 
@@ -83,6 +85,8 @@ pub(crate) struct Tcp {
     pub(crate) ended: u32,
     /// So many of them live, and hold this task for dead.
     pub(crate) disowners: u32,
+    /// Who has come out of reach, or back, and nobody has been told.
+    reaches: Vec<Reach>,
 }
 
 impl Tcp {
@@ -111,6 +115,7 @@ impl Tcp {
             go_on: None,
             ended: 0,
             disowners: 0,
+            reaches: Vec::new(),
             job,
         })
     }
@@ -159,8 +164,12 @@ impl Tcp {
             && link.outbox.has_room(length)
         {
             link.send(frame, payload);
-            if link.is_restless() {
+            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            if restless {
                 self.leave_behind();
+            }
+            if !watched {
+                self.begin_watch(to);
             }
             return Ok(true);
         }
@@ -188,6 +197,7 @@ impl Tcp {
         }
         link.send(frame, payload);
         self.leave_behind();
+        self.begin_watch(to);
         Ok(true)
     }
 
@@ -195,12 +205,16 @@ impl Tcp {
     #[cold]
     fn leave_behind(&mut self) {
         self.restless = true;
-        if self.finisher.is_none() {
-            // Without one, it waits for the next call.
-            self.finisher = self.go_on.and_then(|go_on| Finisher::new(go_on).ok());
-        }
+        self.make_finisher();
         if let Some(finisher) = &mut self.finisher {
             finisher.owe(true);
+        }
+    }
+
+    /// Without one, what is left behind waits for the next call, and nobody watches over it.
+    fn make_finisher(&mut self) {
+        if self.finisher.is_none() {
+            self.finisher = self.go_on.and_then(|go_on| Finisher::new(go_on).ok());
         }
     }
 
@@ -339,14 +353,17 @@ impl Tcp {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        if let Some(finisher) = &self.finisher {
-            finisher.turn();
+        if let Some(finisher) = &self.finisher
+            && finisher.turn()
+        {
+            self.watch_over();
         }
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER => self.open_door(),
                 token @ GUESTS.. => self.hear(token),
+                token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
             }
         }
@@ -443,6 +460,7 @@ impl Tcp {
     /// An attempt came to nothing.
     fn retreat(&mut self, peer: Peer) {
         if let Some(link) = self.link(peer) {
+            link.refused = matches!(&link.phase, Phase::Calling(shake) if shake.was_refused());
             link.trouble(Trouble::Lost);
             link.phase = Phase::Resting(Instant::now() + rest(link.attempts));
             link.attempts += 1;
@@ -461,9 +479,12 @@ impl Tcp {
             return;
         };
         link.parted |= outlived;
-        if !called && mine_stands && link.phase.is_calling() {
+        let spare = link.stall.spare.as_ref();
+        let calls = link.phase.is_calling() || spare.is_some_and(Shake::has_greeted);
+        if !called && mine_stands && calls {
             return;
         }
+        link.stall.begin_again();
         let secured = match encrypted {
             true => channel.secured(seed, called, records),
             false => Ok(channel),
@@ -510,7 +531,9 @@ impl Tcp {
             }
         }
         let position = match Head::decode(&resuming.bytes) {
-            _ if link.fault.is_some() || link.parted => return link.trouble(Trouble::Lost),
+            _ if link.fault.is_some() || link.is_cut_for_good() => {
+                return link.trouble(Trouble::Lost);
+            }
             Ok(head) if head.parcel == Parcel::Disowned => {
                 return link.trouble(Trouble::Disowned);
             }
@@ -560,6 +583,9 @@ impl Tcp {
                 }
             }
             Err(_) => self.retreat(peer),
+        }
+        if self.link(peer).is_some_and(|link| !link.stall.watched) {
+            self.begin_watch(peer);
         }
         Ok(())
     }
@@ -677,7 +703,8 @@ impl Tcp {
     pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
         match self.links.get(peer as usize) {
             Some(Some(link)) if !link.gone => Presence::Here,
-            Some(Some(link)) if link.disowned && told == Presence::Here => Presence::Dead,
+            // It stays so, whatever becomes of that task.
+            Some(Some(link)) if link.disowned => Presence::Dead,
             _ => told,
         }
     }

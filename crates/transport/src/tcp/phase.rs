@@ -37,7 +37,8 @@ impl Phase {
     /// Is this task's own attempt under way?
     pub(crate) fn is_calling(&self) -> bool {
         match self {
-            Phase::Calling(_) => true,
+            // A call that has not got through may never do so, and the other side's has.
+            Phase::Calling(shake) => shake.has_greeted(),
             Phase::Resuming(resuming) => resuming.called,
             _ => false,
         }

@@ -99,6 +99,8 @@ pub(crate) struct Shake {
     have: usize,
     /// What both have said.
     said: Vec<u8>,
+    /// Nobody listens there.
+    refused: bool,
     pub(crate) until: Instant,
 }
 
@@ -121,6 +123,7 @@ impl Shake {
             buffer: [0; HELLO + WORD],
             have: 0,
             said: Vec::new(),
+            refused: false,
             until: Instant::now() + LIMIT,
         }
     }
@@ -132,6 +135,11 @@ impl Shake {
     /// This task has called, and said hello: now it listens.
     pub(crate) fn has_greeted(&self) -> bool {
         self.stage != Stage::Connected
+    }
+
+    /// The other host has answered that nobody listens there.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused
     }
 
     /// The connection, when both have met.
@@ -185,7 +193,9 @@ impl Shake {
 
     /// The connection may stand now: say hello.
     fn connected(&mut self, own: &Own) -> io::Result<bool> {
-        rustix::net::sockopt::socket_error(&self.channel)??;
+        let error = rustix::net::sockopt::socket_error(&self.channel)?;
+        self.refused = error == Err(rustix::io::Errno::CONNREFUSED);
+        error?;
         if rustix::net::getpeername(&self.channel).is_err() {
             return Ok(false);
         }

@@ -89,19 +89,24 @@ impl Tcp {
             link.outs[at].message = Some(message.clone());
         }
         let moved = attempt(link, |link| link.try_pump(TURN));
+        let watched = link.stall.watched || !moved;
         if !moved && !link.outs[at].complete {
             // Credit, or the word that all has come, may be there.
             link.receive();
         }
         let stream = link.outs.iter().position(|stream| stream.id == wire.id);
-        match stream {
+        let flow = match stream {
             Some(at) if link.outs[at].complete => {
                 link.outs.swap_remove(at);
-                Ok(Flow::Finished)
+                Flow::Finished
             }
-            _ if moved => Ok(Flow::Moved),
-            _ => Ok(Flow::Still),
+            _ if moved => Flow::Moved,
+            _ => Flow::Still,
+        };
+        if !watched {
+            self.begin_watch(wire.peer);
         }
+        Ok(flow)
     }
 
     /// How much of the message has gone.

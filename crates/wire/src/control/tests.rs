@@ -116,6 +116,16 @@ fn ask() -> impl Strategy<Value = Ask> {
             count
         }),
         (id, any::<u32>()).prop_map(|(task, bytes)| Ask::Taken { task, bytes }),
+        (
+            id,
+            any::<Option<([u8; 4], u16)>>(),
+            option::of(any::<u32>())
+        )
+            .prop_map(|(task, address, silent)| Ask::Reach {
+                task,
+                address: address.map(Into::into),
+                silent
+            }),
         (id, vec(any::<String>(), 0..4), option::of(any::<String>())).prop_map(
             |(id, hosts, terminal)| Ask::AddHosts {
                 id,
@@ -230,6 +240,7 @@ fn tell() -> impl Strategy<Value = Tell> {
                 hosts,
                 sentence
             }),
+        (id, any::<String>()).prop_map(|(task, sentence)| Tell::GiveUp { task, sentence }),
         (id, option::of(any::<u32>()), manner()).prop_map(|(task, parent, manner)| Tell::Born {
             task,
             parent,

@@ -87,6 +87,7 @@ fn preparation() -> impl Strategy<Value = Preparation> {
                     window,
                     most: window ^ silence,
                     silence,
+                    unreachable: trusted.then_some(window),
                     door: format!("job{silence}"),
                 }
             },

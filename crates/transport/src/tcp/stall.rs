@@ -1,0 +1,257 @@
+//! Peers that cannot be reached: noticing it soon, saying it, and getting through again soon after the network is back.
+//!
+//! *When.* A watch (a tick of the finisher's thread, see [`super::finisher`]) runs only while something that was written is
+//! perhaps not acknowledged, or a connection is being made; a send pays one look at a flag for it. At each tick the
+//! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
+//! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
+//!
+//! *Saying it.* That is a [`Reach`], and so is the end of it. The process passes them on to its launcher, who tells the user.
+//!
+//! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
+//! each tick calls the peer on a fresh connection, the link's *spare*, while the old one stays as it is. The spare takes the old
+//! one's place as soon as both ends have met on it, exactly as after a broken connection: nothing is lost or doubled. If both
+//! ends call at once, the lower rank's call stands, once it has reached the other kernel.
+//!
+//! *Giving up.* Whether to wait is for the launcher to decide (`--unreachable`). [`Tcp::give_up`] makes a peer dead for this task.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use regatta_engine::Peer;
+use rustix::event::epoll;
+
+use super::link::{Link, Trouble};
+use super::phase::Phase;
+use super::shake::{End, Shake};
+use super::{Tcp, dial, watch};
+
+/// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach.
+const SILENCE: Duration = Duration::from_secs(1);
+/// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Tokens of spare connections: this and the peer's number.
+pub(super) const SPARE: u64 = 1 << 31;
+
+/// A peer has come out of reach, or is reached again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Who.
+    pub peer: Peer,
+    /// Where it listens.
+    pub address: Option<SocketAddr>,
+    /// So long it has not answered; `None`: it is reached again.
+    pub silent: Option<Duration>,
+}
+
+/// What is known of a link's silence.
+#[derive(Debug, Default)]
+pub(crate) struct Stall {
+    /// Something was written since the last tick that found all acknowledged.
+    pub(super) watched: bool,
+    /// Nothing has been acknowledged since, and the position that was acknowledged then.
+    since: Option<Instant>,
+    acknowledged: u64,
+    /// When the process was last told that the peer is out of reach.
+    told: Option<Instant>,
+    /// A second connection, under way while the first one says nothing.
+    pub(super) spare: Option<Shake>,
+}
+
+impl Stall {
+    /// A connection stands: what was noticed of the one before does not count.
+    pub(super) fn begin_again(&mut self) {
+        self.since = None;
+        self.spare = None;
+    }
+}
+
+/// What a tick finds on a link.
+enum Found {
+    /// All is acknowledged, or nothing has to be said.
+    Quiet,
+    /// The peer's kernel answers.
+    Moving,
+    /// Nothing is acknowledged beyond this position, which the kernel has tried again.
+    Silent(u64),
+}
+
+impl Link {
+    fn look_at_silence(&self) -> Found {
+        match &self.phase {
+            _ if self.is_cut_for_good() || self.fault.is_some() || self.gone => Found::Quiet,
+            Phase::Open(channel) => match channel.progress() {
+                Some(progress) if progress.idle => Found::Quiet,
+                Some(progress) if progress.repeated > 0 => Found::Silent(progress.acknowledged),
+                _ => Found::Moving,
+            },
+            _ if !self.needs_connection() => Found::Quiet,
+            // Whoever has let this task in, and says nothing, is busy with something else.
+            Phase::Calling(shake) if shake.has_greeted() => Found::Moving,
+            Phase::Resuming(_) => Found::Moving,
+            Phase::Idle | Phase::Resting(_) if self.refused => Found::Moving,
+            _ => Found::Silent(0),
+        }
+    }
+}
+
+impl Tcp {
+    /// Something has been written to a peer: look now and then whether it arrives.
+    #[cold]
+    pub(super) fn begin_watch(&mut self, peer: Peer) {
+        self.make_finisher();
+        let Some(finisher) = &mut self.finisher else {
+            return;
+        };
+        finisher.watch(true);
+        if let Some(link) = self.link(peer) {
+            link.stall.watched = true;
+        }
+    }
+
+    /// A tick of the watch.
+    #[cold]
+    pub(super) fn watch_over(&mut self) {
+        let now = Instant::now();
+        let mut watched = false;
+        for index in 0..self.known.len() {
+            let peer = self.known[index];
+            let lost = self.is_lost(peer);
+            let address = self.job.address(peer);
+            let Some(link) = self.link(peer).filter(|link| link.stall.watched) else {
+                continue;
+            };
+            watched = true;
+            let found = match lost {
+                true => Found::Quiet,
+                false => link.look_at_silence(),
+            };
+            let stall = &mut link.stall;
+            stall.watched = !matches!(found, Found::Quiet);
+            let since = match found {
+                Found::Silent(position) if stall.acknowledged == position => {
+                    *stall.since.get_or_insert(now)
+                }
+                Found::Silent(position) => {
+                    stall.acknowledged = position;
+                    stall.since = Some(now);
+                    now
+                }
+                Found::Quiet | Found::Moving => {
+                    stall.since = None;
+                    now
+                }
+            };
+            let silent = now - since;
+            if silent >= SILENCE {
+                if stall.told.is_none_or(|told| now - told >= AGAIN) {
+                    stall.told = Some(now);
+                    let silent = Some(silent);
+                    self.reaches.push(Reach {
+                        peer,
+                        address,
+                        silent,
+                    });
+                }
+                self.call_anew(peer);
+            } else if stall.since.is_none() {
+                // The peer stays on the old connection as long as this side does.
+                stall.spare = None;
+                let ended = lost || link.is_cut_for_good();
+                if link.stall.told.take().is_some() && !ended {
+                    let silent = None;
+                    self.reaches.push(Reach {
+                        peer,
+                        address,
+                        silent,
+                    });
+                }
+            }
+        }
+        if let Some(finisher) = self.finisher.as_mut().filter(|_| !watched) {
+            finisher.watch(false);
+        }
+    }
+
+    /// Tries a fresh connection to a peer that says nothing, unless one has got through to it.
+    fn call_anew(&mut self, peer: Peer) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        match &link.phase {
+            Phase::Open(_) => {}
+            Phase::Calling(shake) if shake.has_greeted() => return,
+            Phase::Resuming(_) => return,
+            _ => {
+                // The call under way may have been lost with the network, and the kernel repeats it late.
+                link.trouble(Trouble::Lost);
+                let _ = self.reach(peer);
+                return;
+            }
+        }
+        let under_way = |spare: &Shake| spare.has_greeted() && Instant::now() <= spare.until;
+        if link.stall.spare.as_ref().is_some_and(under_way) {
+            return;
+        }
+        link.stall.spare = None;
+        let Some(address) = self.job.address(peer) else {
+            return;
+        };
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+        let called = dial::dial(address).and_then(|socket| {
+            use std::os::fd::AsFd;
+            watch(&self.epoll, socket.as_fd(), SPARE | peer as u64, flags)?;
+            Ok(socket)
+        });
+        if let (Ok(socket), Some(link)) = (called, self.link(peer)) {
+            link.stall.spare = Some(Shake::caller(socket, peer));
+        }
+    }
+
+    /// Something has happened on a link's spare connection.
+    #[cold]
+    pub(super) fn stir_spare(&mut self, peer: Peer) {
+        let own = &self.own;
+        let link = self.links.get_mut(peer as usize);
+        let Some(link) = link.and_then(Option::as_deref_mut) else {
+            return;
+        };
+        let Some(shake) = &mut link.stall.spare else {
+            return;
+        };
+        match shake.advance(own) {
+            Some(End::Met { seed, .. }) => {
+                if let Some(shake) = link.stall.spare.take() {
+                    self.adopt(peer, shake.into_channel(), &seed, true);
+                }
+            }
+            Some(_) => link.stall.spare = None,
+            None if shake.has_greeted() => {
+                // A socket that takes more would be an event without end.
+                let data = epoll::EventData::new_u64(SPARE | peer as u64);
+                let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
+            }
+            None => {}
+        }
+    }
+
+    /// A peer that cannot be reached is dead for this task from now on.
+    pub(crate) fn give_up(&mut self, peer: Peer) {
+        if let Ok(link) = self.link_to(peer)
+            && !link.gone
+        {
+            link.stall = Stall::default();
+            link.trouble(Trouble::Disowned);
+            self.restless = true;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_reaches(&self) -> bool {
+        !self.reaches.is_empty()
+    }
+
+    /// Who has come out of reach, or back, since the last call.
+    pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
+        std::mem::take(&mut self.reaches)
+    }
+}

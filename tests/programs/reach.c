@@ -1,0 +1,172 @@
+/*
+ * Two tasks, the last two of the job, that talk for some time while their network is away now and then: every message
+ * comes once, in order and whole. The others wait for them.
+ */
+#include "check.h"
+#include <time.h>
+
+enum { LARGE = 200000, EVERY = 16 };
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* A question is a number, and now and then painted bytes behind it; none: that was all. */
+static size_t length_of(int64_t number) { return number % EVERY == 0 ? LARGE : sizeof number; }
+
+/* Some time in which nobody says anything. */
+static void rest(void)
+{
+    char nothing;
+    int said = rg_recv_within(&nothing, 1, me, 9, RG_WORLD, 0.002, NULL);
+    CHECK(said == RG_ERR_NOTHING);
+}
+
+/* For so many seconds. Says how long the longest answer took, and when a long one came. */
+static void ask(int other, double seconds, char *bytes)
+{
+    double end = now() + seconds, worst = 0;
+    int64_t number = 0;
+    while (now() < end) {
+        number++;
+        double asked = now();
+        paint(bytes, LARGE, (uint64_t)number);
+        memcpy(bytes, &number, sizeof number);
+        OK(rg_send(bytes, length_of(number), other, 1, RG_WORLD));
+        memset(bytes, 0, LARGE);
+        rg_status status;
+        OK(rg_recv(bytes, LARGE, other, 2, RG_WORLD, &status));
+        CHECK(status.length == length_of(number) && memcmp(bytes, &number, sizeof number) == 0);
+        double took = now() - asked;
+        if (took > 1)
+            printf("waited %.1f\n", took);
+        worst = took > worst ? took : worst;
+        rest();
+    }
+    number = 0;
+    OK(rg_send(&number, sizeof number, other, 1, RG_WORLD));
+    printf("worst %d ms\n", (int)(1000 * worst));
+}
+
+static void answer(int other, char *bytes)
+{
+    char *expected = need(LARGE);
+    for (int64_t last = 0;; last++) {
+        int64_t number;
+        rg_status status;
+        OK(rg_recv(bytes, LARGE, other, 1, RG_WORLD, &status));
+        memcpy(&number, bytes, sizeof number);
+        if (number == 0)
+            break;
+        CHECK(number == last + 1 && status.length == length_of(number));
+        paint(expected, LARGE, (uint64_t)number);
+        memcpy(expected, &number, sizeof number);
+        CHECK(memcmp(bytes, expected, status.length) == 0);
+        OK(rg_send(bytes, status.length, other, 2, RG_WORLD));
+    }
+    free(expected);
+}
+
+/* pair SECONDS */
+static void pair(void)
+{
+    char *bytes = need(LARGE);
+    check_patience(150);
+    OK(rg_barrier(RG_WORLD));
+    if (me == size - 2) {
+        printf("begun\n");
+        ask(size - 1, atof(args[0]), bytes);
+    } else if (me == size - 1) {
+        answer(size - 2, bytes);
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0)
+        printf("all is well\n");
+    free(bytes);
+}
+
+/* given-up [JUDGE]: the last two talk until each hears that it cannot reach the other. Whoever reaches both hears from both. */
+static void given_up(void)
+{
+    int judge = args[0] == NULL ? 0 : atoi(args[0]);
+    int64_t number = 0;
+    int said = RG_OK, other = me == size - 1 ? size - 2 : size - 1;
+    check_patience(90);
+    OK(rg_barrier(RG_WORLD));
+    if (me == size - 2)
+        printf("begun\n");
+    while (me >= size - 2 && said == RG_OK) {
+        if (me == size - 2)
+            said = rg_send(&number, sizeof number, other, 1, RG_WORLD);
+        if (said == RG_OK)
+            said = rg_recv(&number, sizeof number, other, 1, RG_WORLD, NULL);
+        if (said == RG_OK && me == size - 1)
+            said = rg_send(&number, sizeof number, other, 1, RG_WORLD);
+    }
+    if (said != RG_OK)
+        printf("got %d %d %s\n", me, said, rg_last_error());
+    number = me;
+    if (me > judge)
+        OK(rg_send(&number, sizeof number, judge, 3, RG_WORLD));
+    for (int from = judge + 1; me == judge && from < size; from++) {
+        OK(rg_recv(&number, sizeof number, from, 3, RG_WORLD, NULL));
+        CHECK(number == from);
+        if (from == size - 1)
+            printf("all are heard\n");
+    }
+    /* Its host will be lost. */
+    if (me < judge)
+        rg_recv(&number, sizeof number, judge, 3, RG_WORLD, NULL);
+}
+
+/* crowd: each of the first half, but task 0, talks with each of the second until all of those are dead to it. */
+static void crowd(void)
+{
+    int half = size / 2, first = me <= half, dead = 0;
+    bool is_dead[64] = {false};
+    check_patience(90);
+    CHECK(size <= 64 && size % 2 == 1);
+    OK(rg_barrier(RG_WORLD));
+    if (me == 1)
+        printf("begun\n");
+    while (me != 0 && dead < half) {
+        for (int step = 0; step < 2; step++) {
+            for (int i = 0; i < half; i++) {
+                int other = first ? half + 1 + i : 1 + i, said;
+                int64_t number = me;
+                if (is_dead[other])
+                    continue;
+                if (first == (step == 0))
+                    said = rg_send(&number, sizeof number, other, 1, RG_WORLD);
+                else
+                    said = rg_recv(&number, sizeof number, other, 1, RG_WORLD, NULL);
+                CHECK(said == RG_OK || said == RG_ERR_DEAD);
+                is_dead[other] = said == RG_ERR_DEAD;
+                dead += is_dead[other];
+            }
+        }
+    }
+    if (me != 0)
+        printf("task %d has lost %d\n", me, dead);
+    /* Nobody leaves before all have lost all. */
+    for (int turn = 0; turn < 2; turn++) {
+        for (int task = 1; me == 0 && task < size; task++)
+            OK(turn == 0 ? rg_recv(NULL, 0, task, 3, RG_WORLD, NULL) : rg_send(NULL, 0, task, 3, RG_WORLD));
+        if (me != 0)
+            OK(turn == 0 ? rg_send(NULL, 0, 0, 3, RG_WORLD) : rg_recv(NULL, 0, 0, 3, RG_WORLD, NULL));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct scenario scenarios[] = {
+        {"pair", pair, false},
+        {"given-up", given_up, false},
+        {"crowd", crowd, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

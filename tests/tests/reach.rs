@@ -1,0 +1,275 @@
+//! Networks that fail in part or for a moment, and launchers that are stopped: nothing is lost, and somebody says what is wrong.
+//!
+//! The hosts h0 to h3 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`programs/reach.c`).
+
+use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
+use regatta_tests::{Ended, Job, command};
+
+/// Begins with hosts that are made. Arguments: the command, then what is run. `heard` waits until the job has said something.
+const BEGIN: &str = r#"unset REGATTA_VM
+on() { host=$1; shift; env XDG_RUNTIME_DIR=/run/user.$host ip netns exec $host "$@"; }
+regatta=$1
+shift
+: >/run/said
+heard() { tail -n +1 -F /run/said 2>/dev/null | grep -q -m 1 -e "$1" -e FAIL -e HUNG -e 'is lost'; }
+now() { echo $(($(date +%s%N) / 1000000)); }
+# cut HOST ADDRESS [in|out]: what comes from there, or goes there, is lost.
+cut() {
+    on $1 nft 'add table ip cut; add chain ip cut in { type filter hook input priority 0; }; add chain ip cut out { type filter hook output priority 0; }'
+    case ${3:-in} in in) on $1 nft "add rule ip cut in ip saddr $2 drop" ;; esac
+    case ${3:-out} in out) on $1 nft "add rule ip cut out ip daddr $2 drop" ;; esac
+}
+mend() { on $1 nft 'delete table ip cut'; }
+end() {
+    status=0
+    wait $job || status=$?
+    cat /run/said
+    exit $status
+}
+"#;
+
+fn on_hosts(job: Job, then: &str) -> Ended {
+    let regatta = command().display().to_string();
+    let script = make_hosts(4) + SEES + BEGIN + then;
+    let shell = ["sh", "-ec", &script, "sh", &regatta];
+    let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
+    job.around(&around).limit(150).run()
+}
+
+/// Tasks on all three hosts, whose launcher reaches them without their network.
+fn across(arguments: &[&str]) -> Job {
+    Job::new(3, "reach", arguments)
+        .option("--host")
+        .option("h0:1,h1:1,h2:1")
+        .option("--interface")
+        .option("10.78.0.0/24")
+        .option("--rsh")
+        .option("ip netns exec {host}")
+}
+
+/// The number that follows these words.
+#[track_caller]
+fn number(ended: &Ended, words: &str) -> u64 {
+    let found = ended.text.split(words).nth(1);
+    let found = found.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    found.unwrap_or_else(|| panic!("no {words:?} with a number in\n{}", ended.story()))
+}
+
+#[test]
+fn a_cut_between_two_tasks_is_named_and_healed_without_loss() {
+    let job = across(&["pair", "14"]).option("--on-failure=continue");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+start=$(now)
+cut h1 10.78.0.3
+heard 'cannot reach'
+echo "named after $(($(now) - start)) ms"
+sleep 6
+mend h1
+start=$(now)
+heard 'reach each other again'
+echo "healed after $(($(now) - start)) ms"
+end
+"#,
+    )
+    .passed()
+    .said("(10.78.0.")
+    .said("waiting (--unreachable=SECONDS gives up)")
+    .said("reach each other again, after")
+    .said("all is well");
+    let (named, healed) = (
+        number(&ended, "named after "),
+        number(&ended, "healed after "),
+    );
+    println!("named after {named} ms, healed after {healed} ms");
+    assert!(named < 4000 && healed < 4000, "{}", ended.story());
+}
+
+/// Tasks 1 and 2 are cut off from each other in this direction, as seen from h1, and give each other up.
+fn give_up(direction: &str) {
+    let job = across(&["given-up"])
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    let then = r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3 DIRECTION
+end
+"#;
+    on_hosts(job, &then.replace("DIRECTION", direction))
+        .passed()
+        .said("giving up after 3 s (--unreachable)")
+        .said("both go on as if the other were dead")
+        .said("got 1 -7 task ")
+        .said("got 2 -7 task ")
+        .said("Both live, and each counts as dead for the other")
+        .said("all are heard");
+}
+
+#[test]
+fn tasks_that_cannot_reach_each_other_are_given_up_if_that_is_wanted() {
+    give_up("");
+}
+
+#[test]
+fn tasks_that_are_cut_off_in_one_direction_give_each_other_up() {
+    for direction in ["in", "out"] {
+        give_up(direction);
+    }
+}
+
+#[test]
+fn many_tasks_on_two_hosts_that_are_cut_off_are_named_once() {
+    let job = Job::new(9, "reach", &["crowd"])
+        .option("--host")
+        .option("h0:1,h1:4,h2:4")
+        .option("--interface")
+        .option("10.78.0.0/24")
+        .option("--rsh")
+        .option("ip netns exec {host}")
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3
+end
+"#,
+    )
+    .passed();
+    for task in 1..9 {
+        let all_lost = format!("task {task} has lost 4");
+        assert!(ended.text.contains(&all_lost), "{}", ended.story());
+    }
+    // When they are out of reach, and when they are given up.
+    let named = ended.text.matches("cannot reach").count();
+    assert_eq!(named, 2, "{}", ended.story());
+}
+
+#[test]
+fn two_hosts_that_are_cut_off_again_and_again_are_not_named_each_time() {
+    let job = across(&["pair", "16"]).option("--on-failure=continue");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+for turn in 1 2 3 4; do
+    cut h1 10.78.0.3
+    sleep 2.5
+    mend h1
+    sleep 1.2
+done
+end
+"#,
+    )
+    .passed()
+    .said("all is well");
+    let named = ended.text.matches("cannot reach").count();
+    assert!((1..=3).contains(&named), "{}", ended.story());
+}
+
+#[test]
+fn a_cut_between_two_hosts_of_a_machine_is_told_on_all_of_them() {
+    let job = Job::new(3, "reach", &["pair", "20"]).option("--map=round");
+    on_hosts(
+        job,
+        r#"
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+on h0 $regatta up --as h0:1 h1:1 h2:1 >/dev/null
+sees h0 '"cores":1.*"cores":1.*"cores":1'
+on h0 "$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3
+sees h0 '"unreached":\[{'
+on h0 $regatta hosts
+sees h2 '"unreached":\[{'
+on h2 $regatta hosts
+mend h1
+sees h0 '"unreached":\[\]'
+sees h2 '"unreached":\[\]'
+status=0
+wait $job || status=$?
+cat /run/said
+on h0 $regatta down
+exit $status
+"#,
+    )
+    .passed()
+    .said("virtual machine default, as h2 sees it: 3 of 3 hosts answer")
+    .said("cannot reach each other (since ")
+    .said("all is well");
+}
+
+#[test]
+fn the_next_launcher_gives_up_tasks_that_cannot_reach_each_other() {
+    let job = Job::new(4, "reach", &["given-up", "1"])
+        .option("--map=round")
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    on_hosts(
+        job,
+        r#"
+mkdir /run/job
+cd /run/job
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
+sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
+on h0 "$@" >/run/said 2>&1 &
+job=$!
+heard begun
+ip link set v0 down
+wait $job || echo "the first launcher has ended"
+sees h1 '"known":3'
+cut h2 10.78.0.4
+tail -n +1 -F regatta-h0-*.out 2>/dev/null | grep -q -m 1 -e 'has ended with status'
+cat regatta-h0-*.out
+on h1 $regatta down || echo "some hosts did not answer"
+"#,
+    )
+    .passed()
+    .said("giving up after 3 s (--unreachable)")
+    .said("got 2 -7 task ")
+    .said("got 3 -7 task ")
+    .said("all are heard");
+}
+
+#[test]
+fn a_launcher_that_was_stopped_says_so_when_its_agents_have_given_up() {
+    let job = across(&["pair", "60"]).option("--host-timeout").option("2");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+launcher=$(pgrep -x regatta-job)
+kill -STOP $launcher
+for agent in $(pgrep -x regatta-agent); do tail -f /dev/null --pid=$agent; done
+kill -CONT $launcher
+status=0
+wait $job || status=$?
+cat /run/said
+echo "the job's status: $status"
+"#,
+    );
+    for words in [
+        "is lost: its agent heard nothing from here for 2 s (--host-timeout)",
+        "while this launcher did not run for",
+    ] {
+        assert!(ended.text.contains(words), "{}", ended.story());
+    }
+}
