@@ -160,10 +160,14 @@ static void scribble(size_t from, size_t len)
     *(volatile uint64_t *)(job.bytes + from + below(len / 8) * 8) = next_random(&dice);
 }
 
-/* A ring's first line names source and destination; 64 more bytes and the lines come after it. */
+/* A ring's first word names source and destination, 20 bits each, and bit 42 says that they use it; its lines come after 128 bytes. */
+static uint32_t source_of(size_t page) { return word_at(page) & 0xfffff; }
+static uint32_t destination_of(size_t page) { return (word_at(page) >> 20 | word_at(page + 4) << 12) & 0xfffff; }
+
 static bool is_ring(size_t page)
 {
-    return word_at(page) < (uint32_t)size && word_at(page + 4) < (uint32_t)size && word_at(page) != word_at(page + 4);
+    bool used = word_at(page + 4) >> 10 & 1;
+    return used && source_of(page) < (uint32_t)size && destination_of(page) < (uint32_t)size && source_of(page) != destination_of(page);
 }
 
 static size_t data(void) { return (job.hall + (size_t)size * (9 * 64 + 8 * 4096) + 4095) & ~(size_t)4095; }
@@ -172,7 +176,7 @@ static void over_rings(void)
 {
     size_t page = data() + below((job.size - data()) / 4096) * 4096;
     const size_t lines = 256 * 64;
-    if (is_ring(page) && word_at(page) == (uint32_t)me && page + 128 + lines <= job.size)
+    if (is_ring(page) && source_of(page) == (uint32_t)me && page + 128 + lines <= job.size)
         scribble(page + 128, lines);
 }
 

@@ -13,6 +13,7 @@
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
 //! | [`gate`] | a barrier that is lent, and can be taken back at any moment |
 //! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
+//! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
@@ -27,6 +28,7 @@ pub mod biased;
 pub mod block;
 pub mod combine;
 pub mod copy;
+pub mod ends;
 pub mod gate;
 pub mod held;
 pub mod losses;

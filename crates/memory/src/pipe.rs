@@ -13,10 +13,14 @@
 //! sender may have moved it. After `COMPLETE` the pipe is the receiver's to give back, after `DONE` the sender's.
 //! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
+//!
+//! *Tasks that die.* Whoever has a pipe in hand and is done with it without giving it back says so ([`Pipe::let_go`]).
+//! A pipe both ends of which are done or gone is used again ([`Pool::take`]).
 
 use std::ptr::NonNull;
 
 use crate::copy;
+use crate::ends::{End, Ends, Made, Use};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::views::Views;
 use crate::{Corrupt, segment::Segment};
@@ -54,6 +58,8 @@ pub struct Control {
     address: AtomicU64,
     /// Next free pipe, while in the pool.
     pub(crate) next_free: AtomicU32,
+    /// Who uses it.
+    pub(crate) ends: Ends,
 }
 
 /// What the sender's turn came to.
@@ -181,6 +187,8 @@ pub struct Pipe {
     at: u64,
     /// How far the other side was when last seen.
     other: u64,
+    /// The use for which this handle was made; none, if nobody used the pipe.
+    of: Option<Use>,
 }
 
 // SAFETY: a pipe is a pair of pointers into a segment that outlives it; the protocol gives each
@@ -209,6 +217,25 @@ impl Pipe {
             offset,
             at: 0,
             other: 0,
+            // SAFETY: inside the segment, atomics only.
+            of: unsafe { start.cast::<Control>().as_ref() }.ends.present(),
+        })
+    }
+
+    /// Attach to a pipe as [`Pipe::at`] does, if these two use it.
+    pub fn between(
+        segment: &Segment,
+        offset: u64,
+        size: usize,
+        tasks: [u32; 2],
+    ) -> Result<Pipe, Corrupt> {
+        let pipe = Pipe::at(segment, offset, size)?;
+        let used = pipe.of.is_some_and(|of| {
+            let ends = [of.source(), of.destination()];
+            ends == tasks || ends == [tasks[1], tasks[0]]
+        });
+        used.then_some(pipe).ok_or(Corrupt {
+            what: "a pipe belongs to other tasks",
         })
     }
 
@@ -217,9 +244,26 @@ impl Pipe {
         self.offset
     }
 
+    /// This side does not touch the pipe any more. The other side may.
+    pub fn let_go(&self, me: u32) {
+        if let Some(of) = self.of {
+            let side = match of.source() == me {
+                true => End::Source,
+                false => End::Destination,
+            };
+            self.control().ends.finish(of, side);
+        }
+    }
+
     fn control(&self) -> &Control {
         // SAFETY: inside the segment (checked in `at`), atomics only.
         unsafe { self.control.as_ref() }
+    }
+
+    /// These two use the pipe, which nobody else has.
+    fn begin(&mut self, source: u32, destination: u32) {
+        self.of = Some(self.control().ends.begin(source, destination));
+        self.reset();
     }
 
     /// Sender: make the pipe new. Nobody else may hold it.
@@ -414,21 +458,35 @@ pub struct Pool<'a> {
     segment: &'a Segment,
     /// counter (32 bits) | offset / 128 of the first free pipe (32 bits)
     head: &'a AtomicU64,
+    made: Made<'a>,
     size: usize,
 }
 
+/// Where the words of the ends are in a pipe.
+const ENDS_AT: u64 = std::mem::offset_of!(Control, ends) as u64;
+
 impl<'a> Pool<'a> {
-    /// The pool whose stack head is `head`; its pipes have `size` data bytes.
-    pub fn new(segment: &'a Segment, head: &'a AtomicU64, size: usize) -> Pool<'a> {
+    /// The pool whose stack head is `head`; its pipes have `size` data bytes. `newest` is the head of the list of all pipes.
+    pub fn new(
+        segment: &'a Segment,
+        head: &'a AtomicU64,
+        newest: &'a AtomicU64,
+        size: usize,
+    ) -> Pool<'a> {
         Pool {
             segment,
             head,
+            made: Made {
+                segment,
+                newest,
+                ends_at: ENDS_AT,
+            },
             size,
         }
     }
 
-    /// A pipe of one's own, reset.
-    pub fn take(&self) -> Result<Option<Pipe>, Corrupt> {
+    /// A pipe for these two, reset.
+    pub fn take(&self, source: u32, destination: u32) -> Result<Option<Pipe>, Corrupt> {
         let mut head = self.head.load(Ordering::Acquire);
         while head as u32 != 0 {
             let pipe = Pipe::at(self.segment, (head as u32 as u64) * 128, self.size)?;
@@ -440,7 +498,7 @@ impl<'a> Pool<'a> {
             {
                 Ok(_) => {
                     let mut pipe = pipe;
-                    pipe.reset();
+                    pipe.begin(source, destination);
                     return Ok(Some(pipe));
                 }
                 Err(now) => head = now,
@@ -449,19 +507,41 @@ impl<'a> Pool<'a> {
         Ok(None)
     }
 
+    /// A pipe whose ends are over, if the next ones of the list have one. `cursor` is where the next search goes on.
+    pub fn adopt(
+        &self,
+        cursor: &mut u64,
+        source: u32,
+        destination: u32,
+        gone: impl Fn(u32) -> bool,
+    ) -> Option<Pipe> {
+        let of_gone = |place, ends: &Ends| {
+            // Whatever it says of itself, its memory is looked at first.
+            let mut pipe = Pipe::at(self.segment, place, self.size).ok()?;
+            pipe.of = Some(ends.claim(source, destination, &gone)?);
+            pipe.reset();
+            Some(pipe)
+        };
+        self.made.search(cursor, of_gone)
+    }
+
     /// Make one more pipe out of segment memory.
-    pub fn make(&self) -> std::io::Result<Pipe> {
+    pub fn make(&self, source: u32, destination: u32) -> std::io::Result<Pipe> {
         let offset = self
             .segment
             .allocate(Pipe::footprint(self.size).next_multiple_of(4096), 4096)?;
         let mut pipe = Pipe::at(self.segment, offset, self.size)
             .map_err(|corrupt| std::io::Error::other(corrupt.what))?;
-        pipe.reset();
+        pipe.begin(source, destination);
+        self.made.add(offset);
         Ok(pipe)
     }
 
-    /// Give a pipe back. Nobody may use it any more.
+    /// Give a pipe back. Nobody may use it any more. If its use is over, it is somebody else's by now and stays so.
     pub fn give(&self, pipe: Pipe) {
+        if !pipe.of.is_some_and(|of| pipe.control().ends.rest(of)) {
+            return;
+        }
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             pipe.control()
@@ -670,16 +750,37 @@ mod tests {
     fn pipes_come_back_from_the_pool() {
         let segment = Segment::create("test", 1 << 20).unwrap();
         let head = AtomicU64::new(0);
-        let pool = Pool::new(&segment, &head, 1024);
-        assert!(pool.take().unwrap().is_none());
-        let (a, b) = (pool.make().unwrap(), pool.make().unwrap());
+        let newest = AtomicU64::new(0);
+        let pool = Pool::new(&segment, &head, &newest, 1024);
+        assert!(pool.take(0, 1).unwrap().is_none());
+        let (a, b) = (pool.make(0, 1).unwrap(), pool.make(0, 1).unwrap());
         let offsets = [a.offset(), b.offset()];
         pool.give(a);
         pool.give(b);
-        assert_eq!(pool.take().unwrap().unwrap().offset(), offsets[1]);
-        assert_eq!(pool.take().unwrap().unwrap().offset(), offsets[0]);
-        assert!(pool.take().unwrap().is_none());
+        assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[1]);
+        assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[0]);
+        assert!(pool.take(0, 1).unwrap().is_none());
         head.store(0xffff_fff0, Ordering::Relaxed);
-        assert!(pool.take().is_err(), "a scribbled head is noticed");
+        assert!(pool.take(0, 1).is_err(), "a scribbled head is noticed");
+    }
+
+    #[test]
+    fn a_pipe_that_others_use_by_now_is_not_given_back() {
+        let segment = Segment::create("test", 1 << 20).unwrap();
+        let (head, newest) = (AtomicU64::new(0), AtomicU64::new(0));
+        let pool = Pool::new(&segment, &head, &newest, 1024);
+        let full = pool.make(0, 1).unwrap();
+        let place = full.offset();
+        full.let_go(0);
+        let attach = |tasks| Pipe::between(&segment, place, 1024, tasks);
+        let late = attach([0, 1]).unwrap();
+        assert!(attach([1, 0]).is_ok() && attach([0, 2]).is_err());
+        // The receiver dies, and two others get the pipe.
+        let adopted = pool.adopt(&mut 0, 2, 3, |task| task == 1).unwrap();
+        assert_eq!(adopted.offset(), place);
+        pool.give(late);
+        assert!(pool.take(4, 5).unwrap().is_none(), "it is in use");
+        pool.give(adopted);
+        assert_eq!(pool.take(4, 5).unwrap().unwrap().offset(), place);
     }
 }

@@ -7,6 +7,7 @@
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, claiming | its memory, replaced by one cell |
+//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that puts away | the list |
 //! | losses | `Losses` as shipped | |
 //! | gate | `Gate` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
@@ -23,6 +24,7 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::block::Block;
+use regatta_memory::ends::{End, Ends};
 use regatta_memory::gate::{Gate, Passage, Word};
 use regatta_memory::losses::Losses;
 use regatta_memory::pipe::{Control, Filled, GivenUp};
@@ -551,5 +553,71 @@ fn whoever_reads_a_count_of_losses_finds_the_states_it_counts() {
         assert!(found >= count, "{found} of {count}");
         one.join().unwrap();
         two.join().unwrap();
+    });
+}
+
+#[test]
+fn a_piece_that_two_are_done_with_has_one_next_use() {
+    every_order(2, 20, || {
+        let shared = Arc::new((Ends::default(), UnsafeCell::new(0), AtomicU32::new(0)));
+        let of = shared.0.begin(1, 2);
+        let claimers: Vec<_> = (3..5)
+            .map(|task| {
+                let there = shared.clone();
+                thread::spawn(move || {
+                    let gone = |other: u32| other == 2 && there.2.load(Ordering::Acquire) != 0;
+                    let claimed = there.0.claim(task, task, gone).is_some();
+                    if claimed {
+                        // SAFETY: nobody else touches the piece; loom checks that.
+                        there.1.with_mut(|word| unsafe { *word = task });
+                    }
+                    claimed as u32
+                })
+            })
+            .collect();
+        // SAFETY: the source of the present use.
+        shared.1.with_mut(|word| unsafe { *word = 1 });
+        shared.0.finish(of, End::Source);
+        shared.2.store(1, Ordering::Release);
+        let claims: u32 = claimers.into_iter().map(|one| one.join().unwrap()).sum();
+        let last = shared.0.claim(5, 5, |other| other == 2).is_some() as u32;
+        assert_eq!(claims + last, 1);
+    });
+}
+
+#[test]
+fn a_piece_is_put_away_or_claimed_but_not_both() {
+    every_order(3, 20, || {
+        let shared = Arc::new((Ends::default(), UnsafeCell::new(0)));
+        let of = shared.0.begin(1, 2);
+        let (other, claimer) = (shared.clone(), shared.clone());
+        let sender = thread::spawn(move || {
+            other.0.finish(of, End::Source);
+            // The message could not be sent after all.
+            let away = other.0.rest(of);
+            if away {
+                // SAFETY: nobody else touches the piece; loom checks that.
+                other.1.with_mut(|word| unsafe { *word = 1 });
+                other.0.begin(3, 4);
+            }
+            away
+        });
+        let third = thread::spawn(move || {
+            // The receiver is gone.
+            let claimed = claimer.0.claim(5, 6, |task| task == 2).is_some();
+            if claimed {
+                // SAFETY: as above.
+                claimer.1.with_mut(|word| unsafe { *word = 5 });
+            }
+            claimed
+        });
+        // A receiver that was late.
+        shared.0.finish(of, End::Destination);
+        let (away, claimed) = (sender.join().unwrap(), third.join().unwrap());
+        assert!(away != claimed);
+        let source = if away { 3 } else { 5 };
+        assert_eq!(shared.0.present().map(|of| of.source()), Some(source));
+        // The end of the new use that reads is not done, whatever was said of the old one.
+        assert_eq!(shared.0.claim(7, 8, |task| task == source), None);
     });
 }

@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::ends::Made;
 use regatta_memory::gate::Gate;
 use regatta_memory::losses::Losses;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
@@ -22,7 +23,6 @@ pub use crate::invitation::Invitation;
 pub use crate::life::{Cause, TaskState};
 use crate::marks::Marks;
 use crate::meeting;
-use crate::rings;
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; this wait is over.
 pub const IN_RING: u64 = 1 << 62;
@@ -30,7 +30,7 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -96,6 +96,8 @@ pub(crate) struct Header {
     /// Tasks that run on this host.
     pub(crate) living: AtomicU32,
     cores: AtomicU32,
+    /// Tasks that the job began with on other hosts that are this machine.
+    pub(crate) neighbours: AtomicU32,
     payers: Payers,
     lines: AtomicU32,
     bay: AtomicU32,
@@ -113,8 +115,9 @@ pub(crate) struct Header {
     pool: Line<AtomicU64>,
     /// Heads of the stacks of halls that have been left; see `halls`.
     halls: Line<[AtomicU64; SIZES]>,
-    /// Heads of the stacks of rings that are not used any more; see `rings`.
-    rings: Line<[AtomicU64; CLASSES.len()]>,
+    /// The ring and the pipe that were made last.
+    rings: Line<AtomicU64>,
+    pipes_made: Line<AtomicU64>,
     /// Deaths and departures so far.
     losses: Line<Losses>,
     /// The block for loans that was made last; see `loans`.
@@ -172,8 +175,6 @@ pub(crate) struct Inlet {
     _pad: u32,
     /// The name of the hall of its world, or 0.
     pub(crate) hall: AtomicU64,
-    /// The rings this task has opened: offset of the newest.
-    pub(crate) rings: AtomicU64,
     /// Which rings opened towards it have been written to; see `marks`.
     pub(crate) marks: Marks,
 }
@@ -452,6 +453,15 @@ impl Job {
         header.payers.begin(crowded || !Fencing::available());
     }
 
+    /// Whoever makes the job, before any task joins: other hosts of the job that are this machine have so many tasks, which use
+    /// the same cores.
+    pub fn set_neighbours(&self, tasks: u32) {
+        let header = self.header();
+        header.neighbours.store(tasks, Ordering::Relaxed);
+        let crowded = self.is_crowded();
+        header.payers.begin(crowded || !Fencing::available());
+    }
+
     /// How tasks of this job pay for the fences of bells; for as long as the job is there.
     pub(crate) fn fencing(&self) -> Fencing {
         // SAFETY: the callers hold the job at least as long.
@@ -588,6 +598,19 @@ impl Job {
         &self.header().pool.0
     }
 
+    pub(crate) fn newest_pipe(&self) -> &AtomicU64 {
+        &self.header().pipes_made.0
+    }
+
+    /// The rings of this host. They begin with their ends.
+    pub(crate) fn rings(&self) -> Made<'_> {
+        Made {
+            segment: &self.segment,
+            newest: &self.header().rings.0,
+            ends_at: 0,
+        }
+    }
+
     pub(crate) fn newest_loan(&self) -> &AtomicU64 {
         &self.header().loans.0
     }
@@ -620,13 +643,6 @@ impl Job {
 
     pub(crate) fn probe(&self, rank: u32) -> u64 {
         self.slot(rank).probe.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn free_rings(&self) -> rings::Free<'_> {
-        rings::Free {
-            segment: &self.segment,
-            heads: &self.header().rings.0,
-        }
     }
 
     /// Checks that header and table lie inside the segment.

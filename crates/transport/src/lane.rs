@@ -1,13 +1,13 @@
 //! A lane: a ring and its bay, as its sender ([`Out`]) and as its receiver ([`In`]).
 
 use std::io;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_engine::{Arrival, Peer};
 use regatta_memory::bay::Cursor;
 use regatta_memory::bell::Bell;
+use regatta_memory::ends::{End, Ends, Use};
 use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
@@ -16,19 +16,16 @@ use regatta_wire::{Frame, Kind};
 
 use crate::job::{CLASSES, Geometry, Job, class_for};
 use crate::marks::{self, Marks};
-use crate::rings;
 use crate::shm::{RING_CONTROL, header};
 
 /// First line of a ring's memory.
 #[repr(C, align(64))]
 struct Names {
-    source: AtomicU32,
-    destination: AtomicU32,
+    /// The tasks that use it. A ring is used again when both are done with it or gone.
+    ends: Ends,
     next_opened: AtomicU64,
-    /// Which of the geometries it has.
+    /// Which of the geometries it has, for good.
     class: AtomicU32,
-    /// The ring that its source has opened before.
-    next_of_source: AtomicU64,
 }
 
 /// Second line, written by the receiver.
@@ -46,16 +43,14 @@ struct Memory {
     count: u32,
     bay: NonNull<u8>,
     bay_size: u64,
-    /// What to give back when it is not used any more.
-    whole: Whole,
+    class: u32,
+    names: NonNull<Names>,
+    /// The use for which this end was made.
+    of: Use,
 }
 
-/// A ring, to be given back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Whole {
-    pub(crate) class: u32,
-    pub(crate) offset: u64,
-}
+/// Rings begin on pages.
+const ALIGN: usize = 4096;
 
 // SAFETY: pointers into a segment that outlives the lane; the ring protocol orders all access.
 unsafe impl Send for Memory {}
@@ -78,7 +73,8 @@ impl Memory {
         }
         let start = segment.at(offset, footprint(geometry))?;
         let lines = geometry.lines as usize * LINE;
-        // SAFETY: all inside the footprint checked above.
+        let names: NonNull<Names> = start.cast();
+        // SAFETY: all inside the footprint checked above; the names are atomics.
         unsafe {
             Ok(Memory {
                 positions: start.add(LINE).cast(),
@@ -86,9 +82,17 @@ impl Memory {
                 count: geometry.lines,
                 bay: start.add(RING_CONTROL + lines),
                 bay_size: geometry.bay as u64,
-                whole: Whole { class, offset },
+                class,
+                names,
+                of: names.as_ref().ends.present().ok_or(UNUSED)?,
             })
         }
+    }
+
+    /// This end does not touch the ring any more. The other one may.
+    fn let_go(&self, end: End) {
+        // SAFETY: atomics inside the segment.
+        unsafe { self.names.as_ref() }.ends.finish(self.of, end);
     }
 
     fn positions(&self) -> &Positions {
@@ -169,28 +173,45 @@ fn class_of(job: &Job, me: Peer, to: Peer) -> u32 {
     }
 }
 
-/// Launcher: the processes of all these tasks are no more. What they had between each other is used again.
-pub(crate) fn give_back_between(job: &Job, tasks: Range<Peer>) {
+const UNUSED: Corrupt = Corrupt {
+    what: "a ring has no ends",
+};
+
+/// Memory for a ring of this class between these two: one that nobody uses any more, or new. It is clear, and begun.
+fn memory_for(job: &Job, class: u32, me: Peer, to: Peer, cursor: &mut u64) -> io::Result<u64> {
     let segment = job.segment();
-    for task in tasks.clone() {
-        let mut next = job.slot(task).inlet.0.rings.swap(0, Ordering::Relaxed);
-        // The links are others' memory: they may lead in a circle, and those of a ring that is used again lead astray.
-        for _ in 0..job.tasks() {
-            // SAFETY: atomics only.
-            let names = match unsafe { segment.words::<Names>(next) } {
-                Ok(names) if next != 0 => names,
-                _ => break,
-            };
-            let ours = names.source.load(Ordering::Relaxed) == task
-                && tasks.contains(&names.destination.load(Ordering::Relaxed));
-            let class = names.class.load(Ordering::Relaxed);
-            let after = names.next_of_source.load(Ordering::Relaxed);
-            if ours && (class as usize) < CLASSES.len() && next.is_multiple_of(rings::ALIGN) {
-                job.free_rings().give(class, next);
-            }
-            next = after;
+    let geometry = CLASSES[class as usize];
+    let of_gone = |place, ends: &Ends| {
+        // SAFETY: atomics only.
+        let names: &Names = unsafe { segment.words(place) }.ok()?;
+        // Whatever it says of itself, its memory is looked at first.
+        let start = segment.at(place, footprint(geometry)).ok()?;
+        if names.class.load(Ordering::Relaxed) != class {
+            return None;
         }
+        ends.claim(me, to, |peer| job.is_gone(peer))?;
+        let lines = RING_CONTROL - LINE + geometry.lines as usize * LINE;
+        // SAFETY: inside the footprint, behind the names; just claimed, so nobody else touches it.
+        unsafe { start.add(LINE).write_bytes(0, lines) };
+        Some(place)
+    };
+    // As long as nobody is gone there is no such ring.
+    if job.losses() > 0
+        && let Some(place) = job.rings().search(cursor, of_gone)
+    {
+        return Ok(place);
     }
+    let place = segment.allocate(footprint(geometry), ALIGN)?;
+    // SAFETY: atomics only.
+    let names: &Names = unsafe { segment.words(place) }.map_err(damaged)?;
+    names.class.store(class, Ordering::Relaxed);
+    names.ends.begin(me, to);
+    job.rings().add(place);
+    Ok(place)
+}
+
+fn damaged(corrupt: Corrupt) -> io::Error {
+    io::Error::other(corrupt.what)
 }
 
 impl Out {
@@ -199,34 +220,19 @@ impl Out {
         self.memory.bay_size as usize / 8
     }
 
-    /// The ring itself.
-    pub(crate) fn whole(&self) -> Whole {
-        self.memory.whole
+    /// The receiver is gone: this task does not write into the ring any more.
+    pub(crate) fn let_go(&self) {
+        self.memory.let_go(End::Source);
     }
 
-    /// Open a ring from `me` to `to`.
-    pub(crate) fn open(job: &Job, me: Peer, to: Peer) -> io::Result<Out> {
+    /// Open a ring from `me` to `to`. `cursor` is where the next search for one that can be used again goes on.
+    pub(crate) fn open(job: &Job, me: Peer, to: Peer, cursor: &mut u64) -> io::Result<Out> {
         let segment = job.segment();
         let class = class_of(job, me, to);
-        let geometry = CLASSES[class as usize];
-        let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
-        let clear = RING_CONTROL + geometry.lines as usize * LINE;
-        let offset = match job.free_rings().take(class, clear) {
-            Ok(Some(offset)) => offset,
-            // A stack that somebody has written nonsense into is as good as empty.
-            Ok(None) | Err(Corrupt { .. }) => {
-                segment.allocate(footprint(geometry), rings::ALIGN as usize)?
-            }
-        };
+        let offset = memory_for(job, class, me, to, cursor)?;
         let memory = Memory::at(segment, offset, class).map_err(damaged)?;
         // SAFETY: atomics only.
         let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
-        names.source.store(me, Ordering::Relaxed);
-        names.destination.store(to, Ordering::Relaxed);
-        names.class.store(class, Ordering::Relaxed);
-        let opened_before = &job.slot(me).inlet.0.rings;
-        let before = opened_before.swap(offset, Ordering::Relaxed);
-        names.next_of_source.store(before, Ordering::Relaxed);
         let slot = job.slot(to);
         let mut newest = slot.inlet.0.opened.load(Ordering::Relaxed);
         loop {
@@ -325,9 +331,9 @@ impl Out {
 }
 
 impl In {
-    /// The ring itself.
-    pub(crate) fn whole(&self) -> Whole {
-        self.memory.whole
+    /// The sender is gone, and all that it sent has been read.
+    pub(crate) fn let_go(&self) {
+        self.memory.let_go(End::Destination);
     }
 
     /// The rings others have opened towards `me` since the last look, with their sources. Memory
@@ -345,12 +351,11 @@ impl In {
             let Ok(names) = (unsafe { segment.words::<Names>(next) }) else {
                 break;
             };
-            let source = names.source.load(Ordering::Relaxed);
-            let to_me = names.destination.load(Ordering::Relaxed) == me;
             let class = names.class.load(Ordering::Relaxed);
             let Ok(memory) = Memory::at(segment, next, class) else {
                 break;
             };
+            let (source, to_me) = (memory.of.source(), memory.of.destination() == me);
             if source < job.tasks() && to_me {
                 let lane = In {
                     memory,
@@ -374,7 +379,7 @@ impl In {
 
     /// Does its sender mark what it has written to?
     pub(crate) fn is_marked(&self) -> bool {
-        marks::is_marked(self.memory.whole.class)
+        marks::is_marked(self.memory.class)
     }
 
     /// Is there a frame (or damage, which `front` will name)?

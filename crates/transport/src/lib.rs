@@ -17,7 +17,6 @@ mod meeting;
 pub mod paths;
 pub mod place;
 pub mod quiet;
-mod rings;
 pub mod shm;
 mod tcp;
 pub mod world;

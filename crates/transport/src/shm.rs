@@ -5,7 +5,7 @@
 //! when it looks for messages. Layout of a ring's memory:
 //!
 //! ```text
-//! 0    source (4) | destination (4) | next opened ring (8)
+//! 0    ends (16) | next opened ring (8) | class (4)
 //! 64   lines read (4) | pad | bay bytes freed (8)            written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
 //! ...  bay (see regatta_memory::bay)
@@ -32,7 +32,7 @@ use regatta_wire::{Frame, Kind, Route};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::{CLASSES, Job, TaskState};
-use crate::lane::{In, Out, Whole};
+use crate::lane::{In, Out};
 use crate::loans::{Around, Loans};
 use crate::marks::Opened;
 use crate::meeting::Hall;
@@ -57,8 +57,11 @@ pub struct Shm {
     /// Peers that wrote nonsense: nothing of theirs is read.
     closed: FxHashSet<Peer>,
     pull: FxHashMap<Peer, Pull>,
-    /// Rings whose other ends are gone, to be given back when their processes are no more.
-    retired: Vec<(Peer, Whole)>,
+    /// Peers that are gone and whose frames have not all been read yet.
+    leaving: Vec<Peer>,
+    /// Where the searches for rings and pipes that nobody uses any more go on.
+    ring_cursor: u64,
+    pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
     loans: Loans,
@@ -108,7 +111,9 @@ impl Shm {
             open: Opened::default(),
             closed: FxHashSet::default(),
             pull: FxHashMap::default(),
-            retired: Vec::new(),
+            leaving: Vec::new(),
+            ring_cursor: 0,
+            pipe_cursor: 0,
             pipes: 0,
             loans: Loans::default(),
             crowded: job.is_crowded(),
@@ -160,45 +165,41 @@ impl Shm {
 
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
-        self.give_back_rings();
-        let lane = Out::open(&self.job, self.me, to).map_err(|error| {
+        self.let_go_of_heard_out();
+        let lane = Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
             Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
         })?;
         *place(&mut self.outs, to) = Some(lane);
         Ok(())
     }
 
-    /// Give back the rings of those whose processes are no more.
-    fn give_back_rings(&mut self) {
-        let job = &self.job;
-        self.retired.retain(|&(peer, ring)| {
-            let ended = job.cause(peer).is_some();
-            if ended {
-                job.free_rings().give(ring.class, ring.offset);
-            }
-            !ended
-        });
-    }
-
-    /// A peer is gone, and everything it sent has been taken in: its rings are not needed any more.
+    /// A peer is gone: this task needs the rings between the two no more, once it has taken in everything the peer sent.
     pub fn forget(&mut self, peer: Peer) {
         self.with_loans(|loans, around| loans.take_in(around, peer));
-        let at = peer as usize;
-        if self.closed.contains(&peer) || self.job.first() > peer.max(self.me) {
-            // What is wrong with one stays where it is; and the first tasks are not replaced by others.
+        if self.closed.contains(&peer) {
+            // What is wrong with one stays where it is.
             return;
         }
-        if let Some(out) = self.outs.get_mut(at).and_then(Option::take) {
-            self.retired.push((peer, out.whole()));
+        if let Some(out) = self.outs.get_mut(peer as usize).and_then(Option::take) {
+            out.let_go();
         }
+        self.leaving.push(peer);
+        self.let_go_of_heard_out();
+    }
+
+    /// Let go of rings from those that are gone, when all that they sent has been read. A full buffer can put that off.
+    fn let_go_of_heard_out(&mut self) {
         let heard_out = |lane: &mut In| !lane.has_line();
-        if let Some(lane) = self
-            .ins
-            .get_mut(at)
-            .and_then(|lane| lane.take_if(heard_out))
-        {
-            self.retired.push((peer, lane.whole()));
-            self.open.remove(peer);
+        for at in (0..self.leaving.len()).rev() {
+            let peer = self.leaving[at];
+            if let Some(place @ Some(_)) = self.ins.get_mut(peer as usize) {
+                let Some(lane) = place.take_if(heard_out) else {
+                    continue;
+                };
+                lane.let_go();
+                self.open.remove(peer);
+            }
+            self.leaving.swap_remove(at);
         }
     }
 
@@ -231,6 +232,7 @@ impl Shm {
     /// Take in the rings others have opened towards this task.
     #[cold]
     fn notice_opened(&mut self) {
+        self.let_go_of_heard_out();
         for (source, lane) in In::opened(&self.job, self.me) {
             let place = place(&mut self.ins, source);
             if place.is_none() && !self.closed.contains(&source) {
@@ -263,19 +265,28 @@ impl Shm {
         Pool::new(
             self.job.segment(),
             self.job.pool_head(),
+            self.job.newest_pipe(),
             self.job.geometry().pipe as usize,
         )
     }
 
-    fn any_pipe(&self) -> Result<Pipe, Fault> {
-        match self.pool().take() {
-            Ok(Some(pipe)) => Ok(pipe),
-            // A pool that somebody has written nonsense into is as good as empty.
-            Ok(None) | Err(Corrupt { .. }) => self
-                .pool()
-                .make()
-                .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}"))),
+    fn any_pipe(&mut self, source: Peer, destination: Peer) -> Result<Pipe, Fault> {
+        // A pool that somebody has written nonsense into is as good as empty.
+        if let Ok(Some(pipe)) = self.pool().take(source, destination) {
+            return Ok(pipe);
         }
+        if self.job.losses() > 0 {
+            let mut cursor = self.pipe_cursor;
+            let gone = |peer| self.job.is_gone(peer);
+            let adopted = self.pool().adopt(&mut cursor, source, destination, gone);
+            self.pipe_cursor = cursor;
+            if let Some(pipe) = adopted {
+                return Ok(pipe);
+            }
+        }
+        self.pool()
+            .make(source, destination)
+            .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
     }
 
     fn ring_bell(&self, peer: Peer) {
@@ -328,6 +339,7 @@ impl Shm {
         match pipe.pull(into, total, self.job.pid(from)) {
             Ok(true) => {
                 // The sender gives the pipe back.
+                pipe.let_go(self.me);
                 bulk.pipe = None;
                 self.ring_bell(from);
                 return Ok(Flow::Finished);
@@ -561,12 +573,12 @@ impl Transport for Shm {
         )
     }
 
-    fn open(&mut self, _to: Peer, message: &Views) -> Result<Option<(Bulk, Route)>, Fault> {
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Bulk, Route)>, Fault> {
         if self.pipes >= self.job.geometry().pipes {
             return Ok(None);
         }
         // No memory for a pipe is not yet an error: the receiver will look for one.
-        let Ok(mut pipe) = self.any_pipe() else {
+        let Ok(mut pipe) = self.any_pipe(self.me, to) else {
             return Ok(None);
         };
         self.pipes += 1;
@@ -576,8 +588,8 @@ impl Transport for Shm {
         Ok(Some((Bulk::new(pipe, true), route)))
     }
 
-    fn open_for(&mut self, _from: Peer) -> Result<(Bulk, Route), Fault> {
-        let pipe = self.any_pipe()?;
+    fn open_for(&mut self, from: Peer) -> Result<(Bulk, Route), Fault> {
+        let pipe = self.any_pipe(from, self.me)?;
         let mut route = Route::default();
         route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
         Ok((Bulk::new(pipe, false), route))
@@ -590,8 +602,8 @@ impl Transport for Shm {
             u64::from_le_bytes(offset),
             self.job.geometry().pipe as usize,
         );
-        let pipe = Pipe::at(self.job.segment(), offset, size).map_err(self.fault(peer))?;
-        Ok(Bulk::new(pipe, false))
+        let pipe = Pipe::between(self.job.segment(), offset, size, [self.me, peer]);
+        Ok(Bulk::new(pipe.map_err(self.fault(peer))?, false))
     }
 
     fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
@@ -604,6 +616,7 @@ impl Transport for Shm {
             Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
             Filled::Some(_) => Flow::Moved,
             Filled::All => {
+                pipe.let_go(self.me);
                 bulk.pipe = None;
                 Flow::Finished
             }
@@ -667,13 +680,13 @@ impl Transport for Shm {
     }
 
     fn abandon(&mut self, bulk: Bulk) {
-        // The other side may still have the pipe in hand: who does gives it back.
-        if let Some(pipe) = bulk.pipe.filter(|_| bulk.counted) {
-            self.pipes -= 1;
-            if pipe.give_up() == GivenUp::Senders {
-                self.pool().give(pipe);
-            }
+        let Some(pipe) = bulk.pipe else { return };
+        self.pipes -= bulk.counted as u32;
+        if bulk.counted && pipe.give_up() == GivenUp::Senders {
+            return self.pool().give(pipe);
         }
+        // The other side may still have the pipe in hand: who does gives it back, or dies with it.
+        pipe.let_go(self.me);
     }
 
     fn reclaim(&mut self, bulk: Bulk) {

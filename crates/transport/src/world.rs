@@ -11,7 +11,6 @@ use regatta_memory::Corrupt;
 use regatta_wire::fields;
 
 use crate::job::{Job, JobError, MOST_TASKS, table_end};
-use crate::lane;
 
 /// Tasks started together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +86,6 @@ impl Job {
         let Ok(world) = self.membership(first) else {
             return;
         };
-        lane::give_back_between(self, first..first + world.count);
         let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
         if hall != 0 {
             // A name that makes no sense is given back to nobody.
@@ -139,9 +137,10 @@ impl Job {
         living.min(MOST_TASKS)
     }
 
-    /// More tasks than cores on this host?
+    /// More tasks than cores on this host, with the other hosts of the job that are the same machine?
     pub fn is_crowded(&self) -> bool {
-        self.living() > self.cores()
+        let neighbours = self.header().neighbours.load(Ordering::Relaxed);
+        self.living().saturating_add(neighbours) > self.cores()
     }
 
     /// Launcher: there is something for a task to hear from it.
@@ -166,7 +165,8 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::TaskState;
+    use crate::job::{Cause, TaskState};
+    use crate::lane;
 
     fn world(first: u32, count: usize) -> World {
         World {
@@ -201,26 +201,64 @@ mod tests {
         assert!(job.segment().used() < (20 << 20) + (64 << 10));
     }
 
-    #[test]
-    fn rings_within_a_world_are_used_again_and_others_are_left() {
+    /// So many pairs of tasks come and go, and open rings from one of these to the other; 0 stays, and `done` says which of its
+    /// rings it needs no more. The job needs no more memory after the first pairs.
+    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&lane::Out)) {
         let job = Job::create(1).unwrap();
         let mut used = 0;
         for round in 0..50 {
             let first = 1 + 2 * round;
-            job.add_world(&world(first, 2)).unwrap();
-            for (from, to) in [(first, first + 1), (first + 1, first)] {
-                lane::Out::open(&job, from, to).unwrap();
+            job.add_world(&world(first, 1)).unwrap();
+            job.add_world(&world(first + 1, 1)).unwrap();
+            let task = |index| if index == 0 { 0 } else { first + index - 1 };
+            for (from, to) in pairs {
+                let out = lane::Out::open(&job, task(from), task(to), &mut 0).unwrap();
+                if from == 0 {
+                    done(&out);
+                }
+                if to == 0 {
+                    lane::In::opened(&job, 0)
+                        .iter()
+                        .for_each(|(_, lane)| lane.let_go());
+                }
             }
+            // One leaves, the other one is killed.
+            job.leave(first);
+            job.mark_dead(first + 1, Cause::Signalled(9));
+            [first, first + 1]
+                .into_iter()
+                .for_each(|world| job.end_world(world));
             if round == 1 {
-                // Its other end is in use.
-                lane::Out::open(&job, first, 0).unwrap();
                 used = job.segment().used();
             }
-            job.end_world(first);
-            // Told twice by mistake, it is given back once.
-            job.end_world(first);
         }
         assert_eq!(job.segment().used(), used);
+    }
+
+    #[test]
+    fn rings_between_tasks_that_have_both_gone_are_used_again() {
+        rings_come_back([(1, 2), (2, 1), (1, 2)], |_| {});
+    }
+
+    #[test]
+    fn rings_to_and_from_one_that_stays_are_used_again_when_it_is_done_with_them() {
+        rings_come_back([(1, 0), (0, 2), (2, 0)], lane::Out::let_go);
+    }
+
+    #[test]
+    fn a_ring_that_one_of_two_still_uses_is_left() {
+        let job = Job::create(1).unwrap();
+        job.add_world(&world(1, 2)).unwrap();
+        lane::Out::open(&job, 1, 0, &mut 0).unwrap();
+        job.mark_dead(1, Cause::Signalled(9));
+        let used = job.segment().used();
+        lane::Out::open(&job, 2, 0, &mut 0).unwrap();
+        assert!(
+            job.segment().used() > used,
+            "nobody has read what task 1 sent"
+        );
+        let sources: Vec<u32> = lane::In::opened(&job, 0).iter().map(|one| one.0).collect();
+        assert_eq!(sources, [2, 1]);
     }
 
     #[test]

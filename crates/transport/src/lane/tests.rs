@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A ring from task 0 to task 1 of a job, and the offset it lies at.
 fn ring(job: &Job) -> (Out, u64) {
-    let out = Out::open(job, 0, 1).unwrap();
+    let out = Out::open(job, 0, 1, &mut 0).unwrap();
     let lines = out.memory.lines.as_ptr() as usize;
     let offset = job.segment().offset_of(lines).unwrap() - RING_CONTROL as u64;
     (out, offset)
@@ -149,8 +149,7 @@ proptest! {
         for (offset, (kind, any, source, destination)) in rings.into_iter().zip(links) {
             // SAFETY: atomics only.
             let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
-            names.source.store(source, Ordering::Relaxed);
-            names.destination.store(destination, Ordering::Relaxed);
+            names.ends.begin(source, destination);
             names.next_opened.store(place(kind, any), Ordering::Relaxed);
         }
         let (kind, any, ..) = links[2];

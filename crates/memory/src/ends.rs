@@ -1,0 +1,267 @@
+//! The two tasks at the ends of a piece of shared memory (a ring, a pipe), and when the piece can be used again.
+//!
+//! One word holds both ends of the present use, whether each has said that it is done, and a count of the uses:
+//!
+//! ```text
+//! source (20 bits) | destination (20) | source done | destination done | in use | count of uses (21)
+//! ```
+//!
+//! An end is *over* when it is done or its task is gone. A piece with both ends over is touched by nobody, and whoever needs
+//! one claims it ([`Ends::claim`]): one swap from the word that was read, so it is claimed once. An end that says it is done,
+//! or that puts the piece away ([`Ends::rest`]), names the use it means. If that use has ended meanwhile, the word has another
+//! count and stays as it is.
+//!
+//! All pieces of a kind form a list ([`Made`]), newest first. A task that needs a piece looks through a part of the list. So
+//! memory comes back whichever of the two ends went first, and no third party keeps accounts. One case is left: a task that is
+//! killed after it has claimed a piece and before the task at the other end can know of it costs that piece, until the
+//! other one is gone as well.
+
+use crate::segment::Segment;
+use crate::sync::{AtomicU64, Ordering};
+
+const BITS: u32 = 20;
+const NUMBER: u64 = (1 << BITS) - 1;
+const SOURCE_DONE: u64 = 1 << (2 * BITS);
+const DESTINATION_DONE: u64 = SOURCE_DONE << 1;
+const IN_USE: u64 = SOURCE_DONE << 2;
+const ONE_USE: u64 = SOURCE_DONE << 3;
+
+/// See the module. Zeros are a valid start: not in use.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Ends {
+    word: AtomicU64,
+    /// The piece that was made before this one.
+    before: AtomicU64,
+}
+
+/// One use of a piece, by a pair of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use(u64);
+
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It writes.
+    Source,
+    /// It reads.
+    Destination,
+}
+
+impl Use {
+    /// The task that writes.
+    pub fn source(self) -> u32 {
+        (self.0 & NUMBER) as u32
+    }
+
+    /// The task that reads.
+    pub fn destination(self) -> u32 {
+        (self.0 >> BITS & NUMBER) as u32
+    }
+}
+
+/// The word of the use that follows the one in `word`.
+fn next(word: u64, source: u32, destination: u32) -> u64 {
+    let uses = (word & !(ONE_USE - 1)).wrapping_add(ONE_USE);
+    let ends = (source as u64 & NUMBER) | (destination as u64 & NUMBER) << BITS;
+    uses | IN_USE | ends
+}
+
+impl Ends {
+    /// These two use the piece from now on. For the task that has a piece nobody uses.
+    pub fn begin(&self, source: u32, destination: u32) -> Use {
+        let word = next(self.word.load(Ordering::Relaxed), source, destination);
+        self.word.store(word, Ordering::Release);
+        Use(word)
+    }
+
+    /// The present use.
+    pub fn present(&self) -> Option<Use> {
+        let word = self.word.load(Ordering::Acquire);
+        let ended = SOURCE_DONE | DESTINATION_DONE;
+        (word & IN_USE != 0).then_some(Use(word & !ended))
+    }
+
+    /// This end does not touch the piece any more.
+    pub fn finish(&self, of: Use, end: End) {
+        let done = match end {
+            End::Source => SOURCE_DONE,
+            End::Destination => DESTINATION_DONE,
+        };
+        let note = |word: u64| {
+            let same = word & !(SOURCE_DONE | DESTINATION_DONE) == of.0;
+            same.then_some(word | done)
+        };
+        // If that use is over, there is nothing to say.
+        let _ = self
+            .word
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, note);
+    }
+
+    /// The piece is kept elsewhere from now on: it is not in use, and nobody claims it. False: that use is over, and the piece is
+    /// somebody else's.
+    pub fn rest(&self, of: Use) -> bool {
+        let rested = |word: u64| {
+            let same = word & !(SOURCE_DONE | DESTINATION_DONE) == of.0;
+            same.then_some(word & !(ONE_USE - 1))
+        };
+        self.word
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, rested)
+            .is_ok()
+    }
+
+    /// Take a piece whose ends are both over, for these two. `gone`: does this task touch no memory any more?
+    pub fn claim(&self, source: u32, destination: u32, gone: impl Fn(u32) -> bool) -> Option<Use> {
+        let word = self.word.load(Ordering::Acquire);
+        let present = Use(word);
+        let over = word & IN_USE != 0
+            && (word & SOURCE_DONE != 0 || gone(present.source()))
+            && (word & DESTINATION_DONE != 0 || gone(present.destination()));
+        let new = next(word, source, destination);
+        let claimed = over
+            && self
+                .word
+                .compare_exchange(word, new, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+        claimed.then_some(Use(new))
+    }
+}
+
+/// The list of all pieces of a kind.
+#[derive(Debug)]
+pub struct Made<'a> {
+    /// Where they are.
+    pub segment: &'a Segment,
+    /// The place of the newest piece, or 0.
+    pub newest: &'a AtomicU64,
+    /// Bytes from the start of a piece to its ends.
+    pub ends_at: u64,
+}
+
+impl Made<'_> {
+    /// Pieces that are looked at for one that can be had, before a new one is made.
+    const LOOKS: usize = 64;
+
+    fn ends(&self, place: u64) -> Option<&Ends> {
+        let at = place.checked_add(self.ends_at).filter(|_| place != 0)?;
+        // SAFETY: atomics only.
+        unsafe { self.segment.words(at) }.ok()
+    }
+
+    /// A new piece.
+    pub fn add(&self, place: u64) {
+        let Some(ends) = self.ends(place) else {
+            return;
+        };
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        loop {
+            ends.before.store(newest, Ordering::Relaxed);
+            let added = self.newest.compare_exchange_weak(
+                newest,
+                place,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match added {
+                Ok(_) => return,
+                Err(now) => newest = now,
+            }
+        }
+    }
+
+    /// Look through the next part of the list for a piece that `take` can have. `cursor` is where the search goes on.
+    pub fn search<R>(
+        &self,
+        cursor: &mut u64,
+        mut take: impl FnMut(u64, &Ends) -> Option<R>,
+    ) -> Option<R> {
+        for _ in 0..Self::LOOKS {
+            if *cursor == 0 {
+                *cursor = self.newest.load(Ordering::Acquire);
+            }
+            let place = *cursor;
+            let Some(ends) = self.ends(place) else {
+                // The list is empty, or somebody has written nonsense into it.
+                *cursor = 0;
+                return None;
+            };
+            *cursor = ends.before.load(Ordering::Relaxed);
+            let taken = take(place, ends);
+            if taken.is_some() || *cursor == 0 {
+                return taken;
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_claimed_once_when_both_ends_are_over() {
+        let ends = Ends::default();
+        assert_eq!(ends.claim(7, 8, |_| true), None, "not in use");
+        let one = ends.begin(1, 2);
+        assert_eq!((one.source(), one.destination()), (1, 2));
+        assert_eq!(ends.present(), Some(one));
+        assert_eq!(ends.claim(7, 8, |task| task == 1), None);
+        ends.finish(one, End::Destination);
+        assert_eq!(ends.present(), Some(one));
+        assert_eq!(ends.claim(7, 8, |_| false), None);
+        let two = ends.claim(7, 8, |task| task == 1).expect("both are over");
+        assert_eq!((two.source(), two.destination()), (7, 8));
+        assert_eq!(ends.claim(3, 4, |task| task < 3), None);
+    }
+
+    #[test]
+    fn an_end_that_comes_late_changes_nothing() {
+        let ends = Ends::default();
+        let one = ends.begin(1, 2);
+        assert!(ends.rest(one));
+        assert!(!ends.rest(one), "it is put away once");
+        assert_eq!(ends.present(), None);
+        assert_eq!(ends.claim(1, 2, |_| true), None);
+        let two = ends.begin(1, 2);
+        ends.finish(one, End::Source);
+        assert_eq!(
+            ends.claim(7, 8, |task| task == 2),
+            None,
+            "the source is not done"
+        );
+        ends.finish(two, End::Source);
+        assert!(ends.claim(7, 8, |task| task == 2).is_some());
+        assert!(!ends.rest(two), "others use it");
+    }
+
+    #[test]
+    fn a_list_with_nonsense_in_it_is_as_good_as_empty() {
+        let segment = Segment::create("test", 1 << 16).unwrap();
+        let newest = AtomicU64::new(0);
+        let made = Made {
+            segment: &segment,
+            newest: &newest,
+            ends_at: 8,
+        };
+        let place = segment.allocate(64, 64).unwrap();
+        made.add(place);
+        let mut cursor = 0;
+        assert_eq!(
+            made.search(&mut cursor, |place, _| Some(place)),
+            Some(place)
+        );
+        for nonsense in [place, 1, u64::MAX, u64::MAX - 8, 1 << 40] {
+            made.ends(place)
+                .unwrap()
+                .before
+                .store(nonsense, Ordering::Relaxed);
+            for _ in 0..3 {
+                assert_eq!(made.search(&mut cursor, |_, _| None::<()>), None);
+            }
+            newest.store(nonsense, Ordering::Relaxed);
+            assert_eq!(made.search(&mut cursor, |_, _| None::<()>), None);
+            newest.store(place, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The memory of tasks that have gone is used again (`programs/reuse.c`).
+
+use regatta_tests::Job;
+
+/// So many come and go: at the price of a ring, a pipe or a block each they would need many times what is allowed.
+fn passers(what: &str) {
+    let rounds = if cfg!(debug_assertions) { "100" } else { "400" };
+    Job::new(1, "reuse", &["passers", what, rounds])
+        .run()
+        .passed();
+}
+
+#[test]
+fn children_that_only_say_something_leave_nothing() {
+    passers("s");
+}
+
+#[test]
+fn children_that_only_hear_something_leave_nothing() {
+    passers("r");
+    passers("sr");
+}
+
+#[test]
+fn loans_to_and_from_children_come_back() {
+    passers("k");
+    passers("lk");
+}
+
+#[test]
+fn large_messages_to_and_from_children_leave_nothing() {
+    passers("b");
+    passers("c");
+}
+
+#[test]
+fn a_child_that_is_killed_while_it_sends_leaves_nothing() {
+    passers("d");
+}
+
+#[test]
+fn a_loan_under_way_to_a_child_that_is_killed_comes_back() {
+    passers("u");
+}
+
+#[test]
+fn children_that_have_talked_with_each_other_leave_nothing() {
+    passers("p");
+    passers("psr");
+}
