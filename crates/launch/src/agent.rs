@@ -346,8 +346,7 @@ impl Agent {
         }
     }
 
-    /// Another launcher is at the other end of the channel. It asks for the state first: until then nothing else is reported,
-    /// since the state will tell it.
+    /// Another launcher is at the other end of the channel. Until it has asked for the state, nothing else is reported.
     fn be_called(&mut self) {
         self.called = true;
         self.link
@@ -634,7 +633,8 @@ impl Agent {
             most: order.most,
         };
         let has_first = here.first() == Some(&0);
-        let mut tasks = Tasks::new(|| Job::create_across(&places), here, &order.bind, recipe)?;
+        let job = || Job::create_across(&places);
+        let mut tasks = Tasks::new(job, here, &order.bind, order.share, recipe)?;
         let addresses = tasks.listen(order.address)?;
         if has_first {
             let (feed, input) = Feed::new()?;

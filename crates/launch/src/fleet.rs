@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::process::{Pid, Rlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::bind::Share;
 use crate::channel::messages::{Order, Preparation, Report};
 use crate::door::Door;
 use crate::gather::Gathering;
@@ -93,6 +94,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         || Job::create_for(size, plan.most_tasks),
         (0..size).collect(),
         &plan.bind,
+        Share::default(),
         recipe,
     )?;
     Ok(Fleet {
@@ -269,18 +271,22 @@ fn prepare(
             .collect(),
         directory: directory(across)?.as_bytes().to_vec(),
         bind: plan.bind.clone(),
+        share: Share::default(),
         window: WINDOW,
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),
         door: String::new(),
     };
+    let shares = gathering.shares(&host_of);
+    let share_of = |number: u32| shares.get(&number).copied().unwrap_or_default();
     for remote in &mut gathering.remotes {
         remote.unstarted = ranks_of(remote.number);
         remote.ranks = remote.unstarted.iter().copied().collect();
         let job = Preparation {
             here: remote.number,
             address: address_of(remote.number),
+            share: share_of(remote.number),
             ..template.clone()
         };
         remote.send(&Order::Prepare { job })?;
@@ -298,7 +304,8 @@ fn prepare(
             trusted: across.trusted,
             most: plan.most_tasks,
         };
-        let mut ours = Tasks::new(|| Job::create_across(&places), here, &plan.bind, recipe)?;
+        let job = || Job::create_across(&places);
+        let mut ours = Tasks::new(job, here, &plan.bind, share_of(number), recipe)?;
         for (rank, address) in ours.listen(address_of(number))? {
             listening[rank as usize] = Some(address);
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::Timespec;
 
+use crate::bind::Share;
 use crate::channel::messages::{Hello, Order, Report, Sight, Target};
 use crate::cores;
 use crate::owner::{self, Owner};
@@ -378,6 +379,19 @@ impl<'a> Gathering<'a> {
         all.into_iter()
     }
 
+    /// The hosts' shares of the cores they may use, when these tasks are on these hosts. A host says first which machine it is.
+    pub(crate) fn shares(&self, host_of: &[u32]) -> HashMap<u32, Share> {
+        let hosts: Vec<(u32, (&str, &[u32]))> = self
+            .hellos()
+            .filter_map(|(number, hello)| {
+                let machine = hello.host.split(' ').next()?;
+                Some((number, (machine, hello.allowed.as_slice())))
+            })
+            .filter(|(_, (machine, _))| !machine.is_empty())
+            .collect();
+        Share::of_hosts(&hosts, host_of)
+    }
+
     pub(crate) fn name(&self, number: u32) -> &str {
         &self.across.hosts[number as usize].name
     }
@@ -561,6 +575,7 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     Hello {
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
+        allowed: allowed(),
         host: identity_of_host(),
         candidates: reach::candidates(known),
         launcher,
@@ -574,12 +589,19 @@ pub(crate) fn hello_again() -> Hello {
     Hello {
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
+        allowed: allowed(),
         host: identity_of_host(),
         candidates: Vec::new(),
         launcher: None,
         port: 0,
         token: Default::default(),
     }
+}
+
+/// The cores that tasks of this host may use.
+fn allowed() -> Vec<u32> {
+    let cores = cores::allowed();
+    cores.into_iter().map(|core| core as u32).collect()
 }
 
 /// The same for two processes exactly if they are on one host: the machine since it was started, and the namespaces that

@@ -19,6 +19,7 @@ use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::bind::Share;
 use crate::channel::messages::Preparation;
 use crate::door::{self, Door};
 use crate::environment::{self, Variable};
@@ -290,6 +291,7 @@ fn ground(
             .collect(),
         directory: HOME.as_bytes().to_vec(),
         bind: Bind::Free,
+        share: Share::default(),
         window: WINDOW,
         most: MOST_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),

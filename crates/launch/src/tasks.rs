@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use crate::attend::Guest;
-use crate::bind::Placement;
+use crate::bind::{Placement, Share};
 use crate::caught::Caught;
 use crate::controls::Controls;
 use crate::course::End;
@@ -148,21 +148,25 @@ pub(crate) enum Unstarted {
 
 impl Tasks {
     /// Makes everything ready for the ranks `here` of a job whose table is made by `job`. The cores are decided first:
-    /// the job counts those that are left to it.
+    /// the job counts those that are left to it. `share`: what other hosts of this machine have of the job.
     pub(crate) fn new(
         job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
         here: Vec<u32>,
         bind: &Bind,
+        share: Share,
         recipe: Recipe,
     ) -> Result<Self, Refusal> {
         let failed =
             |what: &str, errno| Refusal::of_regatta(format!("the launcher cannot {what}: {errno}"));
         let count = here.len() as u32;
-        let placement = Placement::new(bind, count)?;
+        let placement = Placement::new(bind, count, share)?;
         if let Some(cores) = placement.squeezed(count) {
             let _ = rustix::thread::sched_setaffinity(None, &cores);
         }
         let job = job().map_err(|error| Refusal::of_regatta(error.to_string()))?;
+        if share.others > 0 {
+            job.set_neighbours(share.others);
+        }
         let segment = under(SEGMENT_FD, job.fd())
             .map_err(|errno| failed("hand on the job's segment", errno))?;
         let nothing =
@@ -201,7 +205,7 @@ impl Tasks {
         guest: Guest,
         recipe: Recipe,
     ) -> Result<Self, Refusal> {
-        let mut tasks = Self::new(|| Ok(job), vec![0], &Bind::Free, recipe)?;
+        let mut tasks = Self::new(|| Ok(job), vec![0], &Bind::Free, Share::default(), recipe)?;
         let heard =
             rustix::io::ioctl_fionbio(&control, true).and_then(|()| tasks.controls.add(0, control));
         heard.map_err(|errno| {
@@ -218,7 +222,7 @@ impl Tasks {
         job: impl FnOnce() -> Result<Job, regatta_transport::job::JobError>,
         recipe: Recipe,
     ) -> Result<Self, Refusal> {
-        let mut tasks = Self::new(job, vec![0], &Bind::Free, recipe)?;
+        let mut tasks = Self::new(job, vec![0], &Bind::Free, Share::default(), recipe)?;
         tasks.job.leave(0);
         tasks.job.count_living(-1);
         tasks.next = 1;

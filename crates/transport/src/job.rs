@@ -96,7 +96,7 @@ pub(crate) struct Header {
     /// Tasks that run on this host.
     pub(crate) living: AtomicU32,
     cores: AtomicU32,
-    /// Tasks that the job began with on other hosts that are this machine.
+    /// Tasks that the job began with on other hosts that use these cores.
     pub(crate) neighbours: AtomicU32,
     payers: Payers,
     lines: AtomicU32,
@@ -453,8 +453,7 @@ impl Job {
         header.payers.begin(crowded || !Fencing::available());
     }
 
-    /// Whoever makes the job, before any task joins: other hosts of the job that are this machine have so many tasks, which use
-    /// the same cores.
+    /// Maker of the job, before any task joins: so many tasks on other hosts use the same cores.
     pub fn set_neighbours(&self, tasks: u32) {
         let header = self.header();
         header.neighbours.store(tasks, Ordering::Relaxed);

@@ -137,7 +137,7 @@ impl Job {
         living.min(MOST_TASKS)
     }
 
-    /// More tasks than cores on this host, with the other hosts of the job that are the same machine?
+    /// More tasks than cores on this host, with the other hosts of the job that use these cores?
     pub fn is_crowded(&self) -> bool {
         let neighbours = self.header().neighbours.load(Ordering::Relaxed);
         self.living().saturating_add(neighbours) > self.cores()

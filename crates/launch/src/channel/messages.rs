@@ -49,6 +49,7 @@ pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
 
+use crate::bind::Share;
 use crate::course::End;
 use crate::plan::Bind;
 use crate::reach::Interface;
@@ -169,6 +170,8 @@ messages! {
 pub(crate) struct Hello {
     /// How many tasks can run at once.
     pub cores: u32,
+    /// Which cores they may use.
+    pub allowed: Vec<u32>,
     /// What its processors are.
     pub architecture: String,
     /// The same for two agents exactly if they are on one host.
@@ -183,6 +186,7 @@ pub(crate) struct Hello {
 }
 fields!(Hello {
     cores,
+    allowed,
     architecture,
     host,
     candidates,
@@ -236,6 +240,8 @@ pub(crate) struct Preparation {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     pub directory: Vec<u8>,
     pub bind: Bind,
+    /// The tasks of other hosts that may use the same cores.
+    pub share: Share,
     /// So many bytes of output may be on their way.
     pub window: u32,
     /// How many tasks the job may have from its first to its last.
@@ -259,6 +265,7 @@ fields!(Preparation {
     environment,
     directory,
     bind,
+    share,
     window,
     most,
     silence,

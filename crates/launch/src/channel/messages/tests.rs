@@ -1,5 +1,6 @@
 //! Messages come back as they were, and no bytes make a decoder panic.
 
+use crate::bind::Share;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -84,6 +85,10 @@ fn preparation() -> impl Strategy<Value = Preparation> {
                     environment,
                     directory,
                     bind,
+                    share: Share {
+                        before: window / 3,
+                        others: silence / 2,
+                    },
                     window,
                     most: window ^ silence,
                     silence,
@@ -240,6 +245,7 @@ fn report() -> impl Strategy<Value = Report> {
     )
         .prop_map(|(cores, host, candidates, launcher, port, token)| Hello {
             cores,
+            allowed: vec![cores, port.into()],
             architecture: host.clone(),
             host,
             candidates,
