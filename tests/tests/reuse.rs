@@ -23,6 +23,7 @@ fn children_that_only_hear_something_leave_nothing() {
 
 #[test]
 fn loans_to_and_from_children_come_back() {
+    passers("l");
     passers("k");
     passers("lk");
 }

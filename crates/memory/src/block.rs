@@ -10,9 +10,11 @@
 //! * *Under way:* the receiver is the owner, and the sender stands beside it. The sender wrote the word before its message
 //!   went out. The receiver strikes the sender out when the message has arrived ([`Block::arrive`]). If the message cannot
 //!   go out, the sender takes the block back ([`Block::take_back`]). Both swap the same word, so one of them gets it.
+//! * *Kept:* the owner's number, with a mark in the sender's half. Nobody uses or reads the block, and its memory is there.
+//!   The owner keeps it for its next loan ([`Block::reuse`]), unless another task claims it first.
 //! * *Free:* nobody owns the block, and its memory may be missing.
 //!
-//! A block whose owner is gone belongs to whoever claims it first ([`Block::claim`]). That is one swap from the word that
+//! A block that is kept, or whose owner is gone, belongs to the task that claims it first ([`Block::claim`]). That is one swap from the word that
 //! the claimer has read, and numbers of tasks are never used twice, so two claimers never both succeed. It is right at
 //! whichever instruction the owner ended:
 //!
@@ -35,8 +37,19 @@ pub const READERS: usize = 9;
 pub const READERS: usize = 1;
 
 const FREE: u64 = u32::MAX as u64;
+/// In the half of the sender: no task has this number.
+const KEPT: u64 = FREE << 32;
 const LENT: u32 = u32::from_le_bytes(*b"lent");
 const HERE: u32 = u32::from_le_bytes(*b"here");
+
+/// A claim that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// The block's memory is there.
+    Whole,
+    /// Its memory may be missing: ask for it.
+    Bare,
+}
 
 /// The tag in front of a block. Zeros are a valid start: nobody owns it.
 #[repr(C, align(64))]
@@ -56,6 +69,10 @@ pub struct Block {
 
 fn owned_by(task: u32) -> u64 {
     task as u64 + 1
+}
+
+fn kept_by(task: u32) -> u64 {
+    KEPT | owned_by(task)
 }
 
 fn under_way(from: u32, to: u32) -> u64 {
@@ -124,21 +141,35 @@ impl Block {
         self.pass(under_way(from, me), owned_by(me))
     }
 
-    /// Make the block this task's own if nobody owns it, or its owner is gone, and nobody reads it. True once.
-    pub fn claim(&self, me: u32, gone: impl Fn(u32) -> bool) -> bool {
+    /// Owner, of a block that nobody reads: it keeps the block for its next loan, and until then others can have it.
+    /// False: it was not the owner.
+    pub fn keep(&self, me: u32) -> bool {
+        self.pass(owned_by(me), kept_by(me))
+    }
+
+    /// The task that keeps the block uses it again. False: another one has claimed it.
+    pub fn reuse(&self, me: u32) -> bool {
+        self.pass(kept_by(me), owned_by(me))
+    }
+
+    /// Make the block this task's own if nobody owns it, or it is only kept, or its owner is gone; and nobody reads it.
+    /// It succeeds for one task.
+    pub fn claim(&self, me: u32, gone: impl Fn(u32) -> bool) -> Option<Claimed> {
         let owner = self.owner.load(Ordering::Acquire);
         let unread = |reader: &AtomicU32| match reader.load(Ordering::Acquire) {
             0 => true,
             reader => gone(reader - 1),
         };
-        let claimed = (owner == FREE || is_of_gone(owner, &gone))
+        let kept = owner & KEPT == KEPT;
+        let claimed = (owner == FREE || kept || is_of_gone(owner, &gone))
             && self.readers.iter().all(unread)
             && self.pass(owner, owned_by(me));
-        if claimed {
-            let clear = |reader: &AtomicU32| reader.store(0, Ordering::Relaxed);
-            self.readers.iter().for_each(clear);
+        if !claimed {
+            return None;
         }
-        claimed
+        let clear = |reader: &AtomicU32| reader.store(0, Ordering::Relaxed);
+        self.readers.iter().for_each(clear);
+        Some(if kept { Claimed::Whole } else { Claimed::Bare })
     }
 
     /// Owner: anybody may have it. `release` gives the memory to the system before others can know.
@@ -199,7 +230,7 @@ mod tests {
         block.lend();
         assert!(block.send(0, 1));
         assert!(!block.is_lent_to(0) && !block.is_lent_to(1), "under way");
-        assert!(!block.claim(2, none));
+        assert_eq!(block.claim(2, none), None);
         assert!(!block.arrive(1, 2), "not from that task");
         assert!(block.arrive(1, 0));
         assert!(block.is_lent_to(1));
@@ -220,8 +251,8 @@ mod tests {
         let block = owned(0);
         assert!(block.send(0, 1));
         let gone = |task| task == 1;
-        assert!(block.claim(2, gone));
-        assert!(!block.claim(3, gone));
+        assert_eq!(block.claim(2, gone), Some(Claimed::Bare));
+        assert_eq!(block.claim(3, gone), None);
         assert!(!block.take_back(0, 1));
     }
 
@@ -229,15 +260,34 @@ mod tests {
     fn the_sender_being_gone_leaves_the_block_to_its_receiver() {
         let block = owned(0);
         assert!(block.send(0, 1));
-        assert!(!block.claim(2, |task| task == 0));
+        assert_eq!(block.claim(2, |task| task == 0), None);
         assert!(block.arrive(1, 0));
     }
 
     #[test]
     fn what_has_been_claimed_is_not_released_by_its_former_owner() {
         let block = owned(0);
-        assert!(block.claim(1, |task| task == 0));
+        assert!(block.claim(1, |task| task == 0).is_some());
         block.let_go(0, || panic!("it is somebody else's"));
         assert!(block.is_owned_by(1));
+    }
+    #[test]
+    fn a_block_that_is_kept_is_its_keepers_until_another_claims_it() {
+        let block = owned(0);
+        assert!(block.keep(0) && !block.keep(0));
+        assert!(block.reuse(0) && !block.reuse(0));
+        assert_eq!(block.claim(1, none), None, "in use");
+        assert!(block.keep(0));
+        assert!(!block.send(0, 1) && !block.is_owned_by(0));
+        assert_eq!(block.claim(1, none), Some(Claimed::Whole));
+        assert!(!block.reuse(0) && block.is_owned_by(1));
+    }
+
+    #[test]
+    fn a_block_that_one_who_is_gone_kept_is_abandoned() {
+        let block = owned(0);
+        assert!(block.keep(0));
+        assert!(!block.is_abandoned(none));
+        assert!(block.is_abandoned(|task| task == 0));
     }
 }

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
-//! | block | `Block` as shipped: leaving, dying at any instruction, handing over, claiming | its memory, replaced by one cell |
+//! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
 //! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that puts away | the list |
 //! | losses | `Losses` as shipped | |
 //! | gate | `Gate` as shipped | that its memory is used again |
@@ -462,7 +462,8 @@ impl Owned {
     }
 
     fn claim(&self, task: u32) {
-        if self.block.claim(task, |other| self.is_gone(other)) {
+        let claimed = self.block.claim(task, |other| self.is_gone(other));
+        if claimed.is_some() {
             self.write(task);
             self.users.fetch_add(1, Ordering::Relaxed);
         }
@@ -496,6 +497,28 @@ fn ends_after(steps: u32) {
 #[test]
 fn a_block_of_a_task_that_ends_at_any_instruction_has_one_heir() {
     (0..3).for_each(ends_after);
+}
+
+#[test]
+fn a_block_that_is_kept_has_one_next_user() {
+    every_order(2, 20, || {
+        let owned = Arc::new(Owned::new(0));
+        let claimers: Vec<_> = (1..3)
+            .map(|task| {
+                let there = owned.clone();
+                thread::spawn(move || there.claim(task))
+            })
+            .collect();
+        owned.write(0);
+        assert!(owned.block.keep(0));
+        if owned.block.reuse(0) {
+            owned.write(0);
+            owned.users.fetch_add(1, Ordering::Relaxed);
+        }
+        claimers.into_iter().for_each(|one| one.join().unwrap());
+        owned.claim(3);
+        assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+    });
 }
 
 #[test]

@@ -2,28 +2,31 @@
 //!
 //! A block is memory of one of a few sizes behind a tag ([`Block`]) that says whose it is and who reads it. Whoever is
 //! handed a block may give it back, not only who borrowed it: each task keeps the blocks given back to it for its own next
-//! loans, so blocks travel with the messages.
+//! loans, so blocks travel with the messages. Another task that needs a block of that size may take one that is kept, so
+//! a stream of loans in one direction needs few blocks.
 //!
 //! *Readers.* The owner of a block can share it: then it stays the owner's, and readers are entered
 //! in its tag, each in a place of its own, which the reader clears when it is done. The owner also
 //! remembers them in memory of its own, and lends the block again when each has cleared its place or
 //! is gone.
 //!
-//! *Blocks of those who are gone.* All blocks form a list. Who needs a block looks through a part of it for blocks whose owner
-//! is gone and that nobody reads. One of the right size is used; the memory of others goes back to the system.
+//! *Blocks of those who are gone.* All blocks form a list. A task that needs a block looks through a part of it for one of the
+//! right size that another task keeps, or whose owner is gone, and that nobody reads. Where the owner is gone and the size is
+//! not right, the memory goes back to the system.
 //! A block under way belongs to its receiver, so it comes back that way when the receiver is gone; when the sender is
 //! gone the receiver keeps what has not arrived ([`Loans::take_in`]).
 
+use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::Peer;
-use regatta_memory::block::{Block, READERS};
+use regatta_memory::block::{Block, Claimed, READERS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 const SMALLEST: usize = 4096 - LINE;
 const PAGE: usize = 4096;
@@ -52,7 +55,10 @@ pub(crate) struct Around<'a> {
 /// The blocks a task has.
 #[derive(Debug, Default)]
 pub(crate) struct Loans {
-    kept: FxHashMap<usize, Vec<u64>>,
+    /// By size, the oldest first. Another task may have one of these by now.
+    kept: FxHashMap<usize, VecDeque<u64>>,
+    /// All in `kept`: each stands there once.
+    listed: FxHashSet<u64>,
     kept_bytes: usize,
     /// Who reads the blocks that are shared: places in their lines, and tasks.
     readers: FxHashMap<u64, Vec<(usize, Peer)>>,
@@ -153,16 +159,32 @@ impl Loans {
 
     /// A block of one's own.
     fn take(&mut self, around: &Around, size: usize) -> Option<u64> {
-        let mut kept = self.kept.get_mut(&size).and_then(Vec::pop);
+        let mut kept = self.take_kept(around, size);
         if kept.is_none() && !self.waiting.is_empty() {
             self.collect(around);
-            kept = self.kept.get_mut(&size).and_then(Vec::pop);
+            kept = self.take_kept(around, size);
         }
-        self.kept_bytes -= kept.map_or(0, |_| size);
         kept
     }
 
-    /// A block of somebody who is gone, if the next ones of the list have one.
+    /// The block of this size that was kept last, but for those that others have by now.
+    fn take_kept(&mut self, around: &Around, size: usize) -> Option<u64> {
+        loop {
+            let place = self.kept.get_mut(&size)?.pop_back()?;
+            if self.regain(around, place, size) {
+                return Some(place);
+            }
+        }
+    }
+
+    /// This block is not in `kept` any more. Is it this task's to use?
+    fn regain(&mut self, around: &Around, place: u64, size: usize) -> bool {
+        self.listed.remove(&place);
+        self.kept_bytes -= size;
+        raw_tag(around.segment, place).is_ok_and(|tag| tag.reuse(around.me))
+    }
+
+    /// A block that another task keeps, or of one that is gone, if the next ones of the list have one.
     fn adopt(&mut self, around: &Around, size: usize) -> io::Result<Option<u64>> {
         for _ in 0..LOOKS {
             if self.cursor == 0 {
@@ -175,10 +197,14 @@ impl Loans {
             };
             self.cursor = tag.before.load(Ordering::Relaxed);
             let fits = found == size;
-            if (fits || tag.is_abandoned(around.gone)) && tag.claim(around.me, around.gone) {
+            if (fits || tag.is_abandoned(around.gone))
+                && let Some(claimed) = tag.claim(around.me, around.gone)
+            {
                 if !fits {
                     around.let_go(place, found);
-                } else if let Err(error) = around.segment.back(place, size) {
+                } else if claimed == Claimed::Bare
+                    && let Err(error) = around.segment.back(place, size)
+                {
                     around.let_go(place, size);
                     return Err(error);
                 } else {
@@ -229,12 +255,24 @@ impl Loans {
         true
     }
 
+    /// Keep a block for the next loan. If too much is kept, the oldest of this size goes to the system.
     fn keep(&mut self, around: &Around, place: u64, size: usize) {
         if self.kept_bytes.saturating_add(size) > MOST_KEPT {
-            return around.let_go(place, size);
+            let oldest = self.kept.get_mut(&size).and_then(VecDeque::pop_front);
+            let Some(oldest) = oldest else {
+                return around.let_go(place, size);
+            };
+            if self.regain(around, oldest, size) {
+                around.let_go(oldest, size);
+            }
         }
-        self.kept_bytes += size;
-        self.kept.entry(size).or_default().push(place);
+        if self.listed.insert(place) {
+            self.kept_bytes += size;
+            self.kept.entry(size).or_default().push_back(place);
+        }
+        if let Ok(tag) = raw_tag(around.segment, place) {
+            tag.keep(around.me);
+        }
     }
 
     /// The memory of a loan that came with a message.
@@ -366,10 +404,11 @@ impl Loans {
         self.collect(around);
         for (size, places) in std::mem::take(&mut self.kept) {
             for place in places {
-                around.let_go(place, size);
+                if self.regain(around, place, size) {
+                    around.let_go(place, size);
+                }
             }
         }
-        self.kept_bytes = 0;
     }
 }
 

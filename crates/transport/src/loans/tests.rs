@@ -115,6 +115,39 @@ fn what_the_dead_had_is_lent_again() {
 }
 
 #[test]
+fn what_one_task_keeps_another_can_have() {
+    let world = World::new();
+    let (mut sender, mut receiver) = (Loans::default(), Loans::default());
+    let mut used = 0;
+    for round in 0..300 {
+        // Each sender is a task that comes for one loan, and leaves.
+        let task = round + 1;
+        let place = world.of(task, |around| {
+            let place = sender.lend(around, 50_000).unwrap().0;
+            assert!(sender.send(around, place, 0));
+            place
+        });
+        world.of(0, |around| {
+            Loans::arrive(around, place, task).unwrap();
+            receiver.give_back(around, place);
+        });
+        world.gone.borrow_mut().insert(task);
+        if round == 0 {
+            used = world.segment.used();
+        }
+    }
+    assert_eq!(world.segment.used(), used, "one block is enough");
+    assert_eq!(receiver.listed.len(), 1);
+    // It can be had once, by the keeper as well as by others.
+    let lend = |task, loans: &mut Loans| {
+        let lent = world.of(task, |around| loans.lend(around, 50_000).unwrap());
+        lent.0
+    };
+    let places = [lend(0, &mut receiver), lend(400, &mut sender)];
+    assert_ne!(places[0], places[1]);
+}
+
+#[test]
 fn a_task_that_leaves_late_does_not_touch_what_another_has_by_then() {
     let world = World::new();
     let (mut leaver, mut heir) = (Loans::default(), Loans::default());
