@@ -23,6 +23,8 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
+#[cfg(not(loom))]
+pub use crate::futex::{wait as futex_wait, wake as futex_wake};
 use crate::sync::{AtomicU32, Ordering, compiler_fence, fence};
 #[cfg(loom)]
 pub use crate::sync::{futex_wait, futex_wake};
@@ -202,35 +204,6 @@ impl Bell {
     /// Take back the announcement; only for a process in which no other thread can be asleep.
     pub fn awake(&self) {
         self.asleep.store(0, Ordering::Relaxed);
-    }
-}
-
-/// Wait while `word` is `value`.
-#[cfg(not(loom))]
-pub fn futex_wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
-    let time = limit.map(|limit| libc::timespec {
-        tv_sec: limit.as_secs() as libc::time_t,
-        tv_nsec: limit.subsec_nanos() as libc::c_long,
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), |t| t as *const _);
-    // SAFETY: the word and the time live across the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            value,
-            time,
-        );
-    }
-}
-
-/// Wake all who wait on `word`.
-#[cfg(not(loom))]
-pub fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word lives across the call.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
     }
 }
 

@@ -29,6 +29,7 @@ pub mod block;
 pub mod combine;
 pub mod copy;
 pub mod ends;
+mod futex;
 pub mod gate;
 pub mod held;
 pub mod losses;

@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::Corrupt;
+use crate::{Corrupt, futex};
 
 /// Bytes at the front of a segment that belong to the allocator.
 pub const RESERVED_FRONT: usize = 128;
@@ -252,12 +252,12 @@ impl Segment {
                     );
                 }
                 // Many may wait: looking again and again they would take the cores from the one that extends.
-                Err(holder) => nap(&front.extending, holder),
+                Err(holder) => futex::wait(&front.extending, holder, Some(NAP)),
             }
         }
         let result = self.extend_alone(front, next, end);
         front.extending.store(0, Ordering::Release);
-        wake(&front.extending);
+        futex::wake(&front.extending);
         result
     }
 
@@ -292,31 +292,6 @@ impl Drop for Segment {
         // SAFETY: the mapping made in `map`, unmapped once; nothing borrowed outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.window) };
     }
-}
-
-/// Sleep while `word` is `value`, for [`NAP`] at most. (Not the bell's: that is another kind of word under the model checker.)
-fn nap(word: &AtomicU32, value: u32) {
-    let limit = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: NAP.subsec_nanos() as libc::c_long,
-    };
-    let limit = &raw const limit;
-    // SAFETY: the word and the time live across the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            value,
-            limit,
-        )
-    };
-}
-
-/// Wake all who sleep in [`nap`].
-fn wake(word: &AtomicU32) {
-    // SAFETY: the word lives across the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
 fn alive(pid: u32) -> bool {

@@ -1,0 +1,31 @@
+//! Sleeping on a word of shared memory, and waking who sleeps there. The model checker has its own, for its own words (`sync`).
+
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Wait while `word` is `value`, for `limit` at most. It may end without a reason.
+pub fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+    let time = limit.map(|limit| libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: limit.subsec_nanos() as libc::c_long,
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), |t| t as *const _);
+    // SAFETY: the word and the time live across the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            value,
+            time,
+        );
+    }
+}
+
+/// Wake all who wait on `word`.
+pub fn wake(word: &AtomicU32) {
+    // SAFETY: the word lives across the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
+    }
+}
