@@ -160,12 +160,47 @@ static void crowd(void)
     }
 }
 
+/* mesh SECONDS: all but task 0 say something to each other all the time, and listen when all is said. */
+static void mesh(void)
+{
+    double end = now() + atof(args[0]);
+    int64_t number = 0, last = 0;
+    check_patience(90);
+    OK(rg_barrier(RG_WORLD));
+    if (me == 1)
+        printf("begun\n");
+    while (me != 0 && now() < end) {
+        number++;
+        for (int other = 1; other < size; other++)
+            if (other != me)
+                OK(rg_send(&number, sizeof number, other, 1, RG_WORLD));
+        char nothing;
+        int said = rg_recv_within(&nothing, 1, me, 9, RG_WORLD, 0.05, NULL);
+        CHECK(said == RG_ERR_NOTHING);
+    }
+    for (int other = 1; me != 0 && other < size; other++)
+        if (other != me)
+            OK(rg_send(&last, sizeof last, other, 1, RG_WORLD));
+    for (int other = 1; me != 0 && other < size; other++) {
+        for (int64_t expected = 1; other != me; expected++) {
+            OK(rg_recv(&number, sizeof number, other, 1, RG_WORLD, NULL));
+            if (number == last)
+                break;
+            CHECK(number == expected);
+        }
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0)
+        printf("all is well\n");
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"pair", pair, false},
         {"given-up", given_up, false},
         {"crowd", crowd, false},
+        {"mesh", mesh, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -1,6 +1,6 @@
 //! Networks that fail in part or for a moment, and launchers that are stopped: nothing is lost, and somebody says what is wrong.
 //!
-//! The hosts h0 to h3 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`programs/reach.c`).
+//! The hosts h0 to h5 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`programs/reach.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Ended, Job, command};
@@ -30,7 +30,7 @@ end() {
 
 fn on_hosts(job: Job, then: &str) -> Ended {
     let regatta = command().display().to_string();
-    let script = make_hosts(4) + SEES + BEGIN + then;
+    let script = make_hosts(6) + SEES + BEGIN + then;
     let shell = ["sh", "-ec", &script, "sh", &regatta];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(150).run()
@@ -154,6 +154,36 @@ end
     // When they are out of reach, and when they are given up.
     let named = ended.text.matches("cannot reach").count();
     assert_eq!(named, 2, "{}", ended.story());
+}
+
+#[test]
+fn of_many_hosts_that_are_cut_off_the_first_are_named_and_the_others_counted() {
+    let job = Job::new(6, "reach", &["mesh", "10"])
+        .option("--host")
+        .option("h0:1,h1:1,h2:1,h3:1,h4:1,h5:1")
+        .option("--interface")
+        .option("10.78.0.0/24")
+        .option("--rsh")
+        .option("ip netns exec {host}");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+for host in h1 h2 h3 h4 h5; do cut $host 10.78.0.2-10.78.0.6 in; done
+heard 'more pairs* of hosts ha.* tasks that cannot reach each other'
+for host in h1 h2 h3 h4 h5; do mend $host; done
+end
+"#,
+    )
+    .passed()
+    .said(" more pair")
+    .said("all is well");
+    // Eight of the ten pairs of hosts.
+    let named = ended.text.matches(": no answer for ").count();
+    let again = ended.text.matches("reach each other again").count();
+    assert_eq!((named, again), (8, 8), "{}", ended.story());
 }
 
 #[test]
