@@ -127,6 +127,32 @@ fn a_job_s_output_comes_from_its_tasks_and_theirs_until_all_have_ended() {
     machine.halt();
 }
 
+/// Its parent would wait for it without an end, and nothing else tells why.
+#[test]
+fn a_task_that_loads_another_pvm_s_library_is_named() {
+    let machine = Machine::new("pvm-console-foreign");
+    let load = "unset LD_LIBRARY_PATH\nexport LD_PRELOAD=libpvm3.so.3\n";
+    let itself = machine.script("itself", &format!("#!/bin/sh\n{load}exec sleep 1000\n"));
+    let below = machine.script("below", &format!("#!/bin/sh\n{load}sleep 1000\nexit 1\n"));
+    let spawn = [&itself, &below].map(|path| format!("spawn -> {}", path.display()));
+    let named = "regatta: this task has loaded the library of another PVM, /";
+    let lines = [
+        (spawn[0].as_str(), named),
+        (spawn[1].as_str(), named),
+        ("spawn -> /bin/sleep 1000", "[3]"),
+        ("reset", ""),
+    ];
+    let said = converse(&mut machine.by_hand(&console()), &lines);
+    let named = said.iter().filter(|line| line.contains(named));
+    let named: Vec<&String> = named.collect();
+    assert_eq!(named.len(), 2, "each is named once: {said:#?}");
+    assert!(
+        named.iter().all(|line| line.contains("libpvm3.so.3")),
+        "{named:#?}"
+    );
+    machine.halt();
+}
+
 #[test]
 fn a_console_that_is_quit_leaves_the_machine_and_halt_ends_it() {
     let machine = Machine::new("pvm-console-life");

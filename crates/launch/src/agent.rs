@@ -758,9 +758,7 @@ impl Agent {
             send_output(link, room, heard)
         });
         if let Some(tasks) = &mut self.tasks {
-            tasks
-                .caught
-                .pump(&mut |piece| send_caught(link, room, piece));
+            tasks.pump_caught(&mut |piece| send_caught(link, room, piece));
         }
         if let Some(taken) = self
             .feed

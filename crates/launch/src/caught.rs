@@ -156,6 +156,13 @@ impl Caught {
         }
     }
 
+    /// So many bytes of ours go the way of a task's errors: to whom.
+    pub(crate) fn on_behalf_of(&mut self, task: u32, bytes: usize) -> Option<Route> {
+        let route = self.sources.get(&key(task, 1))?.route;
+        self.windows.entry(route.to).or_default().under_way += bytes;
+        Some(route)
+    }
+
     /// What was on its way to anybody is lost, or has arrived.
     pub(crate) fn all_taken(&mut self) {
         let all: Vec<u32> = self.windows.keys().copied().collect();

@@ -51,6 +51,7 @@ mod signals;
 mod sink;
 pub mod slurm;
 pub mod station;
+mod strangers;
 mod streams;
 mod succession;
 pub mod supervise;

@@ -262,7 +262,10 @@ impl Tasks {
                 self.births.world_of.insert(rank, world.first);
             }
             match &started {
-                Ok(_) => self.job().count_living(1),
+                Ok(started) => {
+                    self.job().count_living(1);
+                    self.expect_to_join(*started);
+                }
                 Err(_) => {
                     caught.forget(rank);
                     self.later_ended(rank);

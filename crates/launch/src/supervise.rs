@@ -335,11 +335,13 @@ impl<'p> Supervisor<'p> {
                 .deadline()
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
+            let look = self.tasks.as_ref().and_then(Tasks::until_look);
             deadline
                 .into_iter()
                 .chain(self.until_beat())
                 .chain(self.until_reaches())
                 .chain(step)
+                .chain(look)
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();

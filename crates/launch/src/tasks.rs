@@ -23,6 +23,7 @@ use crate::course::End;
 use crate::newborn::Births;
 use crate::plan::Bind;
 use crate::refusal::{Refusal, STATUS_REFUSED};
+use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{closing, limits, program, sys, tree, words};
@@ -87,6 +88,8 @@ pub(crate) struct Tasks {
     pub(crate) births: Births,
     /// Those of them that were started here.
     pub(crate) later: HashSet<u32>,
+    /// Those of them that are to be looked at if they do not join.
+    pub(crate) unjoined: Unjoined,
     /// Where the tasks of this host listen, if they do.
     pub(crate) address: Option<IpAddr>,
     /// The standard input of all tasks but task 0, and of that when it is not ours.
@@ -179,6 +182,7 @@ impl Tasks {
             caught: Caught::default(),
             births: Births::default(),
             later: HashSet::new(),
+            unjoined: Unjoined::default(),
             address: None,
             program: recipe.program,
             group: recipe.group,
@@ -495,6 +499,11 @@ impl Tasks {
         let numbered = |(pid, &rank): (&Pid, &u32)| (rank, pid.as_raw_nonzero().get() as u32);
         let guests = self.guests.iter().map(|(&rank, guest)| (rank, guest.pid));
         self.running.iter().map(numbered).chain(guests).collect()
+    }
+
+    /// Does this process run as the task of this number?
+    pub(crate) fn runs(&self, rank: u32, pid: Pid) -> bool {
+        self.running.get(&pid) == Some(&rank)
     }
 
     pub(crate) fn running_count(&self) -> u32 {

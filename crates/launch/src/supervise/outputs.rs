@@ -20,7 +20,7 @@ impl Supervisor<'_> {
     pub(super) fn pass_caught(&mut self) {
         let mut pieces = Vec::new();
         if let Some(tasks) = &mut self.tasks {
-            tasks.caught.pump(&mut |piece| pieces.push(piece));
+            tasks.pump_caught(&mut |piece| pieces.push(piece));
         }
         pieces.into_iter().for_each(|piece| self.caught(piece));
         self.repay_caught();

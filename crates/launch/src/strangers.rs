@@ -1,0 +1,189 @@
+//! Tasks that have loaded another PVM's library, and so never join this job.
+//!
+//! Such a task speaks with that PVM's daemon, if there is one, and whoever has started it waits for messages that never
+//! come. Nothing ends, so nothing else tells of it. A task that was started by another task and has not joined after a
+//! while is therefore looked at, with the processes below it: the kernel lists the libraries that they have loaded. What
+//! there is to say comes as a line of the task's standard error, so it reaches whoever reads the task's output.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use regatta_transport::job::TaskState;
+use regatta_wire::control::Then;
+use rustix::process::Pid;
+
+use crate::caught::Piece;
+use crate::tasks::{Started, Tasks};
+
+/// Time that a task has to join before the first look at it. Each further look comes after twice the time.
+const FIRST: Duration = Duration::from_secs(2);
+/// So many tasks are looked at before the loop looks at what else happened.
+const BATCH: usize = 16;
+/// There is no look after a longer time than this: a program that takes so long to load its libraries is none of PVM's.
+const LAST: Duration = Duration::from_secs(64);
+
+/// The tasks that are still to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Unjoined {
+    /// By the time of the next look: the process, and how long it has been waited for.
+    looks: BTreeMap<(Instant, u32), (Pid, Duration)>,
+}
+
+impl Unjoined {
+    /// A task has been started.
+    pub(crate) fn started(&mut self, rank: u32, pid: Pid, now: Instant) {
+        self.looks.insert((now + FIRST, rank), (pid, FIRST));
+    }
+
+    /// The time until the next look; none, if there is none.
+    pub(crate) fn until_look(&self, now: Instant) -> Option<Duration> {
+        let (&(at, _), _) = self.looks.first_key_value()?;
+        Some(at.saturating_duration_since(now))
+    }
+
+    /// A task that is to be looked at now.
+    fn due(&mut self, now: Instant) -> Option<(u32, Pid, Duration)> {
+        let first = self.looks.first_entry()?;
+        let &(at, rank) = first.key();
+        (at <= now).then(|| {
+            let (pid, waited) = first.remove();
+            (rank, pid, waited)
+        })
+    }
+
+    /// It had nothing of PVM's yet.
+    fn look_again(&mut self, rank: u32, pid: Pid, waited: Duration, now: Instant) {
+        let waited = waited * 2;
+        if waited <= LAST {
+            self.looks.insert((now + waited, rank), (pid, waited));
+        }
+    }
+}
+
+impl Tasks {
+    /// A task of this host has been started by another task.
+    pub(crate) fn expect_to_join(&mut self, started: Started) {
+        if let Some(pid) = Pid::from_raw(started.pid as i32) {
+            self.unjoined.started(started.rank, pid, Instant::now());
+        }
+    }
+
+    /// The time until a task that does not join is looked at.
+    pub(crate) fn until_look(&self) -> Option<Duration> {
+        self.unjoined.until_look(Instant::now())
+    }
+
+    /// Reads what some of the tasks have written for others, and says of tasks that do not join why they never will.
+    pub(crate) fn pump_caught(&mut self, hear: &mut impl FnMut(Piece)) {
+        self.caught.pump(hear);
+        let now = Instant::now();
+        for _ in 0..BATCH {
+            let Some((rank, pid, waited)) = self.unjoined.due(now) else {
+                break;
+            };
+            if !self.runs(rank, pid) || self.job().state(rank) != TaskState::Expected {
+                continue;
+            }
+            match foreign_library(pid) {
+                Some(library) => hear(self.complaint(rank, &library)),
+                None => self.unjoined.look_again(rank, pid, waited, now),
+            }
+        }
+    }
+
+    fn complaint(&mut self, task: u32, library: &Path) -> Piece {
+        let bytes = sentence(library).into_bytes();
+        Piece {
+            task,
+            stream: 1,
+            route: self.caught.on_behalf_of(task, bytes.len()),
+            bytes,
+            then: Then::More,
+        }
+    }
+}
+
+fn sentence(library: &Path) -> String {
+    let library = library.display();
+    format!(
+        "regatta: this task has loaded the library of another PVM, {library}, so it never joins this job and its parent waits in vain; put Regatta's folder lib/regatta-pvm first in LD_LIBRARY_PATH (for R in R_LD_LIBRARY_PATH), or link the program to it with -Wl,-rpath\n"
+    )
+}
+
+/// The library of another PVM that this process, or one below it, has loaded in place of ours.
+fn foreign_library(pid: Pid) -> Option<PathBuf> {
+    let mut next = vec![pid.as_raw_nonzero().get().to_string()];
+    while let Some(pid) = next.pop() {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
+        let library = read("maps").ok().and_then(|maps| foreign(&maps));
+        if library.is_some() {
+            return library;
+        }
+        // Those of its first thread, which shells and most programs start all of theirs from.
+        let children = read(&format!("task/{pid}/children")).unwrap_or_default();
+        next.extend(children.split_whitespace().map(str::to_owned));
+    }
+    None
+}
+
+/// The same in the text of its mappings. Our library of that name brings libregatta.so.
+fn foreign(maps: &str) -> Option<PathBuf> {
+    let files = || {
+        maps.lines()
+            .filter_map(|line| Some(&line[line.find('/')?..]))
+    };
+    let named = |path: &str, name: &str| {
+        path.rsplit('/')
+            .next()
+            .is_some_and(|file| file.starts_with(name))
+    };
+    let library = files().find(|path| named(path, "libpvm3.so"))?;
+    let has_ours = files().any(|path| named(path, "libregatta.so"));
+    (!has_ours).then(|| PathBuf::from(library))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOREIGN: &str = "/usr/lib/x86_64-linux-gnu/libpvm3.so.3.4.6";
+
+    fn maps(files: &[&str]) -> String {
+        let line = |file: &&str| format!("7f15-7f16 r--p 00000000 fe:00 181 {file}\n");
+        files.iter().map(line).collect()
+    }
+
+    #[test]
+    fn another_pvm_s_library_is_told_from_ours() {
+        let libc = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        let ours = "/usr/local/lib/regatta-pvm/libpvm3.so.3";
+        let regatta = "/usr/local/lib/libregatta.so.0.1.0";
+        assert_eq!(
+            foreign(&maps(&["[heap]", libc, FOREIGN])),
+            Some(FOREIGN.into())
+        );
+        assert_eq!(foreign(&maps(&[libc, ours, regatta])), None);
+        assert_eq!(foreign(&maps(&["[heap]", libc])), None);
+        assert_eq!(foreign(""), None);
+    }
+
+    #[test]
+    fn looks_come_after_twice_the_time_each_and_end() {
+        let begin = Instant::now();
+        let me = rustix::process::getpid();
+        let mut unjoined = Unjoined::default();
+        unjoined.started(7, me, begin);
+        let mut now = begin;
+        let mut times = Vec::new();
+        while let Some(wait) = unjoined.until_look(now) {
+            assert_eq!(unjoined.due(now), None, "too early");
+            now += wait;
+            let (rank, pid, waited) = unjoined.due(now).expect("a look");
+            assert_eq!((rank, pid), (7, me));
+            times.push((now - begin).as_secs());
+            unjoined.look_again(rank, pid, waited, now);
+        }
+        assert_eq!(times, [2, 6, 14, 30, 62, 126]);
+    }
+}
