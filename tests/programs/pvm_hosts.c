@@ -3,24 +3,14 @@
  * and goes with its host; the others stay, and one more comes. Arguments: which of them this is, and the pipe that the
  * driver reads.
  */
-#include <pvm3.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "pvm_words.h"
+
 #include <string.h>
 #include <sys/time.h>
 
 enum { HELLO = 1, QUESTION, ANSWER, BORN, COME, WELCOME, THANKS, EXITED, HOST_GONE };
 
 static const char *pipe_to_driver;
-
-#define CHECK(condition) ((condition) ? (void)0 : failed(__LINE__, #condition))
-
-static void failed(int line, const char *what)
-{
-    printf("FAILED in line %d: %s\n", line, what);
-    fflush(stdout);
-    exit(EXIT_FAILURE);
-}
 
 /* Says something to the driver. */
 static void say(const char *word)
@@ -40,41 +30,6 @@ static int hosts(void)
         printf("%s%s", all[i].hi_name, i + 1 < count ? " " : "\n");
     fflush(stdout);
     return count;
-}
-
-/* Makes our number known by a name. */
-static void publish(const char *name)
-{
-    int me = pvm_mytid();
-    pvm_initsend(PvmDataDefault);
-    pvm_pkint(&me, 1, 1);
-    CHECK(pvm_putinfo((char *)name, pvm_getsbuf(), PvmMboxDefault) >= 0);
-}
-
-/* The number that is known by a name; waits for it. */
-static int look_up(const char *name)
-{
-    int tid = 0, buffer = pvm_recvinfo((char *)name, 0, PvmMboxWaitForInfo);
-    CHECK(buffer > 0);
-    pvm_setrbuf(buffer);
-    CHECK(pvm_upkint(&tid, 1, 1) == PvmOk);
-    return tid;
-}
-
-static void send_word(int tid, int tag)
-{
-    pvm_initsend(PvmDataRaw);
-    CHECK(pvm_pkint(&tag, 1, 1) == PvmOk);
-    CHECK(pvm_send(tid, tag) == PvmOk);
-}
-
-/* Whom a word came from. */
-static int await_word(int tid, int tag)
-{
-    int buffer = pvm_recv(tid, tag), length, got, from;
-    CHECK(buffer > 0);
-    CHECK(pvm_bufinfo(buffer, &length, &got, &from) == PvmOk && got == tag);
-    return from;
 }
 
 static long long micro(struct timeval time)

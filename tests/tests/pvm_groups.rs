@@ -125,6 +125,22 @@ fn pvms_own_programs_list_the_groups() {
 }
 
 #[test]
+fn a_broadcast_reaches_whoever_has_joined_though_other_messages_of_that_task_wait() {
+    let machine = Machine::new("pvm-joined");
+    let program = machine.install(&pvm::group_program("pvm_joined"), "pvm_joined");
+    let mut others = ["friend", "joiner"].map(|role| {
+        let mut other = machine.by_hand(&program);
+        other.args([role, "flood"]).spawn().expect("a program")
+    });
+    let ours = said(machine.by_hand(&program).args(["caster", "flood"]));
+    assert_eq!(ours, "all is known\n");
+    machine.halt();
+    for other in &mut others {
+        other.wait().expect("its end");
+    }
+}
+
+#[test]
 fn typed_data_go_from_memory_to_memory() {
     let machine = Machine::new("pvm-fsend");
     let ours = said(&mut machine.by_hand(&pvm::program("pvm_fsend")));

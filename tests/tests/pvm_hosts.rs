@@ -60,9 +60,26 @@ finish
 cat /run/user.h0/regatta/pvm.job.log
 "#;
 
-fn run(then: &str) -> String {
+/// Nothing passes between h1 and h2 while the joiner tells others what it has done: each frame for h2 goes to nobody.
+const JOINED: &str = r#"
+mkfifo back
+on h2 $program caster $plug $HOME/back &
+on h3 $program friend $plug $HOME/back &
+on h0 $program late $plug $HOME/back &
+on h1 $program joiner $plug $HOME/back &
+read -r word <plug
+ip -n h1 neighbour replace 10.78.0.3 lladdr 02:00:00:00:00:03 nud permanent dev eth0
+echo >back
+read -r word <plug
+ip -n h1 neighbour delete 10.78.0.3 dev eth0
+echo >back
+wait
+finish
+"#;
+
+fn run(program: &str, then: &str) -> String {
     let script = make_hosts(4) + SEES + BEGIN + then;
-    let program = pvm::program("pvm_hosts");
+    let program = pvm::program(program);
     let mut driver = Command::new("timeout");
     driver.args(["--kill-after=5", "90", "unshare"]);
     driver.args(AS_ROOT).args(APART);
@@ -88,7 +105,7 @@ fn run(then: &str) -> String {
 
 #[test]
 fn programs_started_by_hand_on_any_host_outlive_the_first_one() {
-    let said = run(OUTLIVE);
+    let said = run("pvm_hosts", OUTLIVE);
     for words in [
         "the first finds h0",
         "goes on in its place",
@@ -100,6 +117,12 @@ fn programs_started_by_hand_on_any_host_outlive_the_first_one() {
 
 #[test]
 fn a_virtual_machine_that_is_taken_down_takes_its_programs_with_it() {
-    let said = run(DOWN);
+    let said = run("pvm_hosts", DOWN);
     assert!(said.contains("the job with it"), "{said}");
+}
+
+#[test]
+fn a_group_is_asked_for_its_members_of_now_though_news_of_them_do_not_arrive() {
+    let said = run("pvm_joined", JOINED);
+    assert!(said.contains("all is known"), "{said}");
 }

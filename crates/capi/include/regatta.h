@@ -591,7 +591,8 @@ int rg_names(const char *pattern, rg_entry *entries, int capacity, int *count);
  * is free when it joins. A task that ends leaves. */
 int rg_join(const char *group, int *number);
 int rg_leave(const char *group);
-/* tids[n] is member n, or RG_NONE. *count is how many entries there are. */
+/* tids[n] is member n, or RG_NONE. *count is how many entries there are. Every join and leave that was over before
+ * this was called is in it, whichever task made it. */
 int rg_members(const char *group, int *tids, int capacity, int *count);
 /* Blocks until `count` members have called it. All must say the same count. RG_ANY: as many as there
  * are members. When all of them have met, further meetings of all cost no more than a barrier, if they

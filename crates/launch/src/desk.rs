@@ -189,6 +189,11 @@ impl Desk {
         }
     }
 
+    /// Which members named groups have now: another number after each change, and never 0.
+    pub(crate) fn groups_version(&self) -> u64 {
+        self.groups.changes() + 1
+    }
+
     fn has_host(&self, number: u32) -> bool {
         let mut hosts = self.hosts.iter();
         hosts.any(|host| host.number == number && host.lives)

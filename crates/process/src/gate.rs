@@ -13,9 +13,10 @@ use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
 
 use crate::launcher::{ask, ask_under};
+use crate::members::members;
 use crate::message::LOOKS;
 use crate::state::{Process, enter, quick};
-use crate::tasks::{astray, members, value};
+use crate::tasks::{astray, value};
 use crate::wait::{Awaited, wait_for};
 
 /// By the names of groups.

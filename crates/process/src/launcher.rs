@@ -16,6 +16,7 @@ use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
 use crate::gate::Leases;
+use crate::members::Answers;
 use crate::output::{Begun, Piece};
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, LOOK, wait_for};
@@ -46,6 +47,7 @@ pub(crate) struct Control {
     pub(crate) watches: FxHashMap<u32, Watch>,
     pub(crate) begun: Begun,
     pub(crate) leases: Leases,
+    pub(crate) members: Answers,
     /// The news that have been looked at.
     seen: u32,
     /// The launcher has ended it.
@@ -63,6 +65,7 @@ impl Control {
             watches: FxHashMap::default(),
             begun: Begun::default(),
             leases: Leases::default(),
+            members: Answers::default(),
             seen: 0,
             ended: false,
         }

@@ -25,6 +25,7 @@
 //! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
 //! | `gate` | meeting the members of a named group |
+//! | `members` | who is in a named group |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
 
@@ -44,6 +45,7 @@ mod kept;
 mod launcher;
 mod leave;
 mod loan;
+mod members;
 mod message;
 mod notice;
 pub mod output;
@@ -64,6 +66,7 @@ pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};
 pub use kept::send_kept;
 pub use loan::*;
+pub use members::members;
 pub use message::*;
 pub use notice::{clear_descriptor, descriptor, raise_descriptor};
 pub use regatta_engine::{Error, GroupId, Handle, NOBODY, Parts, Reduction, Result, Status};

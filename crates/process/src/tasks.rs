@@ -202,14 +202,6 @@ pub fn join_named(group: String) -> Result<u32> {
     value(answer).map(|number| number as u32)
 }
 
-/// The members of a named group by their numbers in it.
-pub fn members(group: String) -> Result<Vec<Option<u32>>> {
-    match ask(|id| Ask::Members { id, group })? {
-        Tell::Members { tasks, .. } => Ok(tasks),
-        _ => Err(astray()),
-    }
-}
-
 /// The named groups, by name.
 pub fn named_groups() -> Result<Vec<GroupInfo>> {
     match ask(|id| Ask::Groups { id })? {

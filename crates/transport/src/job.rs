@@ -111,6 +111,8 @@ pub(crate) struct Header {
     /// 1 once there is a task on another host.
     pub(crate) scattered: AtomicU32,
     pub(crate) key: [AtomicU64; 4],
+    /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
+    pub(crate) groups: AtomicU64,
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,
     /// Heads of the stacks of halls that have been left; see `halls`.

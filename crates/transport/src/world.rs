@@ -160,6 +160,20 @@ impl Job {
     pub fn news(&self, task: u32) -> u32 {
         self.slot(task).inlet.0.news.load(Ordering::Relaxed)
     }
+
+    /// Launcher: the members of named groups are those of this version. Called before any task hears what changed them.
+    pub fn set_groups(&self, version: u64) {
+        let word = &self.header().groups;
+        if word.load(Ordering::Relaxed) != version {
+            word.store(version, Ordering::Release);
+        }
+    }
+
+    /// The version of the members of named groups. 0: the launcher is not on this host, and only it knows.
+    #[inline(always)]
+    pub fn groups(&self) -> u64 {
+        self.header().groups.load(Ordering::Acquire)
+    }
 }
 
 #[cfg(test)]

@@ -26,23 +26,34 @@ fields!(Group {
 /// Who have met, with the numbers of their questions; and the members, if they were all.
 pub(super) type Met = (Vec<(u32, u32)>, Option<Vec<Option<u32>>>);
 
+/// All named groups.
 #[derive(Debug, Default)]
-pub(super) struct Groups(HashMap<String, Group>);
+pub(super) struct Groups {
+    all: HashMap<String, Group>,
+    /// How often the members of any have changed since this process has known them.
+    changes: u64,
+}
 
 impl Field for Groups {
     fn put(&self, to: &mut Vec<u8>) {
-        put_map(&self.0, to);
+        put_map(&self.all, to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        take_map(from).map(Self)
+        let all = take_map(from)?;
+        Ok(Self { all, changes: 0 })
     }
 }
 
 impl Groups {
+    /// Another number after each change of members.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Does a task wait for the answer to this question?
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
-        let mut groups = self.0.values();
+        let mut groups = self.all.values();
         groups.any(|group| group.meeting.contains(&(task, id)))
     }
 
@@ -51,7 +62,7 @@ impl Groups {
         if name.is_empty() {
             return Err((Why::Argument, "the name of a group is empty".to_owned()));
         }
-        let group = self.0.entry(name.clone()).or_default();
+        let group = self.all.entry(name.clone()).or_default();
         if group.members.contains(&Some(task)) {
             let sentence = format!("task {task} is a member of the group {name:?} already");
             return Err((Why::Exists, sentence));
@@ -62,12 +73,14 @@ impl Groups {
             Some(place) => *place = Some(task),
             None => group.members.push(Some(task)),
         }
+        self.changes += 1;
         Ok(number as u32)
     }
 
     pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<(), Refused> {
-        let left = self.0.get_mut(name).is_some_and(|group| group.drop(task));
-        self.0.retain(|_, group| !group.members.is_empty());
+        let left = self.all.get_mut(name).is_some_and(|group| group.drop(task));
+        self.all.retain(|_, group| !group.members.is_empty());
+        self.changes += u64::from(left);
         match left {
             true => Ok(()),
             false => Err(stranger(task, name)),
@@ -75,7 +88,7 @@ impl Groups {
     }
 
     pub(super) fn members(&self, name: &str) -> Vec<Option<u32>> {
-        self.0
+        self.all
             .get(name)
             .map_or_else(Vec::new, |group| group.members.clone())
     }
@@ -92,7 +105,7 @@ impl Groups {
                 group.wanted
             },
         };
-        let mut all: Vec<GroupInfo> = self.0.iter().map(info).collect();
+        let mut all: Vec<GroupInfo> = self.all.iter().map(info).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
@@ -106,7 +119,7 @@ impl Groups {
         name: &str,
         count: u32,
     ) -> Result<Met, Refused> {
-        let group = self.0.get_mut(name);
+        let group = self.all.get_mut(name);
         let Some(group) = group.filter(|group| group.members.contains(&Some(task))) else {
             return Err(stranger(task, name));
         };
@@ -129,10 +142,10 @@ impl Groups {
 
     /// A task is gone, and leaves all groups.
     pub(super) fn gone(&mut self, task: u32) {
-        self.0.values_mut().for_each(|group| {
-            group.drop(task);
-        });
-        self.0.retain(|_, group| !group.members.is_empty());
+        for group in self.all.values_mut() {
+            self.changes += u64::from(group.drop(task));
+        }
+        self.all.retain(|_, group| !group.members.is_empty());
     }
 }
 

@@ -140,6 +140,50 @@ fn a_cancelled_watch_is_silent_and_so_is_that_of_a_dead_watcher() {
 }
 
 #[test]
+fn each_change_of_members_has_a_version_of_its_own_and_nothing_else_has() {
+    let mut desk = desk();
+    let group = || "crew".to_owned();
+    let mut version = desk.groups_version();
+    assert_ne!(version, 0);
+    let mut is_new = |desk: &Desk| {
+        let before = std::mem::replace(&mut version, desk.groups_version());
+        version != before
+    };
+    let join = |id| Ask::Join { id, group: group() };
+    desk.asked(0, join(1));
+    assert!(is_new(&desk));
+    desk.asked(0, join(2));
+    assert!(!is_new(&desk), "it is a member already");
+    desk.asked(1, join(1));
+    assert!(is_new(&desk));
+    desk.asked(
+        0,
+        Ask::Members {
+            id: 3,
+            group: group(),
+        },
+    );
+    desk.asked(
+        0,
+        Ask::Meet {
+            id: 4,
+            group: group(),
+            count: 2,
+        },
+    );
+    assert!(!is_new(&desk));
+    let leave = |id| Ask::Leave { id, group: group() };
+    desk.asked(0, leave(5));
+    assert!(is_new(&desk));
+    desk.asked(0, leave(6));
+    assert!(!is_new(&desk), "it is no member any more");
+    desk.ended(2, KILLED);
+    assert!(!is_new(&desk), "it was in no group");
+    desk.ended(1, KILLED);
+    assert!(is_new(&desk));
+}
+
+#[test]
 fn the_loss_of_a_host_is_told_after_that_of_its_tasks() {
     let mut desk = desk();
     watch(&mut desk, 0, 1, What::HostLost, 1);

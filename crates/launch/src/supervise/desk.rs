@@ -79,6 +79,10 @@ impl Supervisor<'_> {
     /// Says to the tasks what there is to say to them.
     pub(super) fn speak(&mut self) {
         self.spread();
+        // Before anybody hears what came of it: an answer that a task of this host keeps holds as long as this is the same.
+        if let Some(tasks) = &self.tasks {
+            tasks.job().set_groups(self.desk.groups_version());
+        }
         for (task, tell) in self.desk.take_said() {
             self.tell(task, &tell);
         }

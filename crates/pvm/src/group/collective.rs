@@ -65,7 +65,7 @@ struct Round {
 impl Round {
     fn new(group: &mut Group, root: c_int) -> Result<Round, i32> {
         let ours = group.ours()? as usize;
-        let tasks = group.view()?.to_vec();
+        let tasks = group.members()?;
         let root = usize::try_from(root).map_err(|_| codes::NO_INST)?;
         match tasks.get(root) {
             Some(Some(_)) => Ok(Round { tasks, root, ours }),
@@ -231,7 +231,8 @@ unsafe fn scatter(
 /// The current send buffer to all members but us: who they are.
 fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     let me = library().task;
-    let others = group.view()?.iter().flatten().filter(|&&task| task != me);
+    let members = group.members()?;
+    let others = members.iter().flatten().filter(|&&task| task != me);
     let others: Vec<c_int> = others.filter_map(|&task| tid::of_task(task)).collect();
     if others.is_empty() {
         return Err(codes::NO_INST);

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int};
 
 use super::news::{Word, tell};
 use super::team::{self, Team};
-use super::{Group, answer, as_it_was, groups, known, named, news};
+use super::{Group, answer, as_it_was, groups, known, named, news, view};
 use crate::message::codes;
 use crate::state::library;
 use crate::trace::{self, Value, calls, traced};
@@ -62,22 +62,26 @@ fn thaw(group: &Group) {
     unsafe { rg::rg_delete(frozen_name(group).as_ptr(), 0) };
 }
 
-/// Tell the members that they are others now.
-fn tell_all(group: &mut Group) -> Result<Vec<Option<i32>>, i32> {
+/// Tell whoever leads the other members, if they may be a team, that members are others now: it ends the team at
+/// once, and not only when all have come to a barrier. Says whether there are others.
+fn tell_leader(group: &Group) -> Result<bool, i32> {
     let members = group.ask()?;
     let me = library().task;
-    for task in members.iter().flatten().filter(|&&task| task != me) {
-        tell(*task, Word::Changed, group.hash, 0);
+    let others = members.iter().flatten().copied().filter(|&task| task != me);
+    let Some(leader) = view::leader(others) else {
+        return Ok(false);
+    };
+    if !view::are_near(&members) {
+        tell(leader, Word::Changed, group.hash, 0);
     }
-    Ok(members)
+    Ok(true)
 }
 
 fn join(group: &mut Group) -> Result<i32, i32> {
     if group.instance.is_some() {
-        return Err(if group.frozen {
-            codes::NOT_IN_GROUP
-        } else {
-            codes::DUP_GROUP
+        return Err(match group.frozen {
+            Some(_) => codes::NOT_IN_GROUP,
+            None => codes::DUP_GROUP,
         });
     }
     if is_frozen(group)? {
@@ -91,11 +95,9 @@ fn join(group: &mut Group) -> Result<i32, i32> {
         _ => return Err(codes::SYS_ERR),
     }
     group.instance = Some(instance);
-    group.frozen = false;
+    group.frozen = None;
     group.team = None;
-    // Whoever joins from here on tells us.
-    let members = tell_all(group)?;
-    group.keep(members);
+    tell_leader(group)?;
     Ok(instance)
 }
 
@@ -109,9 +111,8 @@ pub fn leave(hash: u64) -> Result<(), i32> {
         return Err(codes::NOT_IN_GROUP);
     }
     group.instance = None;
-    group.view = None;
-    let frozen = std::mem::replace(&mut group.frozen, false);
-    if tell_all(group)?.is_empty() && frozen {
+    let frozen = group.frozen.take().is_some();
+    if !tell_leader(group)? && frozen {
         thaw(group);
     }
     Ok(())
@@ -189,12 +190,13 @@ fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
     }
     let number = groups()?.next_number();
     let group = known(hash)?;
-    if group.near && group.view.as_ref() == Some(&members) {
+    if group.near.as_ref() == Some(&members) {
         return Ok(());
     }
-    group.keep(members.clone());
-    if !group.near {
-        group.become_team(&members, number);
+    group.near = None;
+    match view::are_near(&members) {
+        true => group.near = Some(members),
+        false => group.become_team(&members, number),
     }
     Ok(())
 }
@@ -202,20 +204,19 @@ fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
 fn freeze_group(hash: u64, size: c_int) -> Result<i32, i32> {
     let group = known(hash)?;
     group.ours()?;
-    if group.frozen {
+    if group.frozen.is_some() {
         return Err(codes::DUP_GROUP);
     }
     let size = count_of(group, size)?;
     team::leave(hash)?;
     let group = known(hash)?;
     let members = meet_members(group, size)?;
-    let Some(first) = members.iter().flatten().next() else {
+    if members.iter().flatten().next().is_none() {
         return Err(codes::MISMATCH);
-    };
-    if *first == library().task {
-        freeze(group);
     }
-    group.frozen = true;
+    // Each of them, so that nobody can join whom the first to return tells of it.
+    freeze(group);
+    group.frozen = Some(members.clone());
     note_members(hash, members)?;
     Ok(size)
 }

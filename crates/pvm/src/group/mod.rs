@@ -1,9 +1,11 @@
 //! Groups: tasks under a name, each with an instance number, the lowest that is free when it joins.
 //!
-//! Who is a member is known to the launcher (`rg_join`), and asked there. What members do often they
-//! do among themselves: they keep a list of the members ([`view`]), which holds until somebody joins or leaves, who
-//! tells all members. Once all of them have met, `rg_meet` costs no more than a barrier if they are on one host; members
-//! on several hosts meet again by messages ([`team`]).
+//! Who is a member is known to the launcher (`rg_join`), and asked there in each call ([`view`]). Once all members have
+//! met, `rg_meet` costs no more than a barrier if they are on one host; members on several hosts meet again by messages
+//! ([`team`]).
+//!
+//! The guarantee: a call knows of every join and leave that was over before the call began, also if this task heard of it
+//! by a message that took another way than all news of it.
 
 mod collective;
 mod member;
@@ -29,13 +31,11 @@ pub(crate) struct Group {
     hash: u64,
     /// Our instance number, if we are a member.
     instance: Option<i32>,
-    /// Tasks by instance number; `None` where a number is free.
-    view: Option<Vec<Option<i32>>>,
-    /// As far as that is known, all members are on the host whose launcher lends them gates.
-    near: bool,
+    /// Those who met last, by instance number, if they were all members and are on the host whose launcher lends them gates.
+    near: Option<Vec<Option<i32>>>,
     team: Option<Team>,
-    /// Nobody joins any more, and what we know holds.
-    frozen: bool,
+    /// Nobody joins any more, and these are the members by instance number; `None` where a number is free.
+    frozen: Option<Vec<Option<i32>>>,
 }
 
 /// All groups that this task knows something of.
@@ -116,10 +116,9 @@ unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
             name: name.to_owned(),
             hash,
             instance: None,
-            view: None,
-            near: false,
+            near: None,
             team: None,
-            frozen: false,
+            frozen: None,
         });
     }
     known(hash)

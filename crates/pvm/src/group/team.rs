@@ -2,27 +2,26 @@
 //! `rg_meet_members` is all there is to it.)
 //!
 //! When all members of a group have met at a barrier, every one of them knows that, and who they are:
-//! they are a team. The one with the lowest instance number leads it. At the next barriers the others
+//! they are a team. One of them leads it (see [`view::leader`]). At the next barriers the others
 //! tell the leader that they are there and wait until it says go. Only the leader decides: as long as
-//! it has not said go, the team may be over, and then all of them meet at the launcher again.
+//! it has not said go, the team may be over, and then all of them meet at the launcher again. When all have come it asks
+//! who is a member: a task that any of them may have heard to have joined must not be missed.
 //!
 //! A team is over when somebody joins or leaves the group, or when a member goes to a barrier of
 //! another size. Its number, which the leader counts, tells news of a team that is over from the news
 //! of the next one.
-//!
-//! Left open: if a member of a team stays away from a barrier, to which the others have already come,
-//! and a task that joins only then comes in its place, the others wait for the first one.
 
 use super::news::{Word, tell};
-use super::{Group, groups, known, news};
+use super::{Group, groups, known, news, view};
 use crate::message::codes;
 use crate::rg;
 use crate::state::library;
 
 /// The members of a group that have met.
 pub struct Team {
-    /// All of them; the first leads.
+    /// All of them, by instance number.
     tasks: Vec<i32>,
+    leader: i32,
     /// What the leader calls this team; not known before it has said so.
     number: Option<u32>,
     /// How many have told the leader that they are there.
@@ -32,12 +31,8 @@ pub struct Team {
 }
 
 impl Team {
-    fn leader(&self) -> i32 {
-        self.tasks[0]
-    }
-
     fn led_by_us(&self) -> bool {
-        self.leader() == library().task
+        self.leader == library().task
     }
 
     fn others(&self) -> impl Iterator<Item = i32> {
@@ -53,8 +48,13 @@ impl Team {
 impl Group {
     /// All members have met: these, by instance number. If we lead them, the team has this number.
     pub fn become_team(&mut self, members: &[Option<i32>], number: u32) {
+        let tasks: Vec<i32> = members.iter().flatten().copied().collect();
+        let Some(leader) = view::leader(tasks.iter().copied()) else {
+            return;
+        };
         let mut team = Team {
-            tasks: members.iter().flatten().copied().collect(),
+            tasks,
+            leader,
             number: None,
             arrived: 0,
             go: false,
@@ -70,10 +70,6 @@ impl Group {
 
     /// News of this group.
     pub fn heard(&mut self, from: i32, word: Word, number: u32) {
-        // Who was in a group when it froze is in it for the others, even when it has left.
-        if word == Word::Changed && !self.frozen {
-            self.view = None;
-        }
         let Some(team) = &mut self.team else {
             return;
         };
@@ -82,13 +78,21 @@ impl Group {
             Word::Changed if team.led_by_us() => self.end_team(),
             // The leader hears it, too, and decides.
             Word::Changed => {}
-            Word::Team if from == team.leader() => team.number = Some(number),
+            Word::Team if from == team.leader => team.number = Some(number),
             Word::Arrived if ours => team.arrived += 1,
-            Word::Go if ours && from == team.leader() => team.go = true,
+            Word::Go if ours && from == team.leader => team.go = true,
             Word::Without if ours && team.led_by_us() => self.end_team(),
-            Word::Over if ours && from == team.leader() => self.team = None,
+            Word::Over if ours && from == team.leader => self.team = None,
             _ => {}
         }
+    }
+
+    /// Are the members of our team those of the group? Nobody joins one that is frozen, and who leaves it tells the team.
+    fn is_whole_team(&self) -> Result<bool, i32> {
+        let Some(team) = &self.team else {
+            return Ok(false);
+        };
+        Ok(self.frozen.is_some() || self.ask()?.iter().flatten().eq(&team.tasks))
     }
 
     /// We lead it, and it is over.
@@ -111,7 +115,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
         Some(team) if team.led_by_us() => group.end_team(),
         Some(team) => {
             if let Some(number) = team.number {
-                tell(team.leader(), Word::Without, hash, number);
+                tell(team.leader, Word::Without, hash, number);
             }
             group.team = None;
         }
@@ -140,7 +144,7 @@ fn hear_or_doubt(hash: u64) -> Result<(), i32> {
     let group = known(hash)?;
     if let Some(team) = &group.team
         // SAFETY: a plain question.
-        && unsafe { rg::rg_signal(team.leader(), 0) } != rg::OK
+        && unsafe { rg::rg_signal(team.leader, 0) } != rg::OK
     {
         group.team = None;
     }
@@ -160,7 +164,7 @@ pub fn meet(hash: u64) -> Result<bool, i32> {
         return lead(hash, number);
     }
     team.go = false;
-    tell(team.leader(), Word::Arrived, hash, number);
+    tell(team.leader, Word::Arrived, hash, number);
     loop {
         match &known(hash)?.team {
             None => return Ok(false),
@@ -173,15 +177,23 @@ pub fn meet(hash: u64) -> Result<bool, i32> {
 /// Wait for all others, and say go.
 fn lead(hash: u64, number: u32) -> Result<bool, i32> {
     loop {
-        let Some(team) = &mut known(hash)?.team else {
+        let Some(team) = &known(hash)?.team else {
             return Ok(false);
         };
         if team.arrived + 1 == team.tasks.len() {
-            team.arrived = 0;
-            team.others()
-                .for_each(|task| tell(task, Word::Go, hash, number));
-            return Ok(true);
+            break;
         }
         news::hear_next(&mut groups()?.all)?;
     }
+    if !known(hash)?.is_whole_team()? {
+        known(hash)?.end_team();
+        return Ok(false);
+    }
+    let Some(team) = &mut known(hash)?.team else {
+        return Ok(false);
+    };
+    team.arrived = 0;
+    team.others()
+        .for_each(|task| tell(task, Word::Go, hash, number));
+    Ok(true)
 }

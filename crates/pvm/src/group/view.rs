@@ -1,4 +1,8 @@
 //! Who is a member of a group.
+//!
+//! As on PVM that is asked for in each call, so a call knows of every join and leave that the task can have heard of, and of those
+//! that came before a message it has received. On the host of the launcher an answer is at hand as long as it holds
+//! (`crates/process/src/members.rs`).
 
 use std::ffi::c_int;
 
@@ -32,6 +36,23 @@ pub fn list(
     }
 }
 
+/// Do all these tasks run where the launcher lends gates? Their barriers need no messages.
+pub fn are_near(members: &[Option<i32>]) -> bool {
+    members.iter().flatten().all(|&task| is_near(task))
+}
+
+/// Does this task run on the host of the machine's launcher?
+fn is_near(task: i32) -> bool {
+    // SAFETY: a plain question.
+    unsafe { rg::rg_host_of(task) == FIRST_HOST }
+}
+
+/// Which of these members leads them as a team: one that knows who is a member without a question to another host, if there is one.
+pub fn leader(members: impl Iterator<Item = i32> + Clone) -> Option<i32> {
+    let mut near = members.clone().filter(|&task| is_near(task));
+    near.next().or_else(|| members.into_iter().next())
+}
+
 impl Group {
     /// Ask who is a member.
     pub fn ask(&self) -> Result<Vec<Option<i32>>, i32> {
@@ -43,31 +64,14 @@ impl Group {
 
     /// Who is a member, by instance number; an error if nobody is.
     pub fn members(&mut self) -> Result<Vec<Option<i32>>, i32> {
-        if let (true, Some(view)) = (self.frozen, &self.view) {
-            return Ok(view.clone());
+        if let Some(frozen) = &self.frozen {
+            return Ok(frozen.clone());
         }
         let members = self.ask()?;
         match members.is_empty() {
             true => Err(codes::NO_GROUP),
             false => Ok(members),
         }
-    }
-
-    /// The same from what is known, where that is enough: members hear when it changes.
-    pub fn view(&mut self) -> Result<&[Option<i32>], i32> {
-        if self.view.is_none() || self.instance.is_none() {
-            let members = self.members()?;
-            self.keep(members);
-        }
-        Ok(self.view.as_deref().unwrap_or_default())
-    }
-
-    /// These are the members.
-    pub fn keep(&mut self, members: Vec<Option<i32>>) {
-        // SAFETY: a plain question.
-        let near = |&task: &i32| unsafe { rg::rg_host_of(task) } == FIRST_HOST;
-        self.near = members.iter().flatten().all(near);
-        self.view = Some(members);
     }
 
     /// Our instance number; we must be a member.
