@@ -46,7 +46,7 @@ pub struct Membership {
     pub(crate) live: bool,
     /// When it last did, or heard from one of its lineage that does.
     pub(crate) live_at: Option<Duration>,
-    /// Where hosts were that were taken for dead: they may live, and hold another roll.
+    /// Where hosts may be that are out of sight: they may live, and hold another roll.
     pub(crate) parted: VecDeque<SocketAddr>,
     /// That nobody goes on has been told.
     pub(crate) told_of_deadlock: bool,
@@ -157,6 +157,7 @@ impl Membership {
                     self.describe_itself();
                 }
                 self.contacts.push(address);
+                self.remember_place(address);
                 self.call(address);
             }
             Input::Leave => self.leave(),

@@ -6,9 +6,9 @@
 //!
 //! They meet:
 //!
-//! - A host remembers where the last 64 hosts were that it has lost sight of, unless they have left, and where hosts of other lineages are.
-//!   It hails one of these places every fourth period, until a host of its own lineage is there. So two lineages meet if only one host of
-//!   one knows an address of the other.
+//! - A host remembers where it was told to join, where the hosts were that it has lost sight of, unless they have left, and where hosts of
+//!   other lineages are; the last 64 of these places. It hails one of them every fourth period, until a host of its own lineage is there. So
+//!   two lineages meet if only one host of one knows an address of the other.
 //! - A hail carries the sender's name. Whichever lineage the sender is of, earlier runs of its daemon never vote again, which may be all that
 //!   the hailed host has been waiting for.
 //!
@@ -183,15 +183,15 @@ impl Membership {
             let is_there = there.any(|member| member.id().same_place(host));
             drop(there);
             if !is_there {
-                self.remember_place(host);
+                self.remember_place(host.address());
             }
         }
     }
 
-    /// Remembers where a host was that is there no more.
-    pub(crate) fn remember_place(&mut self, host: &HostId) {
-        if !self.parted.contains(&host.address()) {
-            self.parted.push_back(host.address());
+    /// Remembers where a host may be that is out of sight.
+    pub(crate) fn remember_place(&mut self, place: SocketAddr) {
+        if !self.parted.contains(&place) {
+            self.parted.push_back(place);
         }
         if self.parted.len() > PARTED {
             self.parted.pop_front();

@@ -81,7 +81,7 @@ impl Membership {
             self.view.certain.insert(host);
         }
         if cause != LEFT {
-            self.remember_place(&host);
+            self.remember_place(host.address());
         }
         self.book.lock().forget(&host);
         self.tell(match cause {

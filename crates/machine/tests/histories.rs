@@ -339,3 +339,34 @@ fn a_host_whose_lineage_has_nobody_left_who_counts_goes_where_somebody_does() {
         live_through(seed, 4, &mishaps).unwrap();
     }
 }
+
+/// All hosts have begun anew while the network was split, and have never seen those of the other side. They know only whom they were told to join.
+#[test]
+fn sides_that_have_never_seen_each_other_meet_where_they_were_told_to_join() {
+    use Mishap::*;
+    let weather = Weather {
+        loss: 22,
+        duplicates: 0,
+        delay: 26,
+        lateness: 66,
+    };
+    let mishaps = [
+        (Vouch(0), 1806),
+        (Vouch(0), 831),
+        (Restart(939845852550566214), 3292),
+        (Restart(1463620769887269188), 3033),
+        (Split(7501129536685831524, 2, true), 2844),
+        (Crash(15841329568133979459), 3211),
+        (weather, 1836),
+        (Leave(14707598907405465377), 606),
+        (Restart(8125517000743425833), 2141),
+        (Vouch(9834135319909144108), 3882),
+        (Restart(18285021162620799517), 2094),
+        (Start(3427768457828234091), 3730),
+        (Restart(17826869209589171544), 1954),
+        (Restart(8104498932358202990), 1006),
+    ];
+    for seed in (11097873993612851946..).take(20) {
+        live_through(seed, 6, &mishaps).unwrap();
+    }
+}
