@@ -4,6 +4,7 @@
  *     PROGRAM pairs SEND RECEIVE LENGTH COUNT [both]
  *     PROGRAM mixed SEED BATCHES
  *     PROGRAM to-and-fro COUNT
+ *     PROGRAM while-there FILE PIPE
  *
  * `pairs` sends COUNT messages of LENGTH bytes one way, or both ways at once. SEND and RECEIVE are each a letter: b for a
  * blocking call, w for a request and rg_wait, p for a request, rg_test and the descriptor; SEND may be q, eight requests at a
@@ -13,7 +14,8 @@
  * all receives are posted before anything is sent, so that no blocking send waits for another.
  *
  * `to-and-fro` sends COUNT messages of 8 bytes each way. An encrypted connection changes its keys after 8 388 608 records, and
- * each message is one: 8 500 000 of them see that happen.
+ * each message is one: 8 500 000 of them see that happen. `while-there` does it until the first task finds FILE gone, and opens
+ * PIPE when the first messages are through.
  */
 #include "check.h"
 
@@ -301,23 +303,50 @@ static void mixed(void)
 
 /* ---- many ------------------------------------------------------------------------------------ */
 
-static void to_and_fro(void)
+enum { AT_A_TIME = 50 };
+
+/* So many messages each way, the first of which has this number. */
+static void some_each_way(uint64_t first)
 {
-    enum { AT_A_TIME = 50 };
-    CHECK(arg_count == 1 && size == 2);
-    uint64_t count = strtoull(args[0], NULL, 10);
-    for (uint64_t done = 0; done < count; done += AT_A_TIME) {
-        check_patience(75);
-        for (uint64_t i = done; i < done + AT_A_TIME; i++)
-            OK(rg_send(&i, sizeof i, 1 - me, 1, RG_WORLD));
-        for (uint64_t i = done; i < done + AT_A_TIME; i++) {
-            uint64_t got = ~i;
-            OK(rg_recv(&got, sizeof got, 1 - me, 1, RG_WORLD, NULL));
-            CHECK(got == i);
-        }
+    check_patience(75);
+    for (uint64_t i = first; i < first + AT_A_TIME; i++)
+        OK(rg_send(&i, sizeof i, 1 - me, 1, RG_WORLD));
+    for (uint64_t i = first; i < first + AT_A_TIME; i++) {
+        uint64_t got = ~i;
+        OK(rg_recv(&got, sizeof got, 1 - me, 1, RG_WORLD, NULL));
+        CHECK(got == i);
     }
+}
+
+static void say_how_many(uint64_t count)
+{
     if (me == 0)
         printf("%" PRIu64 " messages each way, and all arrived in their order\n", count);
+}
+
+static void to_and_fro(void)
+{
+    CHECK(arg_count == 1 && size == 2);
+    uint64_t count = strtoull(args[0], NULL, 10), done = 0;
+    for (; done < count; done += AT_A_TIME)
+        some_each_way(done);
+    say_how_many(done);
+}
+
+static void while_there(void)
+{
+    CHECK(arg_count == 2 && size == 2);
+    uint64_t done = 0;
+    for (bool more = true; more; done += AT_A_TIME) {
+        some_each_way(done);
+        if (me == 0 && done == 0) {
+            FILE *begun = fopen(args[1], "w");
+            CHECK(begun != NULL && fclose(begun) == 0);
+        }
+        more = access(args[0], F_OK) == 0;
+        OK(rg_broadcast(&more, sizeof more, 0, RG_WORLD));
+    }
+    say_how_many(done);
 }
 
 int main(int argc, char **argv)
@@ -326,6 +355,7 @@ int main(int argc, char **argv)
         {"pairs", pairs, false},
         {"mixed", mixed, false},
         {"to-and-fro", to_and_fro, false},
+        {"while-there", while_there, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -6,13 +6,16 @@
 //!   daemon that was stopped finishes its probes as if nothing had been, and does not blame others for its own absence.
 //! - A suspicion that has run out becomes a verdict only while `may_condemn` holds; until then it is held back, and after
 //!   that the suspect has the whole time again.
+//! - No verdict comes sooner than [`Settings::verdict`] after the suspect has last answered a probe of ours. So a link that
+//!   was down for a second leaves the suspect time to object. An answer shows that both ways are open; other messages of the
+//!   suspect do not count, since it may be cut off in one direction.
 //! - A verdict carries its cause, in the number that foca keeps for it (a dead host's incarnation means nothing).
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use foca::{Foca, Member, State, Timer};
+use foca::{Codec as _, Foca, Member, Message, State, Timer};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
@@ -30,10 +33,8 @@ pub(crate) const LEFT: u16 = u16::MAX;
 /// The incarnation of one whose daemon is gone while its host answers.
 pub(crate) const GONE: u16 = u16::MAX - 1;
 
-/// Where in foca's bytes the kind of message stands, and kinds that matter outside of foca.
+/// Where in foca's bytes the kind of message stands.
 pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
-const ACK: u8 = 1;
-const FORWARDED_ACK: u8 = 5;
 
 /// In machines of up to so many hosts, counting suspects is soon done.
 const FEW: usize = 4;
@@ -57,6 +58,8 @@ pub(crate) struct Detector {
     /// Time that this process did not run.
     stopped: Duration,
     held: Vec<Timer<HostId>>,
+    /// When each host last answered a probe of ours, in time that this process ran; as long as that puts off its verdict.
+    answered_at: BTreeMap<HostId, Duration>,
     /// For each of the last periods, the newest lowest, whether anybody has answered us.
     answers: u8,
     answered: bool,
@@ -78,6 +81,7 @@ impl Detector {
             order: 0,
             stopped: Duration::ZERO,
             held: Vec::new(),
+            answered_at: BTreeMap::new(),
             answers: u8::MAX,
             answered: false,
             sized_for: 1,
@@ -131,6 +135,12 @@ impl Detector {
                         self.held.push(verdict);
                     }
                 }
+                Some(verdict @ Timer::ChangeSuspectToDown { member_id, .. })
+                    if self.earliest_verdict(&member_id) > now.saturating_sub(self.stopped) =>
+                {
+                    let due = self.earliest_verdict(&member_id);
+                    self.push(due, Some(verdict), next.put_off);
+                }
                 Some(verdict @ Timer::ChangeSuspectToDown { .. })
                     if verdicts == Verdicts::PutOff && !next.put_off =>
                 {
@@ -146,7 +156,10 @@ impl Detector {
         }
         if ticked {
             self.answers = self.answers << 1 | u8::from(std::mem::take(&mut self.answered));
-            self.set(now - self.stopped + self.settings.period(), None);
+            let local = now - self.stopped;
+            self.set(local + self.settings.period(), None);
+            let patience = self.settings.verdict();
+            self.answered_at.retain(|_, at| *at + patience > local);
             if verdicts != Verdicts::Hold {
                 self.release(now);
             }
@@ -157,7 +170,11 @@ impl Detector {
     /// Feeds a datagram; what is not for us, or malformed, changes nothing.
     pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
         if !self.leaving && !bytes.is_empty() {
-            self.answered |= matches!(bytes.get(KIND), Some(&(ACK | FORWARDED_ACK)));
+            if let Some(host) = self.who_answers(bytes) {
+                self.answered = true;
+                self.answered_at
+                    .insert(host, now.saturating_sub(self.stopped));
+            }
             let _ = self.foca.handle_data(bytes, &mut self.sink);
             self.arm(now);
         }
@@ -310,6 +327,24 @@ impl Detector {
                 && member.state() == State::Suspect
         };
         self.known_at(host).is_some_and(is)
+    }
+
+    /// The host whose answer to a probe of ours this is, whether it comes from there or through another host.
+    fn who_answers(&self, bytes: &[u8]) -> Option<HostId> {
+        let header = Codec.decode_header(bytes).ok()?;
+        match header.message {
+            _ if header.dst != self.own() => None,
+            Message::Ack(_) => Some(header.src),
+            Message::ForwardedAck { origin, .. } => Some(origin),
+            _ => None,
+        }
+    }
+
+    /// Before this, in time that this process ran, no verdict on a host is passed here. A suspicion counts from a probe, whose
+    /// answer may only be late; the last answer says for how long the link has failed at most.
+    fn earliest_verdict(&self, host: &HostId) -> Duration {
+        let answered = self.answered_at.get(host);
+        answered.map_or(Duration::ZERO, |&at| at + self.settings.verdict())
     }
 
     /// Suspects whose verdict was held back get their whole time again.

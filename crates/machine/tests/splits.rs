@@ -76,6 +76,66 @@ fn the_minority_declares_nobody_dead() {
     );
 }
 
+/// Cuts off the last host again and again, each time for so long. How often it was declared dead.
+fn lost_to_flaps(count: usize, seed: u64, down: f64, both_ways: bool) -> usize {
+    let mut world = World::joined(seed, count);
+    let others: Vec<usize> = (0..count - 1).collect();
+    world.log.clear();
+    for time in 0..30 {
+        world.split(&[&others, &[count - 1]], both_ways);
+        world.run(seconds(down));
+        world.heal();
+        // Each time the cut falls on another moment between two probes.
+        world.run(seconds(1.0 + 0.037 * f64::from(time)));
+    }
+    world.run(seconds(5.0));
+    world.is_whole().unwrap();
+    world.count(|event| matches!(event, Event::Dead(..) | Event::Renewed { .. }))
+}
+
+/// No outage lasts as long as a host may be silent. The fewer hosts there are, the longer a suspect has to object.
+#[test]
+fn a_host_whose_link_flaps_is_not_lost() {
+    for seed in 0..10 {
+        for (count, down) in [(2, 1.4), (3, 1.3), (4, 1.2), (8, 1.0)] {
+            for both_ways in [true, false] {
+                let lost = lost_to_flaps(count, seed, down, both_ways);
+                assert_eq!(lost, 0, "{count} hosts, seed {seed}");
+            }
+        }
+    }
+}
+
+/// A host that hears nothing speaks on: that others hear it does not keep it alive. Nor do its answers to what was sent before.
+#[test]
+fn a_host_that_is_cut_off_in_one_direction_is_lost_in_time() {
+    for seed in 0..20 {
+        for count in [2, 3, 8] {
+            for deaf in [true, false] {
+                let mut world = World::joined(seed, count);
+                let (last, others) = (count - 1, (0..count - 1).collect::<Vec<_>>());
+                let name = world.name(last);
+                match deaf {
+                    true => world.split(&[&others, &[last]], false),
+                    false => world.split(&[&[last], &others], false),
+                }
+                let at = world.now;
+                let gone = |world: &World| {
+                    let is_gone =
+                        |&host: &usize| world.daemon(host).hosts().all(|(other, _)| other != name);
+                    others.iter().all(is_gone)
+                };
+                let most = world.settings.silence * 3 / 2;
+                assert!(
+                    world.run_until(most, gone),
+                    "{count} hosts, {:?}",
+                    world.now - at
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn no_side_goes_on_if_none_has_a_majority() {
     let mut world = World::joined(4, 9);
