@@ -1,7 +1,7 @@
 //! The invariants of a world, each a sentence.
 //!
 //! - Two rolls of one number are equal, whenever and by whomever they are held.
-//! - Of two sides of a split at most one goes on, unless an operator has vouched; and never two of one lineage.
+//! - Of two sides of a split at most one goes on, unless an operator has vouched; and never two of one lineage. (`README.md` names a known limit.)
 //! - In a good network all hosts that live soon hold one roll of exactly them, and go on; unless no host may.
 //! - No host may go on if no roll that is the last of its lineage has a quorum alive, and each lacks somebody who may live. A host that
 //!   was vouched for speaks for the roll that was made then, and for no earlier one.
