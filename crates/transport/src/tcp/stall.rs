@@ -25,8 +25,9 @@ use super::phase::Phase;
 use super::shake::{End, Shake};
 use super::{Tcp, dial, watch};
 
-/// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach.
-const SILENCE: Duration = Duration::from_secs(1);
+/// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach. That is two
+/// ticks later: the second may seem a little early, because the first was late.
+const SILENCE: Duration = Duration::from_millis(900);
 /// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Tokens of spare connections: this and the peer's number.
