@@ -134,15 +134,17 @@ fn a_task_that_loads_another_pvm_s_library_is_named() {
     let load = "unset LD_LIBRARY_PATH\nexport LD_PRELOAD=libpvm3.so.3\n";
     let itself = machine.script("itself", &format!("#!/bin/sh\n{load}exec sleep 1000\n"));
     let below = machine.script("below", &format!("#!/bin/sh\n{load}sleep 1000\nexit 1\n"));
-    let spawn = [&itself, &below].map(|path| format!("spawn -> {}", path.display()));
+    let here = format!("spawn -> {}", itself.display());
+    let there = format!("spawn -h1 -> {}", below.display());
     let named = "regatta: this task has loaded the library of another PVM, /";
     let lines = [
-        (spawn[0].as_str(), named),
-        (spawn[1].as_str(), named),
+        (here.as_str(), named),
+        ("add h1", "80000"),
+        (there.as_str(), named),
         ("spawn -> /bin/sleep 1000", "[3]"),
-        ("reset", ""),
+        ("halt", "halt"),
     ];
-    let said = converse(&mut machine.by_hand(&console()), &lines);
+    let said = converse(&mut on_hosts(&machine, 2), &lines);
     let named = said.iter().filter(|line| line.contains(named));
     let named: Vec<&String> = named.collect();
     assert_eq!(named.len(), 2, "each is named once: {said:#?}");
@@ -150,7 +152,7 @@ fn a_task_that_loads_another_pvm_s_library_is_named() {
         named.iter().all(|line| line.contains("libpvm3.so.3")),
         "{named:#?}"
     );
-    machine.halt();
+    machine.is_over();
 }
 
 #[test]
