@@ -29,6 +29,10 @@ pub(crate) enum Body {
 
 /// What keeping a message costs besides its bytes: without it, messages of no bytes would be free.
 const KEEPING: usize = 64;
+/// So many messages may wait for receives, even if the buffer is smaller than what keeping these costs.
+const ALWAYS: usize = 1 << 12;
+/// Bytes of agreements that are taken in beyond a full buffer: far more than there are while all keep to the protocol.
+const AGREEMENTS: usize = 16 << 20;
 
 /// What a held message of so many bytes counts against the buffer.
 #[inline(always)]
@@ -72,7 +76,7 @@ impl<T: Transport> Engine<T> {
             self.unexpected.pass_over();
             return true;
         }
-        if self.buffer_is_full() && !Self::is_agreement(context, tag) {
+        if self.buffer_is_full() && !self.is_urgent(context, tag) {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
@@ -86,14 +90,38 @@ impl<T: Transport> Engine<T> {
         true
     }
 
+    /// Must it be taken in although the buffer is full?
+    #[cold]
+    fn is_urgent(&self, context: u32, tag: i32) -> bool {
+        let most = self.settings.buffer.saturating_add(AGREEMENTS);
+        Self::is_agreement(context, tag) && self.buffered < most
+    }
+
+    /// Do as many messages wait for receives as may? Then offers and loans, whose bytes are elsewhere, stay in front too.
+    #[inline(always)]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.unexpected.len() >= (self.settings.buffer / KEEPING).max(ALWAYS)
+    }
+
+    /// Is there a receive for such a message?
+    #[cold]
+    fn is_awaited(&self, context: u32, peer: Peer, tag: i32) -> bool {
+        let mut posted = self.posted.iter();
+        posted.any(|(_, (select, _))| select.takes(context, peer, tag))
+    }
+
     #[inline(never)]
     fn other_arrived(&mut self, peer: Peer, front: Arrival) -> std::result::Result<bool, Fault> {
         let malformed = |_| Fault::Corrupt {
             peer,
             what: "a frame's body is not what its kind says",
         };
-        let body = self.transport.accept_bytes(peer);
         let (context, tag) = (front.frame.context, front.frame.tag);
+        let is_message = matches!(front.frame.kind, Kind::Offer | Kind::Loan);
+        if is_message && self.is_crowded() && !self.is_awaited(context, peer, tag) {
+            return Ok(false);
+        }
+        let body = self.transport.accept_bytes(peer);
         match front.frame.kind {
             Kind::Eager => {}
             Kind::Offer => {

@@ -25,6 +25,7 @@ use crate::arrival::{Body, charge};
 use crate::engine::{Content, Engine, Queued};
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
+use crate::queue::Queue;
 use crate::request::{Handle, Stage, Status};
 use crate::send::Mode;
 use crate::transport::{Fault, Flow, Peer, Transport};
@@ -553,6 +554,12 @@ impl<T: Transport> Engine<T> {
         withdrawn: Withdrawn,
     ) -> std::result::Result<(), Fault> {
         let Withdrawn { token, whole, asks } = withdrawn;
+        if asks && self.queued.get(&from).is_some_and(Queue::is_flooded) {
+            return Err(Fault::Corrupt {
+                peer: from,
+                what: "it asks again and again, and reads no answer",
+            });
+        }
         let waiting = self.unexpected.iter().find_map(|(id, message)| {
             let offered = matches!(&message.body, Body::Offer(offer) if offer.token == token);
             (offered && message.source == from).then_some(id)

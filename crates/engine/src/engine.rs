@@ -351,7 +351,7 @@ impl<T: Transport> Engine<T> {
 
     /// Is a frame waiting in front of a full buffer?
     pub fn buffer_is_full(&self) -> bool {
-        self.buffered >= self.settings.buffer
+        self.buffered >= self.settings.buffer || self.is_crowded()
     }
 
     /// The limit `buffered` is held against.

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use crate::engine::{Content, Queued};
 use regatta_wire::Kind;
 
+/// A peer that asks for more answers, and reads none of these, does so for ever.
+const MOST_ANSWERS: usize = 1 << 18;
+
 /// The unsent frames for one peer.
 #[derive(Default)]
 pub(crate) struct Queue {
@@ -72,6 +75,11 @@ impl Queue {
     /// Are there answers among them?
     pub(crate) fn has_answers(&self) -> bool {
         self.answers > 0
+    }
+
+    /// Do more answers wait than a peer that reads what it is told can have asked for?
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.answers >= MOST_ANSWERS
     }
 
     /// Are there loans among them?

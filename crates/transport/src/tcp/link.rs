@@ -13,7 +13,7 @@ use super::held::{Noticed, Opened};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
-use super::plight::Heard;
+use super::plight::{self, Heard};
 use super::stall::Stall;
 use super::stream::{InStream, MOST, OutStream};
 
@@ -551,9 +551,9 @@ impl Link {
             Parcel::Plight => {
                 let at = self.inbox.scanned;
                 let body = &self.inbox.bytes[at + HEAD..at + head.size()];
-                let plight = Plight::decode(body);
-                self.plights
-                    .push(plight.map_err(|_| "a word about being blocked makes no sense")?);
+                let plight = Plight::decode(body)
+                    .map_err(|_| "a word about being blocked makes no sense")?;
+                plight::note(&mut self.plights, plight);
                 self.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);

@@ -3,6 +3,7 @@
 //! An answer goes when everything else has been written that the task had to send, so behind it nothing of that is left on
 //! its way. Questions are answered here, whenever the asked task makes progress.
 
+use std::mem::discriminant;
 use std::sync::atomic::Ordering;
 
 use regatta_engine::Peer;
@@ -19,6 +20,26 @@ pub struct Heard {
     pub looks: u32,
     /// How many questions it has answered.
     pub answers: u32,
+}
+
+/// Keep what a peer has said until it is dealt with: one of each kind, however much it says. A newer word makes an older one
+/// void, but the answer to a question stays an answer.
+pub(super) fn note(said: &mut Vec<Plight>, mut new: Plight) {
+    let same = |old: &&mut Plight| discriminant(&**old) == discriminant(&new);
+    let Some(old) = said.iter_mut().find(same) else {
+        return said.push(new);
+    };
+    if let (
+        Plight::State {
+            number: answered, ..
+        },
+        Plight::State { number, .. },
+    ) = (&*old, &mut new)
+        && *number == 0
+    {
+        *number = *answered;
+    }
+    *old = new;
 }
 
 impl Tcp {
@@ -68,7 +89,7 @@ impl Tcp {
                     if !self.tell_state(peer, number)
                         && let Some(link) = self.link(peer).filter(|link| link.is_open())
                     {
-                        link.plights.push(plight);
+                        note(&mut link.plights, plight);
                     }
                 }
                 Plight::State {
@@ -101,5 +122,32 @@ impl Tcp {
         }
         job.write_down_ring(members);
         job.tell_in_ring(me, word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_kind_the_newest_word_is_kept() {
+        let state = |number, looks| Plight::State {
+            number,
+            word: 9,
+            looks,
+        };
+        let circle = |word| Plight::Circle {
+            word,
+            members: vec![0, 1],
+        };
+        let mut said = Vec::new();
+        for round in 0..1000 {
+            note(&mut said, Plight::Ask(round));
+            note(&mut said, state(round, round));
+            note(&mut said, circle(round.into()));
+        }
+        assert_eq!(said, [Plight::Ask(999), state(999, 999), circle(999)]);
+        note(&mut said, state(0, 1000));
+        assert_eq!(said[1], state(999, 1000), "the question has been answered");
     }
 }

@@ -1,0 +1,139 @@
+//! What others send costs a task bounded memory, whatever they send and whatever they do not read.
+
+mod support;
+
+use regatta_engine::{
+    Engine, Mode, Peer, Presence, Select, Settings, Status, TagSelect, Transport,
+};
+use regatta_wire::{Frame, Kind, Withdrawn};
+use support::net::{End, Net, Sizes};
+use support::world::{memory, room};
+
+/// So many messages may wait for receives, however small the buffer is.
+const ALWAYS: usize = 1 << 12;
+
+fn from(source: Peer, tag: i32) -> Select {
+    Select {
+        context: 0,
+        source: Some(source),
+        tag: TagSelect::Exactly(tag),
+    }
+}
+
+fn pair() -> (Net, Engine<End>, Engine<End>) {
+    let net = Net::new(2, Sizes::TINY);
+    let receiver = Engine::new(net.end(0), Settings { buffer: 1000 });
+    let sender = Engine::new(net.end(1), Settings::default());
+    (net, receiver, sender)
+}
+
+/// Receive a message, with whatever both sides have to do for that.
+fn receive(receiver: &mut Engine<End>, sender: &mut Engine<End>, tag: i32) -> Status {
+    let handle = receiver
+        .start_receive(from(1, tag), room(1))
+        .expect("posted");
+    while !receiver.is_done(handle).expect("a live handle") {
+        assert!(receiver.progress() | sender.progress(), "tag {tag}: stuck");
+    }
+    let outcome = receiver.finish(handle).expect("a live handle");
+    let (status, error) = outcome.expect("it is done");
+    assert!(error.is_none(), "{error:?}");
+    status
+}
+
+#[test]
+fn so_many_offers_wait_and_the_others_stay_with_their_sender() {
+    let (net, mut receiver, mut sender) = pair();
+    let mut send = |tag| {
+        let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Synchronous);
+        sent.expect("started")
+    };
+    let mut sends: Vec<_> = (0..ALWAYS).map(|_| send(1)).collect();
+    sends.extend([2, 2, 3].map(&mut send));
+    while receiver.progress() | sender.progress() {}
+    assert_eq!(net.taken(0).len(), ALWAYS);
+    assert!(receiver.buffer_is_full());
+    // Offers that have a receive are taken in, whatever waits beside them.
+    for tag in [2, 2, 3] {
+        receive(&mut receiver, &mut sender, tag);
+    }
+    for _ in 0..ALWAYS {
+        receive(&mut receiver, &mut sender, 1);
+    }
+    while receiver.progress() | sender.progress() {}
+    for sent in sends {
+        assert!(sender.is_done(sent).expect("a live handle"));
+    }
+    assert!(!receiver.buffer_is_full());
+}
+
+#[test]
+fn so_many_loans_wait_and_the_others_stay_in_front() {
+    let (net, mut receiver, mut sender) = pair();
+    let total = ALWAYS + 10;
+    for _ in 0..total {
+        let (place, views) = sender.transport.lend(1).expect("a loan");
+        views.fill(&[1]);
+        sender.send_loan(0, 0, 1, place, 1).expect("sent");
+    }
+    while receiver.progress() | sender.progress() {}
+    assert_eq!(net.taken(0).len(), ALWAYS);
+    for _ in 0..total {
+        receive(&mut receiver, &mut sender, 1);
+    }
+    assert_eq!(net.lent(), 0);
+}
+
+/// Frames as a peer sends them that keeps to no protocol, until the receiver takes no more.
+fn flood(net: &Net, receiver: &mut Engine<End>, most: usize, frame: Frame, body: &[u8]) -> bool {
+    let mut peer = net.end(1);
+    for _ in 0..most {
+        let sent = peer.send_body(0, frame, body);
+        if !receiver.progress() && !sent.expect("a ring") {
+            return true;
+        }
+        if receiver.presence(1) == Presence::Dead {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_peer_that_asks_for_ever_and_reads_no_answer_is_condemned() {
+    let (net, mut receiver, _) = pair();
+    let frame = Frame {
+        kind: Kind::Withdrawn,
+        context: 0,
+        tag: 0,
+    };
+    let question = Withdrawn {
+        token: 1,
+        whole: false,
+        asks: true,
+    };
+    assert!(flood(
+        &net,
+        &mut receiver,
+        1 << 20,
+        frame,
+        &question.encode()
+    ));
+    assert_eq!(receiver.presence(1), Presence::Dead);
+    let refused = receiver.start_receive(from(1, 1), room(1));
+    assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
+fn what_is_taken_in_beyond_a_full_buffer_has_an_end() {
+    let (net, mut receiver, _) = pair();
+    let frame = Frame {
+        kind: Kind::Eager,
+        context: 1,
+        tag: 0x5000_0001,
+    };
+    assert!(flood(&net, &mut receiver, 1 << 20, frame, &[7; 16]));
+    assert_eq!(receiver.presence(1), Presence::Here, "it is held back");
+    let most = 1000 + (16 << 20);
+    assert!(receiver.buffered() <= most + 200, "{}", receiver.buffered());
+}
