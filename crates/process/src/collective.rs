@@ -74,7 +74,7 @@ impl Process {
     /// Look whether a round is complete, for about as long as that takes if all are on time.
     #[inline(always)]
     pub(crate) fn look(&mut self, gathering: &mut Gathering) -> bool {
-        let looks = if self.crowded { 1 } else { LOOKS };
+        let looks = if self.pace.spins() { LOOKS } else { 1 };
         for _ in 0..looks {
             if self.engine.met(gathering) {
                 return true;
@@ -186,7 +186,7 @@ fn pair_broadcast(group: GroupId, root: u32, buffer: &Views) -> Option<Pair> {
         if rank == root {
             done = engine.send_now(peer, context, tag, buffer);
         } else {
-            let looks = if process.crowded { 1 } else { LOOKS };
+            let looks = if process.pace.spins() { LOOKS } else { 1 };
             for _ in 0..looks {
                 done = engine.receive_now(peer, context, tag, buffer).is_some();
                 if done || engine.must_start(peer) {

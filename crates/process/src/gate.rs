@@ -148,7 +148,7 @@ impl Process {
     #[inline(always)]
     fn try_gate(&mut self, group: &str, count: u32) -> Option<Passage> {
         let mut passage = self.come(group, count)?;
-        let looks = if self.crowded { 0 } else { LOOKS };
+        let looks = if self.pace.spins() { LOOKS } else { 0 };
         for _ in 0..looks {
             if passage != Passage::Waiting {
                 break;

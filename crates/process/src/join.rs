@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fork;
 use crate::launcher::Control;
+use crate::pace::Pace;
 use crate::state::{PROCESS, Process, outside};
 
 /// Join the job this process was invited to, or become a world of one. A second call does nothing.
@@ -71,7 +72,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     *place = Some(Process {
         first: world.first,
         size: world.count,
-        crowded: paths.crowded(),
+        pace: Pace::new(paths.crowded()),
         engine: Engine::new(paths, settings),
         job,
         callbacks: FxHashMap::default(),

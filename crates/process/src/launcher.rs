@@ -293,7 +293,7 @@ impl Process {
     /// More tasks than cores? That changes as tasks come and go.
     pub(crate) fn look_around(&mut self) {
         self.engine.transport.look_around();
-        self.crowded = self.job.is_crowded();
+        self.pace.set_crowded(self.job.is_crowded());
     }
 
     /// Something that this task watches has happened.

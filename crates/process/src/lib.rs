@@ -49,6 +49,7 @@ mod members;
 mod message;
 mod notice;
 pub mod output;
+mod pace;
 mod slurm;
 pub mod start;
 mod state;

@@ -170,7 +170,7 @@ pub fn receive_now(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<
         if tag < 0 || !process.is_world_rank(group, from) {
             return None;
         }
-        let looks = if process.crowded { 1 } else { LOOKS };
+        let looks = if process.pace.spins() { LOOKS } else { 1 };
         let from = process.first + from as u32;
         for _ in 0..looks {
             let got = process.engine.receive_now(from, 0, tag, into);
@@ -368,7 +368,7 @@ fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> 
 pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     let mut held = enter()?;
     // An answer is often on its way: look a few times before taking the time of day.
-    let looks = if held.crowded { 1 } else { LOOKS / 10 };
+    let looks = if held.pace.spins() { LOOKS / 10 } else { 1 };
     for _ in 0..looks {
         if let Some((status, error)) = held.engine.finish(handle)? {
             return Ok((held.in_ranks(status), error));
@@ -390,7 +390,7 @@ pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
     let settled = quick(|process| {
         let mut settled = 0;
         // What is not complete soon is left to the waiting policy.
-        let mut looks = if process.crowded { 0 } else { LOOKS / 10 };
+        let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
         for handle in handles {
             while !process.engine.settle(handle) {
                 if looks == 0 {

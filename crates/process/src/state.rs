@@ -11,6 +11,7 @@ use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
 use crate::launcher::Control;
+use crate::pace::Pace;
 
 /// What a completion callback is told: source as a rank.
 pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
@@ -22,8 +23,8 @@ pub(crate) struct Process {
     /// The task's world: the number of its first task, and how many there are.
     pub(crate) first: Peer,
     pub(crate) size: u32,
-    /// More tasks than cores: a core spent spinning is taken from another task.
-    pub(crate) crowded: bool,
+    /// How it waits.
+    pub(crate) pace: Pace,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.

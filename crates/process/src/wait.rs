@@ -3,13 +3,15 @@
 //! Not crowded (no more tasks than cores): an answer usually comes within microseconds and nobody
 //! else wants the core, so poll for a while. Crowded: the task that must act next may need this
 //! core, so give it away after every look. In both cases a task that has waited longer than it
-//! costs to be woken goes to sleep on its doorbell: a blocked task uses no CPU.
+//! costs to be woken goes to sleep on its doorbell: a blocked task uses no CPU. A task that sees
+//! somebody else on its core ([`crate::pace`]) goes to sleep at once.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use regatta_engine::Result;
 
+use crate::pace::{Manner, Watch};
 use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
 /// Polls between two looks at the clock.
@@ -56,13 +58,21 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let start = Instant::now();
     let mut idle_since = start;
     let (mut turns, mut looks) = (0u32, 0u32);
+    let mut watch = Watch::default();
     loop {
         let mut held = enter()?;
         if turns == 0 {
             held.look_around();
         }
-        let crowded = held.crowded;
-        let polled = poll_some(&mut awaited, &mut held, if crowded { 1 } else { POLLS })?;
+        if looks == 0 {
+            held.pace.begin_wait();
+        }
+        let manner = held.pace.manner();
+        let polls = if held.pace.spins() { POLLS } else { 1 };
+        let polled = poll_some(&mut awaited, &mut held, polls)?;
+        if !matches!(polled, Polled::Nothing) {
+            watch.end(&mut held.pace);
+        }
         let called = held.engine.has_called();
         // Whatever else moves meanwhile.
         looks = looks.wrapping_add(1);
@@ -82,16 +92,19 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             Polled::Nothing => turns += 1,
         }
         let idle = idle_since.elapsed();
-        if crowded {
-            if turns <= YIELDS || (idle < SPIN && awaited.is_worth_patience()) {
+        watch.look(manner, idle);
+        let patient = || idle < SPIN && awaited.is_worth_patience();
+        match manner {
+            Manner::Spin if idle < SPIN => continue,
+            Manner::Spin if idle < SPIN + YIELD => {
                 std::thread::yield_now();
                 continue;
             }
-        } else if idle < SPIN {
-            continue;
-        } else if idle < SPIN + YIELD {
-            std::thread::yield_now();
-            continue;
+            Manner::Yield if turns <= YIELDS || patient() => {
+                std::thread::yield_now();
+                continue;
+            }
+            _ => watch.end(&mut enter()?.pace),
         }
         let asleep = Instant::now();
         if let Some(output) = sleep(&mut awaited)? {

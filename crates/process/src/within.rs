@@ -37,7 +37,11 @@ pub fn receive_fitting_now(
         }
         let source = (from >= 0).then_some(from as Peer);
         let wanted = (tag >= 0).then_some(tag);
-        let looks = if process.crowded || !waits { 1 } else { LOOKS };
+        let looks = if waits && process.pace.spins() {
+            LOOKS
+        } else {
+            1
+        };
         for _ in 0..looks {
             match process.engine.look_for(source, context, wanted, into) {
                 Look::Taken(source, tag, length) => return Some((source as i32, tag, length)),

@@ -1,0 +1,265 @@
+//! Has this task its core to itself? That decides how it waits, and is seen while it waits.
+//!
+//! The launcher knows how many tasks share the cores it deals out. It does not know of a second job, of tasks that a person has
+//! bound to one core, or of a program that computes there. A task that spins beside one of these keeps the core from the task it
+//! waits for; a task that yields gives the core away for a whole time slice. A task that sleeps has the core back when it is woken.
+//!
+//! | manner | when | a wait |
+//! |---|---|---|
+//! | [`Manner::Spin`] | a core for each task | looks without pause, then yields, then sleeps |
+//! | [`Manner::Yield`] | more tasks than cores (crowded) | looks once, yields a few times, then sleeps |
+//! | [`Manner::Sleep`] | somebody else uses the core | looks once, then sleeps |
+//!
+//! Evidence that somebody else uses the core is free for short waits, which look for none:
+//!
+//! * Spinning: the kernel has taken the core from the thread, at a yield or in between. It counts that (`ru_nivcsw`); the count is
+//!   read in waits longer than [`UNWATCHED`].
+//! * Crowded: a yield has lasted longer than [`SLICE`]. Tasks that pass messages give the core back much sooner.
+//!
+//! [`ENOUGH`] waits with evidence, each within [`CHAIN`] of the one before, and the task sleeps in its next waits. After
+//! [`TRIALS`] of these it waits in the old manner again to see whether that has changed; after each failure it tries half as often.
+
+use std::time::{Duration, Instant};
+
+/// Waits with evidence, one after the other, that are believed. A machine at rest gives some now and then.
+const ENOUGH: u32 = 3;
+/// The longest time between two of them.
+const CHAIN: Duration = Duration::from_millis(30);
+/// Waits before the next trial, at first and at most.
+const TRIALS: (u32, u32) = (32, 4096);
+/// Waits up to this long look for no evidence.
+const UNWATCHED: Duration = Duration::from_micros(25);
+/// A yield that takes longer went to a program that computes.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// How a task waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Spin,
+    Yield,
+    Sleep,
+}
+
+/// How this task waits at present, and the evidence so far.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Is the manner to spin? Read on the quick paths.
+    spins: bool,
+    /// More tasks than cores: a core spent spinning is taken from another task.
+    crowded: bool,
+    /// Somebody else uses the core: so many waits sleep before the next trial.
+    sleeps: u32,
+    /// How many it will be the next time.
+    next: u32,
+    /// Waits with evidence, and the time of the last.
+    evidence: u32,
+    last: Option<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn new(crowded: bool) -> Pace {
+        Pace {
+            spins: !crowded,
+            crowded,
+            sleeps: 0,
+            next: TRIALS.0,
+            evidence: 0,
+            last: None,
+        }
+    }
+
+    /// May it look again and again, for about as long as an answer takes?
+    #[inline(always)]
+    pub(crate) fn spins(&self) -> bool {
+        self.spins
+    }
+
+    pub(crate) fn manner(&self) -> Manner {
+        match (self.sleeps > 0, self.crowded) {
+            (true, _) => Manner::Sleep,
+            (false, true) => Manner::Yield,
+            (false, false) => Manner::Spin,
+        }
+    }
+
+    /// The number of tasks, or of cores, has changed, maybe.
+    pub(crate) fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+        self.spins = self.manner() == Manner::Spin;
+    }
+
+    /// A wait begins that has not ended at its first looks.
+    pub(crate) fn begin_wait(&mut self) {
+        if self.sleeps == 0 {
+            return;
+        }
+        self.sleeps -= 1;
+        if self.sleeps == 0 {
+            // A trial: one more wait with evidence is enough.
+            (self.evidence, self.last) = (ENOUGH - 1, Some(Instant::now()));
+            self.spins = self.manner() == Manner::Spin;
+        }
+    }
+
+    /// A wait is over, or has come to its sleep: has somebody else had the core meanwhile?
+    fn saw(&mut self, shared: bool, now: Instant) {
+        let chained = self
+            .last
+            .is_some_and(|last| now.saturating_duration_since(last) <= CHAIN);
+        if !shared || !chained {
+            (self.evidence, self.next) = (0, TRIALS.0);
+        }
+        if !shared {
+            return;
+        }
+        self.evidence += 1;
+        self.last = Some(now);
+        if self.evidence >= ENOUGH {
+            self.sleeps = self.next;
+            self.next = (self.next * 2).min(TRIALS.1);
+            self.spins = false;
+        }
+    }
+}
+
+/// The evidence of one wait.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// The count of switches when it began to look for evidence.
+    switches: Option<i64>,
+    /// How long the wait had lasted at the last look.
+    idle: Duration,
+    /// A yield has lasted too long.
+    late: bool,
+    looked: bool,
+}
+
+impl Watch {
+    /// The wait has lasted so long.
+    pub(crate) fn look(&mut self, manner: Manner, idle: Duration) {
+        match manner {
+            Manner::Spin if idle > UNWATCHED && self.switches.is_none() => {
+                self.switches = switches();
+            }
+            Manner::Yield => {
+                self.late |= self.looked && idle.saturating_sub(self.idle) > SLICE;
+                (self.looked, self.idle) = (true, idle);
+            }
+            _ => {}
+        }
+    }
+
+    /// The wait is over, or comes to its sleep.
+    pub(crate) fn end(&mut self, pace: &mut Pace) {
+        let shared = match self.switches {
+            Some(before) => switches() != Some(before),
+            None if self.looked => self.late,
+            None => return,
+        };
+        pace.saw(shared, Instant::now());
+        *self = Watch::default();
+    }
+}
+
+/// How often the kernel has taken the core from this thread. `None` where it does not say.
+fn switches() -> Option<i64> {
+    // SAFETY: zeros are a valid value, and the call only writes it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::getrusage(libc::RUSAGE_THREAD, &mut usage) == 0).then_some(usage.ru_nivcsw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits, all with evidence, until the task sleeps; how many.
+    fn waits_until_it_sleeps(pace: &mut Pace, now: Instant) -> u32 {
+        let mut waits = 0;
+        while pace.manner() != Manner::Sleep {
+            pace.begin_wait();
+            pace.saw(true, now);
+            waits += 1;
+        }
+        assert!(!pace.spins());
+        waits
+    }
+
+    /// Waits that sleep before the next trial.
+    fn sleeps(pace: &mut Pace) -> u32 {
+        let mut waits = 0;
+        while pace.manner() == Manner::Sleep {
+            pace.begin_wait();
+            waits += 1;
+        }
+        waits
+    }
+
+    #[test]
+    fn evidence_in_a_row_is_believed_and_tried_again_ever_less_often() {
+        let now = Instant::now();
+        for crowded in [false, true] {
+            let mut pace = Pace::new(crowded);
+            assert_eq!(waits_until_it_sleeps(&mut pace, now), ENOUGH);
+            assert_eq!(sleeps(&mut pace), TRIALS.0);
+            assert_eq!(pace.spins(), !crowded, "it tries the old manner");
+            pace.saw(true, Instant::now());
+            assert_eq!(sleeps(&mut pace), 2 * TRIALS.0);
+            for _ in 0..20 {
+                pace.saw(true, Instant::now());
+                sleeps(&mut pace);
+            }
+            pace.saw(true, Instant::now());
+            assert_eq!(sleeps(&mut pace), TRIALS.1);
+        }
+    }
+
+    #[test]
+    fn evidence_now_and_then_is_not_believed() {
+        let mut pace = Pace::new(false);
+        let mut now = Instant::now();
+        for wait in 0..1000 {
+            pace.saw(wait % 3 != 0, now);
+            assert!(pace.spins());
+        }
+        for _ in 0..1000 {
+            now += 2 * CHAIN;
+            pace.saw(true, now);
+            assert!(pace.spins());
+        }
+    }
+
+    #[test]
+    fn a_trial_without_evidence_ends_it() {
+        let mut pace = Pace::new(false);
+        waits_until_it_sleeps(&mut pace, Instant::now());
+        sleeps(&mut pace);
+        pace.saw(true, Instant::now());
+        sleeps(&mut pace);
+        pace.saw(false, Instant::now());
+        assert_eq!(waits_until_it_sleeps(&mut pace, Instant::now()), ENOUGH);
+        assert_eq!(sleeps(&mut pace), TRIALS.0);
+    }
+
+    #[test]
+    fn a_yield_that_lasts_a_slice_is_evidence() {
+        let mut pace = Pace::new(true);
+        for _ in 0..ENOUGH {
+            let mut watch = Watch::default();
+            watch.look(Manner::Yield, Duration::from_micros(1));
+            watch.look(Manner::Yield, SLICE * 3);
+            watch.end(&mut pace);
+        }
+        assert_eq!(pace.manner(), Manner::Sleep);
+    }
+
+    #[test]
+    fn more_tasks_than_cores_and_back() {
+        let mut pace = Pace::new(false);
+        pace.set_crowded(true);
+        assert_eq!((pace.manner(), pace.spins()), (Manner::Yield, false));
+        pace.set_crowded(false);
+        assert_eq!((pace.manner(), pace.spins()), (Manner::Spin, true));
+    }
+}

@@ -1,0 +1,132 @@
+/*
+ * Two tasks that somebody has bound to one core, unknown to their launcher: an answer takes about as long as through pipes,
+ * though a program computes on that core.
+ */
+#include "check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { ROUNDS = 600, TIMES = 5, TAG = 4, MOST = 12 };
+
+static int from_other, to_other;
+
+static void bind_to_first_core(void)
+{
+    cpu_set_t cores;
+    CHECK(sched_getaffinity(0, sizeof cores, &cores) == 0);
+    int core = 0;
+    while (!CPU_ISSET(core, &cores))
+        core++;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    CHECK(sched_setaffinity(0, sizeof cores, &cores) == 0);
+}
+
+/* One pipe in each direction, in the folder that is the first argument. */
+static void open_pipes(void)
+{
+    char names[2][4096];
+    for (int i = 0; i < 2; i++) {
+        snprintf(names[i], sizeof names[i], "%s/pipe%d", args[0], i);
+        int made = mkfifo(names[i], 0600);
+        CHECK(made == 0 || errno == EEXIST);
+    }
+    /* For reading and writing, so that neither task waits for the other here. */
+    from_other = open(names[me], O_RDWR);
+    to_other = open(names[1 - me], O_RDWR);
+    CHECK(from_other >= 0 && to_other >= 0);
+}
+
+static void by_messages(void)
+{
+    uint64_t word = 0;
+    if (me == 0)
+        OK(rg_send(&word, sizeof word, 1, TAG, RG_WORLD));
+    OK(rg_recv(&word, sizeof word, 1 - me, TAG, RG_WORLD, NULL));
+    if (me == 1)
+        OK(rg_send(&word, sizeof word, 0, TAG, RG_WORLD));
+}
+
+static void by_pipes(void)
+{
+    uint64_t word = 0;
+    if (me == 0)
+        CHECK(write(to_other, &word, sizeof word) == sizeof word);
+    CHECK(read(from_other, &word, sizeof word) == sizeof word);
+    if (me == 1)
+        CHECK(write(to_other, &word, sizeof word) == sizeof word);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Seconds that a message and its answer take, the median. */
+static double median(void (*round)(void))
+{
+    static double took[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        double begun = rg_time();
+        round();
+        took[i] = rg_time() - begun;
+    }
+    qsort(took, ROUNDS, sizeof *took, ascending);
+    return took[ROUNDS / 2];
+}
+
+static void compare(void)
+{
+    double messages = 1e9, pipes = 1e9;
+    for (int i = 0; i < TIMES; i++) {
+        double one = median(by_messages), other = median(by_pipes);
+        messages = one < messages ? one : messages;
+        pipes = other < pipes ? other : pipes;
+    }
+    if (me == 0) {
+        printf("messages %.1f us, pipes %.1f us\n", messages * 1e6, pipes * 1e6);
+        CHECK(messages <= MOST * pipes);
+    }
+}
+
+static void together(void)
+{
+    open_pipes();
+    bind_to_first_core();
+    compare();
+}
+
+static void beside_a_program(void)
+{
+    open_pipes();
+    bind_to_first_core();
+    pid_t pid = -1;
+    if (me == 0) {
+        pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+            _exit(127);
+        }
+    }
+    OK(rg_barrier(RG_WORLD));
+    compare();
+    if (pid > 0) {
+        CHECK(kill(pid, SIGKILL) == 0);
+        CHECK(waitpid(pid, NULL, 0) == pid);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scenario scenarios[] = {
+        {"together", together, false},
+        {"beside-a-program", beside_a_program, false},
+        {NULL, NULL, false},
+    };
+    return check_main(argc, argv, scenarios);
+}

@@ -1,0 +1,22 @@
+//! Tasks that have no core to themselves give it up soon while they wait (`programs/shared_core.c`).
+
+use regatta_tests::Job;
+
+/// Two tasks on one core, of which their launcher does not know.
+fn on_one_core(scenario: &str) {
+    let folder = std::env::temp_dir().join(format!("core-{}-{scenario}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let job = Job::new(2, "shared_core", &[scenario, &folder.display().to_string()]);
+    job.option("--bind=none").run().passed();
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn tasks_on_one_core_answer_each_other_about_as_soon_as_through_pipes() {
+    on_one_core("together");
+}
+
+#[test]
+fn beside_a_program_that_computes_too() {
+    on_one_core("beside-a-program");
+}
