@@ -13,10 +13,7 @@ fn on_one_core(scenario: &str) {
 
 #[test]
 fn tasks_on_one_core_answer_each_other_about_as_soon_as_through_pipes() {
+    // One after the other: on one core each would be in the other's way.
     on_one_core("together");
-}
-
-#[test]
-fn beside_a_program_that_computes_too() {
     on_one_core("beside-a-program");
 }

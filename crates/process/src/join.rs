@@ -73,6 +73,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         first: world.first,
         size: world.count,
         pace: Pace::new(paths.crowded()),
+        fencing: paths.fencing(),
         engine: Engine::new(paths, settings),
         job,
         callbacks: FxHashMap::default(),
@@ -99,6 +100,7 @@ pub fn finalize() -> Result<()> {
     let taken = PROCESS.lock().ok_or_else(fork::in_child)?.take();
     let mut process = taken.ok_or_else(outside)?;
     let me = process.engine.me();
+    process.fencing.ask_senders(false);
     process.engine.leave();
     process.engine.transport.let_go_of_loans();
     process.job.leave(me);

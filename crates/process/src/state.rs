@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Result, Status};
+use regatta_memory::bell::Fencing;
 use regatta_memory::biased::{Biased, Guard};
 use regatta_transport::job::Job;
 use regatta_transport::paths::Paths;
@@ -25,6 +26,8 @@ pub(crate) struct Process {
     pub(crate) size: u32,
     /// How it waits.
     pub(crate) pace: Pace,
+    /// With what it sleeps.
+    pub(crate) fencing: Fencing,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
     /// Looks in vain, one after the other, of calls that do not wait; and since when.

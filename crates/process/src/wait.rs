@@ -175,7 +175,9 @@ fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polle
 fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     let mut held = enter()?;
     let job = held.job.clone();
-    let (me, fencing) = (held.engine.me(), held.engine.transport.fencing());
+    let often = held.pace.manner() == Manner::Sleep;
+    held.fencing = held.fencing.ask_senders(often);
+    let (me, fencing) = (held.engine.me(), held.fencing);
     awaited.announce(&mut held, true);
     drop(held);
     SLEEPERS.fetch_add(1, Ordering::SeqCst);
