@@ -72,7 +72,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     *place = Some(Process {
         first: world.first,
         size: world.count,
-        pace: Pace::new(paths.crowded()),
+        pace: Pace::new(paths.crowded(), adapts()?),
         fencing: paths.fencing(),
         engine: Engine::new(paths, settings),
         job,
@@ -222,6 +222,19 @@ fn settings() -> Result<Settings> {
         })?;
     }
     Ok(settings)
+}
+
+/// Does it look whether others use its core, or take that for its own?
+fn adapts() -> Result<bool> {
+    match std::env::var("REGATTA_WAIT").as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("adapt") => Ok(true),
+        Ok("spin") => Ok(false),
+        other => Err(Error::Argument(format!(
+            "REGATTA_WAIT={:?} is no way to wait; write adapt (the default), or spin for tasks that \
+             have their cores to themselves",
+            other.unwrap_or("not text")
+        ))),
+    }
 }
 
 /// After how many records an encrypted connection is to change its keys, if not after the most that a key may seal.

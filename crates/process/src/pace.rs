@@ -54,10 +54,12 @@ pub(crate) struct Pace {
     /// Waits with evidence, and the time of the last.
     evidence: u32,
     last: Option<Instant>,
+    /// Does it believe evidence?
+    adapts: bool,
 }
 
 impl Pace {
-    pub(crate) fn new(crowded: bool) -> Pace {
+    pub(crate) fn new(crowded: bool, adapts: bool) -> Pace {
         Pace {
             spins: !crowded,
             crowded,
@@ -65,6 +67,7 @@ impl Pace {
             next: TRIALS.0,
             evidence: 0,
             last: None,
+            adapts,
         }
     }
 
@@ -114,7 +117,7 @@ impl Pace {
         }
         self.evidence += 1;
         self.last = Some(now);
-        if self.evidence >= ENOUGH {
+        if self.evidence >= ENOUGH && self.adapts {
             self.sleeps = self.next;
             self.next = (self.next * 2).min(TRIALS.1);
             self.spins = false;
@@ -200,7 +203,7 @@ mod tests {
     fn evidence_in_a_row_is_believed_and_tried_again_ever_less_often() {
         let now = Instant::now();
         for crowded in [false, true] {
-            let mut pace = Pace::new(crowded);
+            let mut pace = Pace::new(crowded, true);
             assert_eq!(waits_until_it_sleeps(&mut pace, now), ENOUGH);
             assert_eq!(sleeps(&mut pace), TRIALS.0);
             assert_eq!(pace.spins(), !crowded, "it tries the old manner");
@@ -217,7 +220,7 @@ mod tests {
 
     #[test]
     fn evidence_now_and_then_is_not_believed() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(false, true);
         let mut now = Instant::now();
         for wait in 0..1000 {
             pace.saw(wait % 3 != 0, now);
@@ -232,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_trial_without_evidence_ends_it() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(false, true);
         waits_until_it_sleeps(&mut pace, Instant::now());
         sleeps(&mut pace);
         pace.saw(true, Instant::now());
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_yield_that_lasts_a_slice_is_evidence() {
-        let mut pace = Pace::new(true);
+        let mut pace = Pace::new(true, true);
         for _ in 0..ENOUGH {
             let mut watch = Watch::default();
             watch.look(Manner::Yield, Duration::from_micros(1));
@@ -255,8 +258,17 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_is_told_so_takes_the_core_for_its_own() {
+        let mut pace = Pace::new(false, false);
+        for _ in 0..100 {
+            pace.saw(true, Instant::now());
+            assert!(pace.spins());
+        }
+    }
+
+    #[test]
     fn more_tasks_than_cores_and_back() {
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(false, true);
         pace.set_crowded(true);
         assert_eq!((pace.manner(), pace.spins()), (Manner::Yield, false));
         pace.set_crowded(false);
