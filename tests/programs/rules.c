@@ -14,10 +14,10 @@
 #include <linux/membarrier.h>
 
 enum {
-    ROUNDS = 500,   /* of a batch */
+    ROUNDS = 100,   /* of a batch */
     SLOW = 100,     /* of a batch where tasks share cores and a round may take milliseconds */
     BATCHES = 10,   /* counted at least, whatever they cost; four come before that */
-    MOST_CALLS = 5, /* in a batch: one call in a hundred rounds */
+    MOST_CALLS = 1, /* in a batch: one call in a hundred rounds */
     PATIENCE = 15,  /* seconds until one batch must have kept the rule */
 };
 
