@@ -171,7 +171,7 @@ fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
 #[test]
 fn large_messages_outlive_many_keys_on_one_connection() {
     let mut pair = Pair::new();
-    let mut bytes: Vec<u8> = (0..40u32 << 20).map(|i| (i * 7 >> 5) as u8).collect();
+    let mut bytes: Vec<u8> = (0..40u32 << 20).map(|i| ((i * 7) >> 5) as u8).collect();
     let mut intos = [(); 2].map(|()| vec![0; bytes.len()]);
     let mut requests = Vec::new();
     for (from, into) in intos.iter_mut().enumerate() {
