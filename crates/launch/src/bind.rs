@@ -197,6 +197,7 @@ mod tests {
     fn hosts_of_one_machine_take_different_cores() {
         let allowed = cores::allowed();
         if cores::usable() < 2 {
+            // not a skip: of one core there is nothing to choose
             return;
         }
         for bind in [
@@ -244,6 +245,7 @@ mod tests {
         let allowed = cores::allowed();
         let each = allowed.len() as u32;
         if cores::usable() < allowed.len() {
+            // not a skip: a quota of less than its cores leaves the spread to the kernel
             return;
         }
         let mut tasks_of = vec![0; allowed.len()];
