@@ -340,8 +340,8 @@ const OF_SOURCES: &[Scenario] = &[
             Run("mbox spawn query", ""),
             Run("mbox help", ""),
         ],
-        // With names of their own they compare what they have not read.
-        left_out: &["String Mismatch"],
+        // With names of their own they compare what they have not read, and a newline may be in it.
+        left_out: &["String Mismatch", "\"  !=  \""],
         ..PLAIN
     },
     Scenario {

@@ -37,7 +37,7 @@ use crate::succession::lead::Estate;
 use crate::tasks::{self, Ended, Recipe, Tasks};
 use crate::wakes::Wakes;
 use crate::{
-    clock, environment, front, gather, limits, program, rsh, succession, sys, tree, words,
+    clock, environment, front, gather, limits, loaded, program, rsh, succession, sys, tree, words,
 };
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
@@ -610,6 +610,7 @@ impl Agent {
             true => std::path::PathBuf::new(),
             false => program::find(&name, path)?,
         };
+        loaded::check(&program, &environment)?;
         let here: Vec<u32> = (0..)
             .zip(&order.host_of)
             .filter(|&(_, &host)| host == order.here)

@@ -7,6 +7,7 @@ use std::path::Path;
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
 const DT_NULL: u64 = 0;
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
@@ -19,6 +20,19 @@ pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
         return None;
     }
     parse(&std::fs::read(path).ok()?)
+}
+
+/// The loader that such a program asks for; `None` also when it asks for none.
+pub(crate) fn loader(path: &Path) -> Option<String> {
+    if path.metadata().ok()?.len() > LARGEST {
+        return None;
+    }
+    let file = std::fs::read(path).ok()?;
+    if file.get(..6)? != b"\x7fELF\x02\x01" {
+        return None;
+    }
+    let asks = |segment: &Segment| segment.kind == PT_INTERP;
+    string(&file, segments(&file)?.into_iter().find(asks)?.offset)
 }
 
 struct Segment {

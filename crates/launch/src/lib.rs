@@ -34,6 +34,7 @@ mod input;
 pub mod keeper;
 pub mod limits;
 mod lines;
+mod loaded;
 pub mod muster;
 mod newborn;
 mod news;
