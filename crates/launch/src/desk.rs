@@ -481,10 +481,10 @@ impl Desk {
         self.tasks.iter().filter(here).count() as u32
     }
 
-    /// Answers those who wait for an entry that is there now.
+    /// Answers tasks that wait for an entry of this name, which is there now.
     fn serve(&mut self, name: &str) {
         for (task, id, outcome) in self.names.serve(name) {
-            self.tell_entry(task, id, Ok(outcome));
+            self.tell_entry(task, id, outcome);
         }
     }
 

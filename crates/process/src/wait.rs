@@ -176,11 +176,14 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<Option<A::Output>> {
     let mut held = enter()?;
     let job = held.job.clone();
     let often = held.pace.manner() == Manner::Sleep;
-    held.fencing = held.fencing.ask_senders(often);
+    // Another thread may be about to sleep by the fences that were asked for: it counts as a sleeper before it lets go of the lock.
+    let others = SLEEPERS.fetch_add(1, Ordering::SeqCst);
+    if often || others == 0 {
+        held.fencing = held.fencing.ask_senders(often);
+    }
     let (me, fencing) = (held.engine.me(), held.fencing);
     awaited.announce(&mut held, true);
     drop(held);
-    SLEEPERS.fetch_add(1, Ordering::SeqCst);
     let bell = job.bell(me);
     let patience = awaited.patience();
     let mut last = Ok(Polled::Nothing);

@@ -71,6 +71,9 @@ impl Field for Names {
     }
 }
 
+/// An entry's index and value, or why there is none.
+type Answer = Result<(u32, Vec<u8>), Refused>;
+
 impl Names {
     /// Does a task wait for the answer to this question?
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
@@ -219,16 +222,21 @@ impl Names {
         }
     }
 
-    /// Those who have waited for an entry of this name and have one now.
-    pub(super) fn serve(&mut self, name: &str) -> Vec<(u32, u32, (u32, Vec<u8>))> {
+    /// The answers to tasks that have waited for an entry of this name, now that there is one. A task that may not take it is told so,
+    /// as if it had asked now. A waiter for another name is passed over: to read for it may delete the entry it waits for.
+    pub(super) fn serve(&mut self, name: &str) -> Vec<(u32, u32, Answer)> {
         let mut served = Vec::new();
         for waiting in std::mem::take(&mut self.waiting) {
             let Waiting {
                 task, index, flags, ..
             } = waiting;
-            match self.read(task, &waiting.name, index, flags) {
-                Ok(entry) if waiting.name == name => served.push((task, waiting.id, entry)),
-                _ => self.waiting.push(waiting),
+            if waiting.name != name {
+                self.waiting.push(waiting);
+                continue;
+            }
+            match self.read(task, name, index, flags) {
+                Err((Why::Name, _)) => self.waiting.push(waiting),
+                answer => served.push((task, waiting.id, answer)),
             }
         }
         served
@@ -322,6 +330,34 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), is, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn an_entry_is_read_for_no_waiter_of_another_name() {
+        const TAKE: u32 = flags::WAIT | flags::DELETE;
+        let mut names = Names::default();
+        let put = |names: &mut Names, by, name: &str, flags| {
+            let index = names.put(by, name.to_owned(), None, flags, vec![7]);
+            index.unwrap();
+            names.serve(name)
+        };
+        for (id, name) in [(1, "x"), (2, "y"), (3, "x")] {
+            assert!(names.get(0, id, name.to_owned(), 0, TAKE).is_none());
+        }
+        // Its owner lives, and has not let others take it.
+        let served = put(&mut names, 5, "x", flags::PERSISTENT);
+        let denied = |(task, id, answer): &(u32, u32, super::Answer)| {
+            (*task, *id, matches!(answer, Err((Why::Denied, _))))
+        };
+        let told: Vec<_> = served.iter().map(denied).collect();
+        assert_eq!(told, [(0, 1, true), (0, 3, true)]);
+        assert!(put(&mut names, 5, "z", 0).is_empty());
+        assert_eq!(names.of("x").count(), 1, "nobody has taken it");
+        names.owner_gone(5);
+        let taken = names.get(0, 4, "x".to_owned(), 0, TAKE);
+        assert!(matches!(taken, Some(Ok((0, value))) if value == [7]));
+        let served = put(&mut names, 6, "y", flags::OVERWRITABLE);
+        assert!(matches!(&served[..], [(0, 2, Ok((0, value)))] if *value == [7]));
     }
 
     #[test]
