@@ -1,5 +1,5 @@
 /*
- * What happens to a group is known to everybody who hears of it by messages, whichever way these take. The caster is asked
+ * A task that hears of a change of a group by messages knows that change, whichever way the messages take. The caster is asked
  * for things by the friend, whom the joiner has told what it has done; on the direct way from joiner to caster nothing passes,
  * or other messages stand before it. Arguments: the role, and how to stop that way: pipes to and from a driver that cuts it, or
  * "flood", for tasks of one host.
@@ -188,7 +188,7 @@ static void run_joiner(const char *to, const char *from)
     CHECK(pvm_joingroup("fixed") == PvmNotInGroup);
     send_word(friend, DONE);
     ask_driver(to, from);
-    /* What could not pass before. */
+    /* The messages that could not pass before. */
     await_word(caster, CAST);
     await_word(caster, PASSED);
     send_word(friend, DONE);

@@ -11,7 +11,7 @@ const CONSOLE: &str = "/usr/bin/pvm";
 const NETPIPE: &str = "/usr/bin/NPpvm";
 const TABLIX: &str = "/usr/bin/tablix2";
 
-/// The same with our library, and on PVM.
+/// The results of a run with our library, and of one on PVM.
 fn on_both<T>(
     name: &str,
     program: &str,

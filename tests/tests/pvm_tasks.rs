@@ -140,7 +140,7 @@ fn the_log_ends_at_its_limit_as_on_pvm() {
             .then_some(log.len())
     });
     assert!((20_000..21_000).contains(&length), "{length} bytes");
-    // What others write later is not in it either.
+    // Lines that other tasks write later are not in it either.
     said(&mut machine.by_hand(&program));
     assert_eq!(machine.log().len(), length);
     machine.halt();

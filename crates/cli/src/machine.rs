@@ -196,7 +196,7 @@ fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
 
 /// `regatta up`.
 pub fn up(arguments: &Up) -> Result<(), Refusal> {
-    // What stays of it holds nothing that was open where it was typed.
+    // The daemon outlives this command, and must hold nothing that was open where it was typed.
     regatta_launch::close_inherited();
     let place = arguments.which.place()?;
     let reaching = &arguments.reaching;

@@ -1,4 +1,4 @@
-//! What others send costs a task bounded memory, whatever they send and whatever they do not read.
+//! A task needs bounded memory for the messages of others, whatever they send and whatever they do not read.
 
 mod support;
 

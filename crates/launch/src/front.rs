@@ -104,7 +104,7 @@ pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid
 
 /// Waits for the end of the process that works, ends what it has left, and ends with its status.
 fn watch(worker: Pid, named: Option<&str>) -> ! {
-    // Whoever waits for the end of a pipe of the other two does not wait for this process.
+    // A reader that waits for the end of a pipe of the other two must not wait for this process.
     sys::close_inherited(&[]);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {

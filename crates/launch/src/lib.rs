@@ -79,7 +79,7 @@ pub use sys::{io_uring_allowed, user_namespace_allowed};
 pub fn tell(form: Form, refusal: &Refusal) {
     if form == Form::Json {
         let event = serde_json::json!({"event": "job", "schema": "regatta-run/1", "status": refusal.status, "error": refusal.sentence});
-        // Whoever reads nothing has the status.
+        // A reader that has gone still sees the status.
         let _ = writeln!(std::io::stdout(), "{event}");
     } else {
         warn(&refusal.sentence);

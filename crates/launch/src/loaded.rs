@@ -35,8 +35,8 @@ pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refu
     ))
 }
 
-/// What glibc's loader would load, as ldd(1) asks it. It is called by its name: another loader would take this for a wish to run
-/// the program.
+/// The libraries that glibc's loader would load, asked as ldd(1) asks. The loader is called by its name: another one would take this
+/// for a wish to run the program.
 fn list(program: &Path, environment: &[Variable]) -> Option<String> {
     let loader = elf::loader(program)?;
     let name = Path::new(&loader).file_name()?.to_str()?;

@@ -121,7 +121,7 @@ impl Tasks {
         let own = program.clone().into_os_string();
         let (started, first) = match &through {
             Some((debugger, named)) => (debugger, vec![named, &own]),
-            // Whoever says where to search does not want the search of a shell, whose programs are told the name as it was.
+            // With a search path of its own the order does not want the search of a shell, whose programs are told the name as it was.
             None if order.search.is_some() => (&program, vec![&own]),
             None => (&program, vec![&name]),
         };

@@ -21,7 +21,7 @@ pub struct Refusal {
 impl Refusal {
     pub(crate) fn new(status: u8, sentence: impl Into<String>) -> Self {
         let sentence: String = sentence.into();
-        // What another of our commands has said has its prefix already.
+        // A sentence of another of our commands has its prefix already.
         let bare = sentence.strip_prefix("regatta: ").map(str::to_owned);
         Self {
             sentence: bare.unwrap_or(sentence),

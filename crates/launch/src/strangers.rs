@@ -120,14 +120,14 @@ fn foreign_library(pid: Pid) -> Option<PathBuf> {
         if library.is_some() {
             return library;
         }
-        // Those of its first thread, which shells and most programs start all of theirs from.
+        // Only children of its first thread are listed: shells and most programs start all of theirs from that.
         let children = read(&format!("task/{pid}/children")).unwrap_or_default();
         next.extend(children.split_whitespace().map(str::to_owned));
     }
     None
 }
 
-/// The same in the text of its mappings. Our library of that name brings libregatta.so.
+/// Another PVM's library in the text of a process's mappings. Our library of that name brings libregatta.so.
 fn foreign(maps: &str) -> Option<PathBuf> {
     let files = || {
         maps.lines()

@@ -86,9 +86,9 @@ pub(crate) struct Tasks {
     pub(crate) caught: Caught,
     /// What other tasks start.
     pub(crate) births: Births,
-    /// Those of them that were started here.
+    /// Tasks among these that were started here.
     pub(crate) later: HashSet<u32>,
-    /// Those of them that are to be looked at if they do not join.
+    /// Tasks started here that are to be looked at if they do not join.
     pub(crate) unjoined: Unjoined,
     /// Where the tasks of this host listen, if they do.
     pub(crate) address: Option<IpAddr>,

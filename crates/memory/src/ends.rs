@@ -26,7 +26,7 @@ const DESTINATION_DONE: u64 = SOURCE_DONE << 1;
 const IN_USE: u64 = SOURCE_DONE << 2;
 const ONE_USE: u64 = SOURCE_DONE << 3;
 
-/// See the module. Zeros are a valid start: not in use.
+/// The state of the two ends of one piece, as the module describes it. Zeros are a valid start: not in use.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Ends {

@@ -58,7 +58,7 @@ pub struct Control {
     address: AtomicU64,
     /// Next free pipe, while in the pool.
     pub(crate) next_free: AtomicU32,
-    /// Who uses it.
+    /// The source and the receiver that use it.
     pub(crate) ends: Ends,
 }
 

@@ -1,4 +1,4 @@
-//! Who is in a named group.
+//! The members of a named group.
 //!
 //! The launcher alone decides, and it is asked each time. It answers a task that joins or leaves only when the change is made, so
 //! whoever has heard of that change, in whatever way, asks after it and is told of it. A copy of the members on each host, or in each

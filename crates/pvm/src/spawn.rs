@@ -77,7 +77,7 @@ pub fn environment(flags: i32) -> Vec<CString> {
         all.push(format!("PVM_ARCH={}", search::architecture()));
     }
     all.push(format!("PVMCTX={:#x}", library.context));
-    // Whoever starts the task has it say which process it is.
+    // The process that starts the task fills in its number.
     all.push("PVMEPID=".to_owned());
     all.extend(crate::trace::variables());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());

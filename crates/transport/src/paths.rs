@@ -198,7 +198,7 @@ impl Paths {
         self.tcp.as_ref().is_some_and(|tcp| tcp.has_reaches())
     }
 
-    /// Who on other hosts has come out of reach, or back, since the last call.
+    /// Peers on other hosts that have come out of reach, or back, since the last call.
     pub fn take_reaches(&mut self) -> Vec<Reach> {
         let tcp = self.tcp.as_mut();
         tcp.map_or_else(Vec::new, |tcp| tcp.take_reaches())

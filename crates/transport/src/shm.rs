@@ -177,7 +177,7 @@ impl Shm {
     pub fn forget(&mut self, peer: Peer) {
         self.with_loans(|loans, around| loans.take_in(around, peer));
         if self.closed.contains(&peer) {
-            // What is wrong with one stays where it is.
+            // A ring that was found damaged stays where it is: nobody may use it again.
             return;
         }
         if let Some(out) = self.outs.get_mut(peer as usize).and_then(Option::take) {

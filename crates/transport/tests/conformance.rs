@@ -54,7 +54,7 @@ fn encrypted() -> World<Paths> {
     across(false)
 }
 
-/// The same with keys that serve few records.
+/// Encrypted connections whose keys serve few records.
 fn rekeyed() -> World<Paths> {
     let mut world = encrypted();
     for task in &mut world.tasks {

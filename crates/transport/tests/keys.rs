@@ -24,7 +24,7 @@ const FEW: u64 = 1024;
 /// shorter.
 const CHANGE: [u8; 5] = [23, 3, 3, 0, 22];
 
-/// What a proxy has seen.
+/// Counts of a proxy between the two tasks.
 #[derive(Default)]
 struct Seen {
     calls: AtomicU32,

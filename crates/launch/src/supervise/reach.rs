@@ -40,9 +40,9 @@ fn two(one: u32, other: u32) -> Two {
 struct Pair {
     /// Since when, as far as is known.
     since: Instant,
-    /// Those of the two that have said so.
+    /// The one or two of them that have said so.
     by: BTreeSet<u32>,
-    /// Who said so first, and where the other one listens.
+    /// The task that said so first, and where the other one listens.
     first: u32,
     address: Option<SocketAddr>,
     given_up: bool,
@@ -190,7 +190,7 @@ impl Supervisor<'_> {
             let quiet = between.quiet.filter(|until| waits && now < *until);
             let pairs = between.pairs.values().filter_map(move |pair| {
                 let over = pair.since + limit?;
-                // What is over and still there waits to hear of the hosts, which wakes us.
+                // A pair whose time is over, and which is still here, waits until its hosts are heard, and that wakes us.
                 let due = !pair.given_up && (now < over || self.is_sure(hosts, pair.since));
                 due.then_some(over)
             });

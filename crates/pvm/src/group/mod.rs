@@ -1,6 +1,6 @@
 //! Groups: tasks under a name, each with an instance number, the lowest that is free when it joins.
 //!
-//! Who is a member is known to the launcher (`rg_join`), and asked there in each call ([`view`]). Once all members have
+//! The launcher knows the members (`rg_join`), and each call asks it for them ([`view`]). Once all members have
 //! met, `rg_meet` costs no more than a barrier if they are on one host; members on several hosts meet again by messages
 //! ([`team`]).
 //!
@@ -31,7 +31,7 @@ pub(crate) struct Group {
     hash: u64,
     /// Our instance number, if we are a member.
     instance: Option<i32>,
-    /// Those who met last, by instance number, if they were all members and are on the host whose launcher lends them gates.
+    /// The members that met last, by instance number, if these were all and are on the host whose launcher lends them gates.
     near: Option<Vec<Option<i32>>>,
     team: Option<Team>,
     /// Nobody joins any more, and these are the members by instance number; `None` where a number is free.

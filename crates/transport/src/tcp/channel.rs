@@ -13,7 +13,7 @@ pub(crate) struct Channel {
     tls: Option<Box<Tls>>,
 }
 
-/// What the kernel knows of a connection's sending side.
+/// The state of a connection's sending side, as the kernel knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// How often in a row it has sent the same, or asked for room, without an answer.
@@ -160,7 +160,7 @@ impl Channel {
         Channel { socket, tls: None }
     }
 
-    /// The same, encrypted; `seed` is known to both sides only, and after so many `records` this side changes its key.
+    /// The channel, encrypted; `seed` is known to both sides only, and after so many `records` this side changes its key.
     pub(crate) fn secured(
         self,
         seed: &[u8; 32],

@@ -280,7 +280,7 @@ fn a_connection_that_takes_nothing_more_comes_to_its_end() {
     };
     let (context, tag) = (head.context, head.tag);
     link.send(Frame { kind, context, tag }, &Views::none());
-    // What came before comes first.
+    // The frame that had arrived is handed out before the loss is noticed.
     assert_eq!(link.front(), Some(head));
     link.take(&head);
     assert_eq!(link.front(), None);

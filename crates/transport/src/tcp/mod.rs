@@ -85,7 +85,7 @@ pub(crate) struct Tcp {
     pub(crate) ended: u32,
     /// So many of them live, and hold this task for dead.
     pub(crate) disowners: u32,
-    /// Who has come out of reach, or back, and nobody has been told.
+    /// Peers that have come out of reach, or back, of which nobody has been told.
     reaches: Vec<Reach>,
 }
 

@@ -244,7 +244,7 @@ impl Sealer {
     }
 }
 
-/// What stands before a record of so many bytes.
+/// The head of a record of so many bytes.
 fn head(length: usize) -> [u8; HEAD] {
     let rest = ((length + TAIL) as u16).to_be_bytes();
     [DATA, 3, 3, rest[0], rest[1]]
@@ -499,7 +499,7 @@ mod tests {
         Ok(all)
     }
 
-    /// What a sealer puts out of a secret that it cannot seal, whatever is called afterwards.
+    /// The bytes that a sealer puts out when it cannot seal a secret, whatever is called afterwards.
     fn put_out_in_vain(mut sealer: Sealer) -> Vec<u8> {
         let mut out = vec![];
         let mut send = |bytes: &[u8]| {

@@ -150,7 +150,7 @@ impl std::fmt::Debug for Side {
     }
 }
 
-/// What a handshake needs to go on.
+/// The next need of a handshake.
 enum Next {
     Nothing,
     /// That all that is to be sent is sent.
@@ -318,8 +318,7 @@ impl Handshake {
         }
     }
 
-    /// What is sent and what is received from here on, and where the keys after the first come from. This side changes its
-    /// own after `limit` records.
+    /// The two directions from here on, and the source of the keys after the first. This side changes its own after `limit` records.
     pub(crate) fn finish(self, limit: u64) -> io::Result<(Sealer, Opener, Keys)> {
         let is_clean = self.incoming.is_empty() && self.outgoing.is_empty();
         let (secrets, keys) = match self.side {

@@ -36,7 +36,7 @@ pub(super) const SPARE: u64 = 1 << 31;
 /// A peer has come out of reach, or is reached again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Who.
+    /// The peer's number.
     pub peer: Peer,
     /// Where it listens.
     pub address: Option<SocketAddr>,
@@ -44,7 +44,7 @@ pub struct Reach {
     pub silent: Option<Duration>,
 }
 
-/// What is known of a link's silence.
+/// The silence of a link, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Stall {
     /// Something was written since the last tick that found all acknowledged.
@@ -66,7 +66,7 @@ impl Stall {
     }
 }
 
-/// What a tick finds on a link.
+/// The state in which a tick finds a link.
 enum Found {
     /// All is acknowledged, or nothing has to be said.
     Quiet,
@@ -86,7 +86,7 @@ impl Link {
                 _ => Found::Moving,
             },
             _ if !self.needs_connection() => Found::Quiet,
-            // Whoever has let this task in, and says nothing, is busy with something else.
+            // A peer that has let this task in, and says nothing, is busy with something else.
             Phase::Calling(shake) if shake.has_greeted() => Found::Moving,
             Phase::Resuming(_) => Found::Moving,
             Phase::Idle | Phase::Resting(_) if self.refused => Found::Moving,
@@ -251,7 +251,7 @@ impl Tcp {
         !self.reaches.is_empty()
     }
 
-    /// Who has come out of reach, or back, since the last call.
+    /// Peers on other hosts that have come out of reach, or back, since the last call.
     pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
         std::mem::take(&mut self.reaches)
     }
