@@ -16,6 +16,7 @@
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
+//! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
 //! | [`held`] | the bytes of a message that waits |
