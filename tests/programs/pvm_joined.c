@@ -211,8 +211,9 @@ static void flood_caster(void)
     publish("caster");
     joiner = look_up("joiner");
     friend = look_up("friend");
-    send_process(joiner);
+    /* The joiner stops us as soon as it can, so the friend, who lets us go on, is told first. */
     send_process(friend);
+    send_process(joiner);
     pid_t other = await_process(joiner);
     told();
     cast();
