@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test soak courses reactions lint install
+.PHONY: build race test busy soak ways courses reactions lint install
 
 build:
 	@cargo build --release --locked
@@ -16,9 +16,17 @@ race:
 test:
 	@scripts/test
 
+# All tests five times beside two busy loops for each core; or make busy ARGS="TIMES"
+busy:
+	@scripts/busy $(ARGS)
+
 # Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
 soak:
 	@scripts/soak $(ARGS)
+
+# Every way to send with every way to complete between two hosts; or make ways ARGS="RUNS MESSAGES"
+ways:
+	@scripts/ways $(ARGS)
 
 # Random programs of PVM's, on PVM itself and on Regatta; or make courses ARGS="COUNT FIRST"
 courses:

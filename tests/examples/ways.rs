@@ -1,0 +1,51 @@
+//! `make ways`: two hosts, every way to send with every way to complete, at five sizes just above those that travel as one
+//! frame, encrypted and not. Arguments: how often each, and how many messages in each run; 20 and 20 000 by default.
+
+use regatta_tests::Job;
+
+const SEND: [&str; 4] = ["b", "w", "p", "q"];
+const RECEIVE: [&str; 3] = ["b", "w", "p"];
+const LENGTHS: [&str; 5] = ["20000", "30000", "40000", "50000", "65000"];
+/// Of one run. A run takes seconds; beside other work it takes longer.
+const LIMIT: u64 = 300;
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|word| {
+        word.parse::<u64>()
+            .unwrap_or_else(|_| panic!("{word:?} is no number: ways [RUNS [MESSAGES]]"))
+    });
+    let runs = numbers.next().unwrap_or(20);
+    let count = numbers.next().unwrap_or(20_000).to_string();
+    assert!(runs > 0, "no run checks nothing");
+    let mut failed = 0;
+    for run in 1..=runs {
+        eprint!("\r{run} of {runs} ");
+        for trusted in [false, true] {
+            for send in SEND {
+                for receive in RECEIVE {
+                    for length in LENGTHS {
+                        let words = ["pairs", send, receive, length, &count];
+                        failed += u64::from(!passes(&words, trusted));
+                    }
+                }
+            }
+        }
+    }
+    eprintln!();
+    let each = 2 * SEND.len() * RECEIVE.len() * LENGTHS.len();
+    println!(
+        "ways: {} runs of {count} messages each, {failed} failed",
+        runs * each as u64
+    );
+    std::process::exit(i32::from(failed > 0));
+}
+
+/// One run. The panic of one that fails says what the tasks have said.
+fn passes(words: &[&str], trusted: bool) -> bool {
+    let job = Job::new(2, "traffic_ways", words).across("alpha:1,beta:1");
+    let job = match trusted {
+        true => job.option("--trusted-network"),
+        false => job,
+    };
+    std::panic::catch_unwind(move || job.limit(LIMIT).run().passed()).is_ok()
+}
