@@ -3,24 +3,8 @@
  * not grow.
  */
 #include "spawn.h"
-#include <sys/stat.h>
 
 enum { WORDS = 7, BULK = 8, LOAN = 9, LARGE = 1 << 20, LENT = 100000 };
-
-/* Bytes of memory behind the job's segment. */
-static long segment_bytes(void)
-{
-    for (int fd = 3; fd < 256; fd++) {
-        char path[64], name[64] = "";
-        struct stat facts;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        if (readlink(path, name, sizeof name - 1) > 0 && strstr(name, "regatta-job") != NULL) {
-            CHECK(fstat(fd, &facts) == 0);
-            return (long)facts.st_blocks * 512;
-        }
-    }
-    FAILED("no descriptor of the segment");
-}
 
 static bool does(char what)
 {

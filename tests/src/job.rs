@@ -304,6 +304,20 @@ impl Ended {
         self
     }
 
+    /// Of so many tasks task 1 is dead; each of the others has heard its name, and went on.
+    #[track_caller]
+    pub fn named_the_dead(&self, tasks: u32) {
+        for rank in (0..tasks).filter(|&rank| rank != 1) {
+            let named = format!("got {rank} -7 task 1");
+            let last = format!("went on {rank}");
+            assert!(
+                self.text.contains(&named) && self.text.contains(&last),
+                "no {named:?} or no {last:?} in\n{}",
+                self.story
+            );
+        }
+    }
+
     /// Everything, for a message of failure.
     pub fn story(&self) -> &str {
         &self.story

@@ -104,15 +104,7 @@ fn death_of_one(tasks: u32, hosts: &str, scenario: &[&str]) {
     let victim = blocked(&mut job, tasks)[1];
     kill_process(victim, Signal::KILL).expect("a living victim");
     let ended = job.end().ended_with(128 + 9);
-    for rank in (0..tasks).filter(|&rank| rank != 1) {
-        let named = format!("got {rank} -7 task 1");
-        let last = format!("went on {rank}");
-        assert!(
-            ended.text.contains(&named) && ended.text.contains(&last),
-            "no {named:?} or no {last:?} in\n{}",
-            ended.story()
-        );
-    }
+    ended.named_the_dead(tasks);
 }
 
 #[test]

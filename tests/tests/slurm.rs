@@ -311,15 +311,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
                 "{options:?}: told after {told:?}"
             );
             let ended = job.end().sound();
-            for rank in (0..tasks).filter(|&rank| rank != 1) {
-                let named = format!("got {rank} -7 task 1");
-                let last = format!("went on {rank}");
-                assert!(
-                    ended.text.contains(&named) && ended.text.contains(&last),
-                    "no {named:?} or no {last:?} in\n{}",
-                    ended.story()
-                );
-            }
+            ended.named_the_dead(tasks);
         }
     }
 }
