@@ -279,12 +279,54 @@ static void last_sends(void)
     OK(rg_finalize());
 }
 
+/* late-loan HOW: task 0 sends more than the buffer of task 1 holds, and then a loan, and is gone. Task 1 makes no receive of its
+ * before it can know that. */
+static void late_loan(void)
+{
+    enum { MANY = 100, LENGTH = 1000 };
+    static unsigned char bytes[LENGTH];
+    rg_status status;
+    bool dies = arg_count == 1 && strcmp(args[0], "dies") == 0;
+    if (me == 0) {
+        void *block;
+        for (int i = 0; i < MANY; i++) {
+            paint(bytes, LENGTH, (uint64_t)i);
+            OK(rg_send(bytes, LENGTH, 1, 1, RG_WORLD));
+        }
+        OK(rg_loan(LENGTH, &block));
+        paint(block, LENGTH, MANY);
+        OK(rg_loan_send(block, LENGTH, 1, 2, RG_WORLD));
+        OK(rg_send("after", 6, 1, 3, RG_WORLD));
+        if (dies)
+            raise(SIGKILL);
+        return;
+    }
+    int gone = dies ? RG_ERR_DEAD : RG_ERR_LEFT;
+    if (me == 2) {
+        FAILS(rg_recv(bytes, 1, 0, 9, RG_WORLD, &status), gone, "task 0");
+        OK(rg_send("go", 3, 1, 4, RG_WORLD));
+        return;
+    }
+    OK(rg_recv(bytes, 3, 2, 4, RG_WORLD, &status));
+    OK(rg_progress());
+    for (int i = 0; i < MANY; i++) {
+        OK(rg_recv(bytes, LENGTH, 0, 1, RG_WORLD, &status));
+        CHECK(unpainted(bytes, LENGTH, (uint64_t)i) == LENGTH);
+    }
+    OK(rg_recv(bytes, LENGTH, 0, 2, RG_WORLD, &status));
+    CHECK(status.length == LENGTH && unpainted(bytes, LENGTH, MANY) == LENGTH);
+    OK(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status));
+    CHECK(strcmp((char *)bytes, "after") == 0);
+    FAILS(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status), gone, "task 0");
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
         {"outside", outside, true}, {"refused", refused, true}, {"alone", alone, true},
         {"parent", parent, true},   {"forked", forked, true},
         {"groups", groups, true},   {"last-sends", last_sends, true},
+        {"late-loan", late_loan, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -1,6 +1,6 @@
 //! Calls before the start and after the end, and starts that go wrong (`programs/life.c`).
 
-use regatta_tests::Job;
+use regatta_tests::{Ended, Job};
 use regatta_transport::job::VERSION as SPOKEN;
 
 /// The error of a launcher that cannot be understood, and that of another version.
@@ -51,6 +51,24 @@ fn loans_that_found_no_room_wait_for_a_receiver_that_computes() {
     Job::new(2, "life", &["last-sends", "loan", "3000", "6"])
         .run()
         .passed();
+}
+
+/// The receiver's buffer is full of other messages when it hears that the sender of the loan is gone.
+fn a_loan_is_read_late(how: &str) -> Ended {
+    Job::new(3, "life", &["late-loan", how])
+        .env("REGATTA_BUFFER", "64K")
+        .option("--on-failure=continue")
+        .run()
+}
+
+#[test]
+fn a_loan_that_its_receiver_has_not_read_outlives_a_sender_that_leaves() {
+    a_loan_is_read_late("leaves").passed();
+}
+
+#[test]
+fn a_loan_that_its_receiver_has_not_read_outlives_a_sender_that_dies() {
+    a_loan_is_read_late("dies").ended_with(128 + 9);
 }
 
 #[test]

@@ -33,9 +33,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::{CLASSES, Job, TaskState};
 use crate::lane::{In, Out};
-use crate::loans::{Around, Loans};
+use crate::loans::Loans;
 use crate::marks::Opened;
 use crate::meeting::Hall;
+
+mod gone;
+mod lent;
+
+use lent::around;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,16 +80,6 @@ pub struct Shm {
 
 // SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
 unsafe impl Send for Shm {}
-
-/// What the loans of a task must know.
-fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
-    act(&Around {
-        segment: job.segment(),
-        newest: job.newest_loan(),
-        me,
-        gone: &|peer| job.is_gone(peer),
-    })
-}
 
 /// One side of a pipe.
 #[derive(Debug)]
@@ -171,36 +166,6 @@ impl Shm {
         })?;
         *place(&mut self.outs, to) = Some(lane);
         Ok(())
-    }
-
-    /// A peer is gone: this task needs the rings between the two no more, once it has taken in everything the peer sent.
-    pub fn forget(&mut self, peer: Peer) {
-        self.with_loans(|loans, around| loans.take_in(around, peer));
-        if self.closed.contains(&peer) {
-            // A ring that was found damaged stays where it is: nobody may use it again.
-            return;
-        }
-        if let Some(out) = self.outs.get_mut(peer as usize).and_then(Option::take) {
-            out.let_go();
-        }
-        self.leaving.push(peer);
-        self.let_go_of_heard_out();
-    }
-
-    /// Let go of rings from those that are gone, when all that they sent has been read. A full buffer can put that off.
-    fn let_go_of_heard_out(&mut self) {
-        let heard_out = |lane: &mut In| !lane.has_line();
-        for at in (0..self.leaving.len()).rev() {
-            let peer = self.leaving[at];
-            if let Some(place @ Some(_)) = self.ins.get_mut(peer as usize) {
-                let Some(lane) = place.take_if(heard_out) else {
-                    continue;
-                };
-                lane.let_go();
-                self.open.remove(peer);
-            }
-            self.leaving.swap_remove(at);
-        }
     }
 
     /// Look again whether there are more tasks than cores.
@@ -356,45 +321,6 @@ impl Shm {
         }
         bulk.pulls = false;
         Ok(Flow::Still)
-    }
-
-    fn with_loans<R>(&mut self, act: impl FnOnce(&mut Loans, &Around) -> R) -> R {
-        let loans = &mut self.loans;
-        around(&self.job, self.me, |around| act(loans, around))
-    }
-
-    /// Let a peer of this host read a block that is lent to this task: the name by which it finds it. `None`: it
-    /// must get a copy.
-    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
-        self.with_loans(|loans, around| loans.share(around, place, reader))
-    }
-
-    /// A block that another task, or this one, has shared with this one.
-    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
-        around(&self.job, self.me, |around| Loans::open(around, name, len))
-    }
-
-    /// That block is not read any more.
-    pub fn close_loan(&mut self, name: u64) {
-        self.with_loans(|loans, around| loans.close(around, name));
-    }
-
-    /// A block goes to a task as a message. False: it cannot, for somebody reads it.
-    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
-        self.with_loans(|loans, around| loans.send(around, place, to))
-    }
-
-    /// The message in which that block was to go is not sent: the block is this task's again.
-    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
-        around(&self.job, self.me, |around| {
-            Loans::take_back(around, place, to)
-        });
-    }
-
-    /// Gives up the blocks that this task keeps for its next loans. Call it before anybody can learn that the task has left:
-    /// from then on others may use its blocks.
-    pub fn let_go_of_loans(&mut self) {
-        self.with_loans(|loans, around| loans.leave(around));
     }
 
     /// The path messages to a peer take, and why; for people.
@@ -697,6 +623,9 @@ impl Transport for Shm {
     }
 
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
+        if !self.leaving.is_empty() {
+            self.let_go_of_heard_out();
+        }
         self.with_loans(|loans, around| loans.lend(around, len))
             .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
     }
