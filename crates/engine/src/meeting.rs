@@ -371,12 +371,15 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// About to sleep (or awake again): let the member waited for ring.
-    pub fn announce_wait(&self, gathering: &Gathering, sleeping: bool) {
+    /// About to sleep (or awake again): let the member waited for ring. False: another one had been asked to ring, so a look
+    /// must come before the sleep.
+    pub fn announce_wait(&self, gathering: &Gathering, sleeping: bool) -> bool {
         let group = self.room(gathering);
-        if let Some((group, hall)) = group.and_then(|group| Some((group, group.hall.as_ref()?))) {
-            let target = sleeping.then_some(gathering.at);
-            self.transport.await_post(hall, group.rank, target);
-        }
+        let Some((group, hall)) = group.and_then(|group| Some((group, group.hall.as_ref()?)))
+        else {
+            return true;
+        };
+        let target = sleeping.then_some(gathering.at);
+        self.transport.await_post(hall, group.rank, target)
     }
 }

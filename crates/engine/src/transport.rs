@@ -215,6 +215,7 @@ pub trait Transport {
     fn posted_round(&self, hall: &Self::Hall, index: u32, round: u32) -> u32;
     /// Copy from byte `offset` of the `total` bytes member `index` posted in `round`.
     fn collect(&self, hall: &Self::Hall, index: u32, round: u32, part: Part, into: &Views);
-    /// Say that this member, `index`, is about to sleep until `target` posts (`None`: it is not).
-    fn await_post(&self, hall: &Self::Hall, index: u32, target: Option<u32>);
+    /// Say that this member, `index`, is about to sleep until `target` posts (`None`: it is not). False: it had said something
+    /// else before, so it must look once more before it sleeps.
+    fn await_post(&self, hall: &Self::Hall, index: u32, target: Option<u32>) -> bool;
 }

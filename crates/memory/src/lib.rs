@@ -16,6 +16,7 @@
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
+//! | [`wake_request`] | whom a task that waits for several others asks to wake it |
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
 //! | [`views`] | user memory, contiguous or strided, copied in place |
 //! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
@@ -42,6 +43,7 @@ pub mod segment;
 mod skipped;
 mod sync;
 pub mod views;
+pub mod wake_request;
 
 /// Shared memory holds something no correct peer writes.
 ///

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
+//! | wake request | `WakeRequest` as shipped, with `Bell`: a sleeper that waits for one publisher after the other | |
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
 //! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that puts away | the list |
 //! | losses | `Losses` as shipped | |
@@ -29,6 +30,7 @@ use regatta_memory::gate::{Gate, Passage, Word};
 use regatta_memory::losses::Losses;
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
+use regatta_memory::wake_request::WakeRequest;
 
 /// Check a model in every order with at most so many preemptions, of which there must be `least`.
 fn every_order(preemptions: usize, least: usize, model: impl Fn() + Send + Sync + 'static) {
@@ -152,6 +154,58 @@ fn a_ring_of_the_bell_is_never_lost() {
             }
         }
         sender.join().unwrap();
+    });
+}
+
+/// Members that publish once each, and one that sleeps until both have.
+#[derive(Default)]
+struct Awaited {
+    bell: Bell,
+    request: WakeRequest,
+    published: [AtomicU32; 2],
+}
+
+impl Awaited {
+    fn publish(&self, member: u32, fenced: Fencing) {
+        self.published[member as usize].store(1, Ordering::Relaxed);
+        fenced.before_look();
+        if self.request.names(member) {
+            self.bell.wake();
+        }
+    }
+
+    /// Looks at the members from `at` on. True: all have published.
+    fn look(&self, at: &mut usize) -> bool {
+        let has = |word: &AtomicU32| word.load(Ordering::Relaxed) == 1;
+        while self.published.get(*at).is_some_and(has) {
+            *at += 1;
+        }
+        *at == self.published.len()
+    }
+}
+
+#[test]
+fn whoever_waits_for_one_after_the_other_is_woken_by_the_last() {
+    every_order(3, 100, || {
+        let payers: &'static Payers = Box::leak(Box::default());
+        payers.begin(true);
+        // SAFETY: it is never dropped.
+        let fenced = unsafe { Fencing::of_job(payers) };
+        let shared = Arc::new(Awaited::default());
+        let publishers: Vec<_> = (0..2)
+            .map(|member| {
+                let there = shared.clone();
+                thread::spawn(move || there.publish(member, fenced))
+            })
+            .collect();
+        let mut at = 0;
+        while !shared.look(&mut at) {
+            shared.request.name(Some(at as u32));
+            shared.bell.sleep(fenced, None, || {
+                shared.look(&mut at) || !shared.request.name(Some(at as u32))
+            });
+        }
+        publishers.into_iter().for_each(|one| one.join().unwrap());
     });
 }
 

@@ -33,8 +33,8 @@ impl Awaited for Meeting<'_> {
         Ok(process.engine.met(self.0).then_some(()))
     }
 
-    fn announce(&mut self, process: &mut Process, asleep: bool) {
-        process.engine.announce_wait(self.0, asleep);
+    fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
+        process.engine.announce_wait(self.0, asleep)
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {

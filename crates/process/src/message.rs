@@ -309,10 +309,11 @@ impl Awaited for Completion {
         }
     }
 
-    fn announce(&mut self, process: &mut Process, asleep: bool) {
+    fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
         if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
             cycle.awake(process);
         }
+        true
     }
 }
 
@@ -509,10 +510,11 @@ impl Awaited for AnyOf<'_> {
         }
     }
 
-    fn announce(&mut self, process: &mut Process, asleep: bool) {
+    fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
         if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
             cycle.awake(process);
         }
+        true
     }
 }
 

@@ -35,8 +35,11 @@ pub(crate) trait Awaited {
     const PROGRESSES: bool;
     /// Look, cheaply. Called very often while spinning.
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>>;
-    /// About to sleep, or awake again.
-    fn announce(&mut self, _process: &mut Process, _asleep: bool) {}
+    /// About to sleep, or awake again. False: another wake-up had been asked for until now, so a look must come before the
+    /// sleep.
+    fn announce(&mut self, _process: &mut Process, _asleep: bool) -> bool {
+        true
+    }
     /// Looked at now and then while nothing comes.
     fn check(&mut self, _process: &mut Process, _waited: Duration) -> Result<()> {
         Ok(())
@@ -165,9 +168,14 @@ fn poll_some<A: Awaited>(
 fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polled<A::Output>> {
     process.engine.transport.look_everywhere();
     let polled = poll_some(awaited, process, 1)?;
-    if matches!(polled, Polled::Nothing) {
-        process.engine.transport.arm();
+    if !matches!(polled, Polled::Nothing) {
+        return Ok(polled);
     }
+    // This look may have found that somebody else is awaited by now, who has not been asked to ring.
+    if !awaited.announce(process, true) {
+        return Ok(Polled::Moved);
+    }
+    process.engine.transport.arm();
     Ok(polled)
 }
 
@@ -210,5 +218,46 @@ pub(crate) fn wake_other_threads() {
         && let Ok(held) = enter()
     {
         held.wake_sleepers();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two that are awaited one after the other. The first comes, and the second may, during the look before the first sleep.
+    #[derive(Default)]
+    struct OneAfterTheOther {
+        at: u32,
+        asked: Option<u32>,
+    }
+
+    impl Awaited for OneAfterTheOther {
+        type Output = ();
+        const PROGRESSES: bool = false;
+
+        fn poll(&mut self, _: &mut Process) -> Result<Option<()>> {
+            let done = self.at == 1 && self.asked.is_some();
+            self.at |= self.asked.is_some() as u32;
+            Ok(done.then_some(()))
+        }
+
+        fn announce(&mut self, _: &mut Process, asleep: bool) -> bool {
+            let asks = asleep.then_some(self.at);
+            std::mem::replace(&mut self.asked, asks) == asks
+        }
+
+        fn patience(&self) -> Duration {
+            Duration::from_secs(20)
+        }
+    }
+
+    #[test]
+    fn nobody_sleeps_who_has_asked_another_one_to_ring_than_it_waits_for() {
+        crate::init().expect("a world of one");
+        let start = Instant::now();
+        wait_for(OneAfterTheOther::default()).expect("both came");
+        assert!(start.elapsed() < Duration::from_secs(10), "it slept");
+        crate::finalize().expect("the end");
     }
 }

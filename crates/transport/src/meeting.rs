@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use regatta_memory::Corrupt;
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
+use regatta_memory::wake_request::WakeRequest;
 
 /// Rounds whose posts are kept.
 const DEPTH: usize = regatta_engine::HALL_DEPTH as usize;
@@ -49,11 +50,8 @@ struct Post {
 #[repr(C)]
 struct Place {
     posts: [Post; DEPTH],
-    awaits: Awaits,
+    awaits: WakeRequest,
 }
-
-#[repr(C, align(64))]
-struct Awaits(AtomicU32);
 
 const _: () = assert!(size_of::<Place>() == PLACE);
 
@@ -171,8 +169,8 @@ impl Hall {
     }
 
     #[inline(always)]
-    pub(crate) fn awaits(&self, index: u32) -> &AtomicU32 {
+    pub(crate) fn awaits(&self, index: u32) -> &WakeRequest {
         // SAFETY: an atomic inside the footprint, which outlives the hall's users.
-        unsafe { &(*self.place(index).as_ptr()).awaits.0 }
+        unsafe { &(*self.place(index).as_ptr()).awaits }
     }
 }

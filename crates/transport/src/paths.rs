@@ -548,8 +548,8 @@ impl Transport for Paths {
         self.shm.collect(hall, index, round, part, into);
     }
 
-    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) {
-        self.shm.await_post(hall, index, target);
+    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) -> bool {
+        self.shm.await_post(hall, index, target)
     }
 }
 

@@ -708,7 +708,7 @@ impl Transport for Shm {
         hall.post(index, round, from);
         self.fencing.before_look();
         for other in listeners {
-            if other != index && hall.awaits(other).load(Ordering::Relaxed) == index + 1 {
+            if other != index && hall.awaits(other).names(index) {
                 self.job.slot(peer_of(other)).bell.wake();
             }
         }
@@ -728,9 +728,8 @@ impl Transport for Shm {
         hall.collect(index, round, part.offset, part.total, into);
     }
 
-    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) {
-        let value = target.map_or(0, |target| target + 1);
-        hall.awaits(index).store(value, Ordering::Relaxed);
+    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) -> bool {
+        hall.awaits(index).name(target)
     }
 }
 

@@ -562,5 +562,7 @@ impl Transport for End {
         );
         into.fill(&bytes[part.offset..part.offset + into.len()]);
     }
-    fn await_post(&self, _hall: &usize, _index: u32, _target: Option<u32>) {}
+    fn await_post(&self, _hall: &usize, _index: u32, _target: Option<u32>) -> bool {
+        true
+    }
 }

@@ -58,10 +58,11 @@ fn meet<T: Transport>(tasks: &[T; 2], halls: &[T::Hall; 2]) {
             let other = 1 - me as u32;
             assert!(!tasks[1 - me].posted(&halls[1 - me], me as u32, round));
             let mut bytes = pattern(len, round + me as u32);
-            tasks[me].await_post(&halls[me], me as u32, Some(other));
+            assert!(!tasks[me].await_post(&halls[me], me as u32, Some(other)));
+            assert!(tasks[me].await_post(&halls[me], me as u32, Some(other)));
             let from = block(&mut bytes);
             tasks[me].post(&halls[me], me as u32, round, &from, 0..2, &|index| index);
-            tasks[me].await_post(&halls[me], me as u32, None);
+            assert!(!tasks[me].await_post(&halls[me], me as u32, None));
         }
         for me in 0..2 {
             for index in 0..2 {
