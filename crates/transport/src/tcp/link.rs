@@ -9,6 +9,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::plight::Plight;
 
 use super::channel::Channel;
+use super::ending::Farewell;
 use super::held::{Noticed, Opened};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
@@ -99,8 +100,10 @@ pub(crate) struct Link {
     pub(crate) closed: bool,
     /// The engine has been told of the fault.
     pub(crate) reported: bool,
-    /// The table of the job says it is gone, and its connection has ended too.
+    /// The table of the job says it is gone, and all that it sent is here (see [`super::ending`]).
     pub(crate) gone: bool,
+    /// How long more may come, since the table has said so.
+    pub(super) farewell: Option<Farewell>,
     /// It lives, but the table of its host says that this task is dead. Nothing more comes from it.
     pub(crate) disowned: bool,
     /// The engine is done with it, because the table says that it is dead. Should it live, it is told so.
@@ -144,6 +147,7 @@ impl Link {
             closed: false,
             reported: false,
             gone: false,
+            farewell: None,
             disowned: false,
             parted: false,
             lost: false,
@@ -415,7 +419,7 @@ impl Link {
         wanted && self.waited < PATIENCE
     }
 
-    fn try_receive(&mut self) -> Result<bool, Trouble> {
+    pub(super) fn try_receive(&mut self) -> Result<bool, Trouble> {
         let Phase::Open(channel) = &mut self.phase else {
             return Ok(false);
         };

@@ -12,6 +12,7 @@ pub(crate) mod channel;
 pub(crate) mod dial;
 pub(crate) mod door;
 mod ear;
+mod ending;
 mod finisher;
 mod held;
 mod inbox;
@@ -33,7 +34,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Arrival, Fault, Peer, Presence};
+use regatta_engine::{Arrival, Fault, Peer};
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::link::{HEAD, Head, Parcel};
@@ -52,8 +53,6 @@ use stall::{Reach, SPARE};
 
 pub(crate) use wires::Wire;
 
-/// What a peer that is gone may still have on its way, and the word of its end may overtake.
-const GRACE: Duration = Duration::from_millis(200);
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);
 /// Tokens: peers have their numbers; then come guests, and last the listening socket.
@@ -70,8 +69,6 @@ pub(crate) struct Tcp {
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
-    /// When the table last said that somebody is gone; until the grace has passed.
-    verdict: Option<Instant>,
     losses_seen: u32,
     /// Something has a deadline, or waits for a socket to take more.
     restless: bool,
@@ -106,7 +103,6 @@ impl Tcp {
             door,
             links: Vec::new(),
             known: Vec::new(),
-            verdict: None,
             losses_seen: 0,
             restless: false,
             timed: false,
@@ -492,6 +488,8 @@ impl Tcp {
         let Ok(mut channel) = secured else {
             return self.retreat(peer);
         };
+        // What has come on the connection before need not come again, and could not from a peer that has ended since.
+        link.read_out();
         link.forget_connection();
         let said = say(&mut channel, &link.first_head());
         let flags = epoll::EventFlags::IN;
@@ -594,10 +592,7 @@ impl Tcp {
     #[cold]
     fn settle(&mut self) {
         let now = Instant::now();
-        if self.job.losses() != self.losses_seen {
-            self.losses_seen = self.job.losses();
-            self.verdict = Some(now + GRACE);
-        }
+        self.losses_seen = self.job.losses();
         let mut timed = self.door.tidy(now);
         let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
@@ -635,9 +630,6 @@ impl Tcp {
             }
             timed |= self.end(peer, gone, now);
         }
-        if self.verdict.is_some_and(|until| now >= until) {
-            self.verdict = None;
-        }
         self.timed = timed;
         self.restless = timed || blocked;
         if let Some(finisher) = &mut self.finisher {
@@ -670,57 +662,6 @@ impl Tcp {
         }
         if let Some(ear) = &self.ear {
             ear.arm(self.timed.then_some(TICK));
-        }
-    }
-
-    /// If a peer is gone by the job's table, and by its connection or after the grace: it is. True: not yet.
-    fn end(&mut self, peer: Peer, gone: bool, now: Instant) -> bool {
-        let over = self.verdict.is_none_or(|until| now >= until);
-        let Some(link) = self.link(peer).filter(|link| gone && !link.gone) else {
-            return false;
-        };
-        let ended = match &link.phase {
-            Phase::Open(channel) => is_hung_up(channel),
-            _ => true,
-        };
-        if ended || over {
-            link.gone = true;
-            let disowned = link.disowned;
-            self.ended = self.ended.wrapping_add(1);
-            self.disowners += u32::from(disowned);
-            return false;
-        }
-        true
-    }
-
-    /// Does the table say that a peer is gone?
-    fn is_lost(&self, peer: Peer) -> bool {
-        matches!(self.job.state(peer), TaskState::Left | TaskState::Dead)
-    }
-
-    /// What is known about a peer whose end the table may have told of: it is still here until all that it sent
-    /// is here too.
-    pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
-        match self.links.get(peer as usize) {
-            Some(Some(link)) if !link.gone => Presence::Here,
-            // It stays so, whatever becomes of that task.
-            Some(Some(link)) if link.disowned => Presence::Dead,
-            _ => told,
-        }
-    }
-
-    /// Does that peer live, and hold this task for dead?
-    pub(crate) fn is_disowned_by(&self, peer: Peer) -> bool {
-        let link = self.links.get(peer as usize).and_then(Option::as_deref);
-        link.is_some_and(|link| link.disowned)
-    }
-
-    /// The engine is done with a peer that is gone.
-    pub(crate) fn part(&mut self, peer: Peer) {
-        let dead = self.job.state(peer) == TaskState::Dead;
-        if let Some(link) = self.link(peer).filter(|_| dead) {
-            link.part();
-            self.restless = true;
         }
     }
 
@@ -817,18 +758,4 @@ fn arrival(head: &Head) -> Option<Arrival> {
         frame,
         length: head.length as usize,
     })
-}
-
-/// Has the other side closed, so that all it ever sent is here?
-fn is_hung_up(channel: &Channel) -> bool {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let now = rustix::event::Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    let mut one = [PollFd::new(channel, PollFlags::RDHUP)];
-    poll(&mut one, Some(&now)).is_err()
-        || one[0]
-            .revents()
-            .intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
 }

@@ -241,6 +241,7 @@ impl Tcp {
             && !link.gone
         {
             link.stall = Stall::default();
+            link.read_out();
             link.trouble(Trouble::Disowned);
             self.restless = true;
         }

@@ -1,0 +1,131 @@
+//! The end of a peer: after everything that it sent.
+//!
+//! The job's table says that a task has died or left; its connection carries what it sent before. The word of the table may
+//! come first, and a connection that has been closed at the other end still holds unread bytes: frames, and behind or before
+//! them pieces of messages that never became whole. So a peer that the table calls gone stays [`Presence::Here`] until one of
+//! these is true:
+//!
+//! * The end of its connection has been *read*, with everything in front of it. A hang-up that the kernel reports is not
+//!   that: it is reported as soon as it has come, however much is still unread.
+//! * There is no connection, so nothing is on its way.
+//! * Nothing has come for [`GRACE`]: the end does not come from a host that has been cut off.
+//! * [`MOST`] has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
+//!   could go on sending.
+//!
+//! Reading never has to wait for the engine: an inbox has room for every frame that an honest peer sends before it hears that
+//! earlier ones were taken, and streams are held within their windows. Frames that are in the inbox can be taken after the
+//! peer is gone.
+
+use std::time::{Duration, Instant};
+
+use regatta_engine::{Peer, Presence};
+
+use super::Tcp;
+use super::link::Link;
+use super::phase::Phase;
+use crate::job::TaskState;
+
+/// A peer that is gone, and whose connection has not ended, gets so long for the next bytes.
+const GRACE: Duration = Duration::from_millis(200);
+/// And so long in all.
+const MOST: Duration = Duration::from_secs(2);
+
+/// Looks at a connection in one go, each for up to 64 KiB: more than the kernel holds. A peer that lives sends on meanwhile.
+const LOOKS: usize = 256;
+
+/// How long more may come from a peer that the table calls gone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Farewell {
+    /// If nothing comes before.
+    quiet: Instant,
+    /// Whatever comes.
+    over: Instant,
+}
+
+impl Link {
+    /// Receives everything that is there, also what the drain of a stream would take. True: some bytes have come.
+    pub(crate) fn read_out(&mut self) -> bool {
+        let mut came = false;
+        for _ in 0..LOOKS {
+            match self.try_receive() {
+                Ok(true) => came = true,
+                Ok(false) => break,
+                Err(trouble) => {
+                    self.trouble(trouble);
+                    break;
+                }
+            }
+        }
+        came
+    }
+
+    /// Whether more may come from a peer that the table calls gone. `came`: something has, just now.
+    fn may_hear_more(&mut self, came: bool, now: Instant) -> bool {
+        if !matches!(self.phase, Phase::Open(_) | Phase::Resuming(_)) {
+            return false;
+        }
+        let farewell = self.farewell.get_or_insert(Farewell {
+            quiet: now + GRACE,
+            over: now + MOST,
+        });
+        if came {
+            farewell.quiet = now + GRACE;
+        }
+        now < farewell.quiet.min(farewell.over)
+    }
+}
+
+impl Tcp {
+    /// Notes that a peer is gone, once all that it sent is here. True: it is not yet.
+    pub(super) fn end(&mut self, peer: Peer, gone: bool, now: Instant) -> bool {
+        let ends = |link: &&mut Link| gone && !link.gone;
+        let Some(link) = self.link(peer).filter(ends) else {
+            return false;
+        };
+        if matches!(link.phase, Phase::Resuming(_)) {
+            self.resume(peer);
+        }
+        let Some(link) = self.link(peer) else {
+            return false;
+        };
+        let came = link.read_out();
+        if link.may_hear_more(came, now) {
+            return true;
+        }
+        link.gone = true;
+        let disowned = link.disowned;
+        self.ended = self.ended.wrapping_add(1);
+        self.disowners += u32::from(disowned);
+        false
+    }
+
+    /// Does the table say that a peer is gone?
+    pub(super) fn is_lost(&self, peer: Peer) -> bool {
+        matches!(self.job.state(peer), TaskState::Left | TaskState::Dead)
+    }
+
+    /// Whether a peer whose end the table may have told of is gone for this task: not before all that it sent is here.
+    pub(crate) fn presence(&self, peer: Peer, told: Presence) -> Presence {
+        match self.links.get(peer as usize) {
+            Some(Some(link)) if !link.gone => Presence::Here,
+            // It stays so, whatever becomes of that task.
+            Some(Some(link)) if link.disowned => Presence::Dead,
+            _ => told,
+        }
+    }
+
+    /// Does that peer live, and hold this task for dead?
+    pub(crate) fn is_disowned_by(&self, peer: Peer) -> bool {
+        let link = self.links.get(peer as usize).and_then(Option::as_deref);
+        link.is_some_and(|link| link.disowned)
+    }
+
+    /// The engine is done with a peer that is gone.
+    pub(crate) fn part(&mut self, peer: Peer) {
+        let dead = self.job.state(peer) == TaskState::Dead;
+        if let Some(link) = self.link(peer).filter(|_| dead) {
+            link.part();
+            self.restless = true;
+        }
+    }
+}

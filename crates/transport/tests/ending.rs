@@ -1,0 +1,134 @@
+//! What a task has sent in full is received, however soon after that it dies or leaves.
+
+#[path = "support/hosts.rs"]
+mod hosts;
+
+use std::time::{Duration, Instant};
+
+use hosts::Hosts;
+use regatta_engine::{Engine, Error, Handle, Mode, Select, Settings, TagSelect};
+use regatta_memory::views::Views;
+use regatta_transport::job::Cause;
+use regatta_transport::paths::Paths;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Larger than what a sender may send before its receiver asks for it.
+const LARGE: usize = 1 << 20;
+/// Bytes of a small message, and how many of them are sent.
+const SMALL: usize = 1000;
+const MANY: usize = 20;
+
+type Task = Engine<Paths>;
+
+fn memory(bytes: &mut [u8]) -> Views {
+    // SAFETY: the tests keep what they send or receive until both tasks are gone.
+    unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+fn send(task: &mut Task, to: u32, tag: i32, bytes: &mut [u8]) -> Handle {
+    task.start_send(to, 0, tag, memory(bytes), Mode::Standard)
+        .unwrap()
+}
+
+fn receive(task: &mut Task, from: u32, tag: i32, bytes: &mut [u8]) -> Result<Handle, Error> {
+    let select = Select {
+        context: 0,
+        source: Some(from),
+        tag: TagSelect::Exactly(tag),
+    };
+    task.start_receive(select, memory(bytes))
+}
+
+/// The outcome of a receive, of which this task alone sees to its progress.
+fn outcome(task: &mut Task, handle: Result<Handle, Error>) -> Option<Error> {
+    let handle = match handle {
+        Ok(handle) => handle,
+        Err(error) => return Some(error),
+    };
+    let start = Instant::now();
+    loop {
+        if let Some((_, error)) = task.finish(handle).unwrap() {
+            return error;
+        }
+        assert!(start.elapsed() < PATIENCE, "a receive does not end");
+        task.progress();
+    }
+}
+
+/// Two tasks that have said something to each other.
+fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
+    let hosts = Hosts::new(trusted, [11; 32], |address| address);
+    let mut tasks = [0, 1].map(|me| Engine::new(hosts.join(me), Settings::default()));
+    for me in [0, 1] {
+        let (mut word, mut heard) = ([7; 4], [0; 4]);
+        let handle = receive(&mut tasks[1 - me], me as u32, 1, &mut heard).unwrap();
+        send(&mut tasks[me], 1 - me as u32, 1, &mut word);
+        let start = Instant::now();
+        while tasks[1 - me].finish(handle).unwrap().is_none() {
+            assert!(start.elapsed() < PATIENCE, "they do not meet");
+            tasks.iter_mut().for_each(|task| _ = task.progress());
+        }
+    }
+    (hosts, tasks)
+}
+
+/// Task 0 begins `streams` large messages, sends small ones in full behind them, and is gone before task 1 looks.
+fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl Fn(&Hosts)) {
+    let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
+    let mut large = vec![1; LARGE];
+    let mut small: Vec<_> = (0..MANY).map(|n| vec![n as u8; SMALL]).collect();
+    for _ in 0..streams {
+        send(&mut sender, 1, 2, &mut large);
+    }
+    for bytes in &mut small {
+        let handle = send(&mut sender, 1, 3, bytes);
+        assert!(sender.finish(handle).unwrap().is_some(), "it is sent");
+    }
+    // Nothing of it waits for more than room in the socket, of which there is enough.
+    while sender.progress() {}
+    drop(sender);
+    lose(&hosts);
+    // The first look at the sockets finds the connection closed at the other end, and most of what came on it unread.
+    receiver.transport.go_on();
+    for bytes in &small {
+        let mut heard = vec![255; SMALL];
+        let handle = receive(&mut receiver, 0, 3, &mut heard);
+        assert_eq!(outcome(&mut receiver, handle), None, "{streams} streams");
+        assert_eq!(&heard, bytes);
+    }
+    let mut heard = vec![0; LARGE];
+    for _ in 0..=streams {
+        let handle = receive(&mut receiver, 0, 2, &mut heard);
+        let error = outcome(&mut receiver, handle).expect("it never came whole");
+        assert!(
+            matches!(error, Error::Dead(0) | Error::Left(0)),
+            "{error:?}, not a loss"
+        );
+    }
+}
+
+fn dies(hosts: &Hosts) {
+    hosts.jobs[1].mark_dead(0, Cause::Exited(1));
+}
+
+fn leaves(hosts: &Hosts) {
+    hosts.jobs[1].leave(0);
+}
+
+#[test]
+fn small_messages_outlive_their_sender_behind_large_ones_it_had_begun() {
+    for trusted in [true, false] {
+        for streams in [0, 2, 3, 5] {
+            what_was_sent_in_full_is_received(trusted, streams, dies);
+        }
+    }
+}
+
+#[test]
+fn small_messages_outlive_a_sender_that_leaves_large_ones_behind() {
+    for trusted in [true, false] {
+        for streams in [0, 2, 3, 5] {
+            what_was_sent_in_full_is_received(trusted, streams, leaves);
+        }
+    }
+}
