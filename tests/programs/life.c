@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -279,6 +280,44 @@ static void last_sends(void)
     OK(rg_finalize());
 }
 
+static double processor_time(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* child-that-stays: task 0 has talked to tasks 1 and 2, which are on other hosts, and forks a child that has its descriptors. Task
+ * 1 leaves, and task 0 sleeps until task 2 says a word. */
+static void child_that_stays(void)
+{
+    if (me != 0) {
+        OK(rg_sendrecv(NULL, 0, 0, 1, NULL, 0, 0, 2, RG_WORLD, NULL));
+        if (me == 1)
+            return;
+        FAILS(rg_recv(NULL, 0, 1, 9, RG_WORLD, NULL), RG_ERR_LEFT, "task 1");
+        doze(2); /* the time in which task 0 is to be idle */
+        OK(rg_send(NULL, 0, 0, 3, RG_WORLD));
+        return;
+    }
+    OK(rg_recv(NULL, 0, 1, 1, RG_WORLD, NULL));
+    OK(rg_recv(NULL, 0, 2, 1, RG_WORLD, NULL));
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    OK(rg_send(NULL, 0, 1, 2, RG_WORLD));
+    OK(rg_send(NULL, 0, 2, 2, RG_WORLD));
+    double before = processor_time(), start = rg_time();
+    OK(rg_recv(NULL, 0, 2, 3, RG_WORLD, NULL));
+    double used = processor_time() - before, took = rg_time() - start;
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    if (used > 0.05 * took)
+        FAILED("used %.0f ms of %.0f while it waited", used * 1e3, took * 1e3);
+}
+
 /* late-loan HOW: task 0 sends more than the buffer of task 1 holds, and then a loan, and is gone. Task 1 makes no receive of its
  * before it can know that. */
 static void late_loan(void)
@@ -327,6 +366,7 @@ int main(int argc, char **argv)
         {"parent", parent, true},   {"forked", forked, true},
         {"groups", groups, true},   {"last-sends", last_sends, true},
         {"late-loan", late_loan, false},
+        {"child-that-stays", child_that_stays, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -30,6 +30,19 @@ fn a_forked_child_can_call_nothing_and_harms_nobody() {
 }
 
 #[test]
+fn a_task_whose_forked_child_has_its_connections_sleeps_when_one_of_them_has_ended() {
+    for trusted in [false, true] {
+        let job = Job::new(3, "life", &["child-that-stays"]).across("alpha:1,beta:1,gamma:1");
+        let job = if trusted {
+            job.option("--trusted-network")
+        } else {
+            job
+        };
+        job.run().passed();
+    }
+}
+
+#[test]
 fn groups_that_come_and_go_use_up_no_memory() {
     Job::new(2, "life", &["groups", "20000"]).run().passed();
     Job::new(3, "life", &["groups", "1500"]).run().passed();

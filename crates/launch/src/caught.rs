@@ -90,13 +90,23 @@ impl Caught {
 
     /// A task was not started after all.
     pub(crate) fn forget(&mut self, task: u32) {
-        self.sources.remove(&key(task, 0));
-        self.sources.remove(&key(task, 1));
+        self.remove(key(task, 0));
+        self.remove(key(task, 1));
     }
 
     /// Nobody listens to this stream: its writer learns it by a broken pipe.
     pub(crate) fn deafen(&mut self, task: u32, stream: u32) {
-        self.sources.remove(&key(task, stream));
+        self.remove(key(task, stream));
+    }
+
+    fn remove(&mut self, key: u64) -> Option<Source> {
+        let source = self.sources.remove(&key)?;
+        if let Some(epoll) = &self.epoll {
+            // Another process may have a descriptor of this pipe: its end would be reported as long as that lives. One that is
+            // parked is not watched.
+            let _ = epoll::delete(epoll, &source.fd);
+        }
+        Some(source)
     }
 
     /// What is readable when a task has written.
@@ -242,7 +252,7 @@ impl Caught {
     }
 
     fn close(&mut self, key: u64, hear: &mut impl FnMut(Piece)) {
-        if let Some(source) = self.sources.remove(&key) {
+        if let Some(source) = self.remove(key) {
             hear(Piece {
                 task: (key >> 1) as u32,
                 stream: (key & 1) as u32,

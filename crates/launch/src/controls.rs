@@ -96,7 +96,10 @@ impl Controls {
 
     /// A task is no more.
     pub(crate) fn close(&mut self, task: u32) {
-        self.lines.remove(&task);
+        if let Some(line) = self.lines.remove(&task) {
+            // Another process may have a descriptor of this socket: its end would be reported as long as that lives.
+            let _ = epoll::delete(&self.epoll, &line.socket);
+        }
     }
 
     /// What the tasks have asked, as far as it has arrived, and who has closed its socket.
@@ -124,7 +127,7 @@ impl Controls {
                     || line.read(&mut self.buffer))
                 && line.take(|bytes| asked(task, bytes));
             if !lives {
-                self.lines.remove(&task);
+                self.close(task);
                 ended.push(task);
             }
         }
@@ -138,7 +141,7 @@ impl Controls {
         };
         let fits = frames::put_bytes(bytes, &mut line.unsent).is_ok();
         if !fits || !line.flush(&self.epoll, task) || line.unsent.len() > UNREAD {
-            self.lines.remove(&task);
+            self.close(task);
             self.ended.push(task);
         }
     }

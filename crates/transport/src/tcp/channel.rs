@@ -2,14 +2,18 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::epoll::EventFlags;
 
 use super::records::{Opener, Sealer};
 use super::secure::{Handshake, Keys};
+use super::socket::Socket;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    socket: OwnedFd,
+    socket: Socket,
     tls: Option<Box<Tls>>,
 }
 
@@ -157,7 +161,20 @@ fn one(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
 impl Channel {
     /// A connected, non-blocking socket.
     pub(crate) fn plain(socket: OwnedFd) -> Channel {
-        Channel { socket, tls: None }
+        Channel {
+            socket: Socket::new(socket),
+            tls: None,
+        }
+    }
+
+    /// From now on `epoll` reports these events, under this token, until the channel is dropped.
+    pub(crate) fn watch(
+        &mut self,
+        epoll: &Arc<OwnedFd>,
+        token: u64,
+        flags: EventFlags,
+    ) -> io::Result<()> {
+        Ok(self.socket.watch(epoll, token, flags)?)
     }
 
     /// The channel, encrypted; `seed` is known to both sides only, and after so many `records` this side changes its key.

@@ -4,8 +4,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::epoll::EventFlags;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::GUESTS;
@@ -85,6 +87,15 @@ impl Door {
 
     pub(crate) fn guest(&self, token: u64) -> Option<BorrowedFd<'_>> {
         Some(self.guests[self.find(token)?].1.fd())
+    }
+
+    /// Let `epoll` report, under this token, when a guest says something. False: the guest has gone, or the kernel refuses.
+    pub(crate) fn watch(&mut self, token: u64, epoll: &Arc<OwnedFd>) -> bool {
+        let found = self.find(token);
+        found.is_some_and(|at| {
+            let shake = &mut self.guests[at].1;
+            shake.watch(epoll, token, EventFlags::IN).is_ok()
+        })
     }
 
     /// Hear what a guest has to say.

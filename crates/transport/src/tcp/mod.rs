@@ -25,6 +25,7 @@ pub(crate) mod plight;
 mod records;
 mod secure;
 pub(crate) mod shake;
+mod socket;
 pub(crate) mod stall;
 mod stream;
 mod wires;
@@ -64,7 +65,7 @@ const LISTENER: u64 = u64::MAX;
 pub(crate) struct Tcp {
     job: Arc<Job>,
     own: Own,
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     door: Door,
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
@@ -93,9 +94,10 @@ impl Tcp {
     /// For task `me`, which is called at `listener`.
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
         let (key, trusted) = job.key();
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let door = Door::new(listener)?;
-        watch(&epoll, door.fd(), LISTENER, epoll::EventFlags::IN)?;
+        let data = epoll::EventData::new_u64(LISTENER);
+        epoll::add(&epoll, door.fd(), data, epoll::EventFlags::IN)?;
         let tasks = job.first();
         Ok(Tcp {
             own: Own::new(&key, me, (tasks, job.capacity()), !trusted),
@@ -370,14 +372,10 @@ impl Tcp {
 
     fn open_door(&mut self) {
         for token in self.door.open() {
-            let Some(fd) = self.door.guest(token) else {
-                continue;
-            };
-            if watch(&self.epoll, fd, token, epoll::EventFlags::IN).is_err() {
-                self.door.dismiss(token);
-                continue;
+            match self.door.watch(token, &self.epoll) {
+                true => self.hear(token),
+                false => self.door.dismiss(token),
             }
-            self.hear(token);
         }
         self.restless = true;
     }
@@ -571,13 +569,14 @@ impl Tcp {
         self.restless = true;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            watch(&self.epoll, socket.as_fd(), peer as u64, flags)?;
-            Ok(socket)
+            let mut shake = Shake::caller(socket, peer);
+            shake.watch(&self.epoll, peer as u64, flags)?;
+            Ok(shake)
         });
         match called {
-            Ok(socket) => {
+            Ok(shake) => {
                 if let Some(link) = self.link(peer) {
-                    link.phase = Phase::Calling(Shake::caller(socket, peer));
+                    link.phase = Phase::Calling(shake);
                 }
             }
             Err(_) => self.retreat(peer),
@@ -732,15 +731,6 @@ impl Tcp {
             }
         }
     }
-}
-
-fn watch(
-    epoll: &OwnedFd,
-    fd: impl AsFd,
-    token: u64,
-    flags: epoll::EventFlags,
-) -> rustix::io::Result<()> {
-    epoll::add(epoll, fd, epoll::EventData::new_u64(token), flags)
 }
 
 /// A frame at the front, as the engine wants to know it.

@@ -10,12 +10,14 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use regatta_engine::Peer;
 use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+use rustix::event::epoll::EventFlags;
 
 use super::channel::Channel;
 use super::records;
@@ -130,6 +132,16 @@ impl Shake {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
+    }
+
+    /// From now on `epoll` reports these events, under this token, until the connection is dropped.
+    pub(crate) fn watch(
+        &mut self,
+        epoll: &Arc<OwnedFd>,
+        token: u64,
+        flags: EventFlags,
+    ) -> io::Result<()> {
+        self.channel.watch(epoll, token, flags)
     }
 
     /// This task has called, and said hello: now it listens.

@@ -23,7 +23,7 @@ use rustix::event::epoll;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 use super::shake::{End, Shake};
-use super::{Tcp, dial, watch};
+use super::{Tcp, dial};
 
 /// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach. That is two
 /// ticks later: the second may seem a little early, because the first was late.
@@ -199,12 +199,12 @@ impl Tcp {
         };
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            use std::os::fd::AsFd;
-            watch(&self.epoll, socket.as_fd(), SPARE | peer as u64, flags)?;
-            Ok(socket)
+            let mut shake = Shake::caller(socket, peer);
+            shake.watch(&self.epoll, SPARE | peer as u64, flags)?;
+            Ok(shake)
         });
-        if let (Ok(socket), Some(link)) = (called, self.link(peer)) {
-            link.stall.spare = Some(Shake::caller(socket, peer));
+        if let (Ok(shake), Some(link)) = (called, self.link(peer)) {
+            link.stall.spare = Some(shake);
         }
     }
 

@@ -1,0 +1,63 @@
+//! The socket of a connection, and the epoll instance that watches it.
+//!
+//! The kernel ends a connection, and forgets who watches it, when the last descriptor of the socket is closed. A child that a
+//! task has forked has descriptors of all its sockets for as long as it lives. So the peer would not see the end, and the epoll
+//! instance would report it to the task without end, for a connection that the task does not have any more. A watched socket is
+//! therefore taken out of its epoll instance and shut down before it is closed.
+
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::epoll;
+use rustix::net::{Shutdown, shutdown};
+
+/// A socket that may be watched.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    watcher: Option<Arc<OwnedFd>>,
+}
+
+impl Socket {
+    /// A socket that nobody watches.
+    pub(crate) fn new(fd: OwnedFd) -> Socket {
+        Socket { fd, watcher: None }
+    }
+
+    /// From now on `epoll` reports these events, under this token.
+    pub(crate) fn watch(
+        &mut self,
+        epoll: &Arc<OwnedFd>,
+        token: u64,
+        flags: epoll::EventFlags,
+    ) -> rustix::io::Result<()> {
+        epoll::add(epoll, &self.fd, epoll::EventData::new_u64(token), flags)?;
+        self.watcher = Some(epoll.clone());
+        Ok(())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Some(epoll) = &self.watcher {
+            // A socket that is not connected yet, or any more, cannot be shut down, and need not be.
+            let _ = epoll::delete(epoll, &self.fd);
+            let _ = shutdown(&self.fd, Shutdown::Both);
+        }
+    }
+}
+
+impl Deref for Socket {
+    type Target = OwnedFd;
+    #[inline]
+    fn deref(&self) -> &OwnedFd {
+        &self.fd
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
