@@ -261,3 +261,25 @@ fn an_agent_that_may_open_too_few_files_says_so() {
         "{said}"
     );
 }
+
+#[test]
+fn a_daemon_that_gets_no_more_threads_asks_the_other_hosts_in_turn() {
+    let others = ["beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"];
+    let lan = Lan::new(&[&["alpha"], &others[..]].concat());
+    lan.good("alpha", &[&["up", "--as", "alpha"], &others[..]].concat());
+    let daemon = lan.daemon("alpha");
+    // The memory of a thread that has answered serves the next conversation; for another thread there is no room.
+    lan.good("alpha", &["hosts"]);
+    let pid = daemon.pid.as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let size = size.and_then(|size| size.split_whitespace().next()?.parse::<u64>().ok());
+    let room = (size.expect("a size") + 1500) << 10;
+    lan.sh(&format!("prlimit --pid {pid} --as={room}:"));
+    lan.good("alpha", &["hosts"]);
+    let listed = lan.good("alpha", &["ps", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("a list");
+    assert_eq!(listed["silent"], serde_json::json!([]), "{listed}");
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_launch::{Refusal, identity, limits};
+use regatta_launch::{Refusal, abreast, identity, limits};
 use regatta_machine::{Input, Standing};
 
 use crate::answer::{self, TRIAL};
@@ -200,17 +200,11 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
         daemon.found();
         return Ok(());
     }
-    let refusals: Vec<Refusal> = std::thread::scope(|scope| {
-        let witnesses = contacts.iter().take(WITNESSES);
-        let meetings: Vec<_> = witnesses
-            .map(|(name, address)| scope.spawn(move || meet(daemon, name, *address)))
-            .collect();
-        meetings
-            .into_iter()
-            .filter_map(|meeting| meeting.join().ok()?.err())
-            .collect()
+    let witnesses = contacts.iter().take(WITNESSES);
+    let refusals = abreast(witnesses, |(name, address)| {
+        meet(daemon, name, *address).err()
     });
-    if let Some(refusal) = refusals.into_iter().next() {
+    if let Some(refusal) = refusals.into_iter().flatten().next() {
         return Err(refusal);
     }
     for (_, address) in contacts {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_launch::{Refusal, identity};
+use regatta_launch::{Refusal, abreast, identity};
 use regatta_machine::{HostId, Standing};
 
 use crate::answer::LIMIT;
@@ -65,21 +65,9 @@ fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
 
 /// Asks all other hosts at once.
 fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<Answer, Refusal>)> {
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = others(daemon)
-            .into_iter()
-            .map(|(host, name)| {
-                let what = what.clone();
-                let shown = name.clone();
-                let answer = scope.spawn(move || answer_of(daemon, host, &shown, what, limit));
-                (name, answer)
-            })
-            .collect();
-        let lost = || Err(Refusal::of_regatta("the daemon has failed"));
-        asked
-            .into_iter()
-            .map(|(name, answer)| (name, answer.join().unwrap_or_else(|_| lost())))
-            .collect()
+    abreast(others(daemon), |(host, name)| {
+        let answer = answer_of(daemon, host, &name, what.clone(), limit);
+        (name, answer)
     })
 }
 
@@ -121,26 +109,18 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
             }
         }
     };
-    let (answers, lost) = std::thread::scope(|scope| {
-        let lost = scope.spawn(|| end_lost(daemon));
-        let answers = ask_all(daemon, &Ask::End, LIMIT);
-        (answers, lost.join().unwrap_or_default())
+    let live = others(daemon).into_iter().map(|host| (host, false));
+    let lost = daemon.lock().journal.silent();
+    let lost = lost.into_iter().map(|host| (host, true));
+    // All are told before anybody's end is awaited, also where they can only be told in turn.
+    let told = abreast(live.chain(lost), |((host, name), is_lost)| {
+        (end(daemon, host, &name, is_lost), name)
     });
-    let mut silent: Vec<String> = std::thread::scope(|scope| {
-        let ends: Vec<_> = answers
-            .into_iter()
-            .map(|(name, answer)| {
-                scope.spawn(move || {
-                    let ended = answer.and_then(|(_, talk)| await_end(&name, talk));
-                    ended.err().map(|refusal| refusal.sentence)
-                })
-            })
-            .collect();
-        ends.into_iter()
-            .filter_map(|end| end.join().ok().flatten())
-            .collect()
+    let ends = abreast(told, |(told, name)| {
+        let ended = told.and_then(|talk| talk.map_or(Ok(()), |talk| await_end(&name, talk)));
+        ended.err().map(|refusal| refusal.sentence)
     });
-    silent.extend(lost);
+    let mut silent: Vec<String> = ends.into_iter().flatten().collect();
     silent.sort_unstable();
     match silent.is_empty() {
         true => Reply::Done,
@@ -148,29 +128,18 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     }
 }
 
-/// Ends the daemons of hosts that were declared dead, if they live; returns a sentence for each of which that is not known.
-fn end_lost(daemon: &Daemon) -> Vec<String> {
-    let (own, lost) = {
-        let state = daemon.lock();
-        (state.membership.own(), state.journal.silent())
-    };
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = lost
-            .iter()
-            .map(|(host, name)| {
-                scope.spawn(move || match ask(daemon, own, *host, Ask::End, GLANCE) {
-                    Ok((_, talk)) => await_end(name, talk).err(),
-                    // Nobody listens there any more.
-                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
-                    Err(error) => Some(talk::explain(name, &error)),
-                })
-            })
-            .collect();
-        let answers = asked
-            .into_iter()
-            .filter_map(|answer| answer.join().ok().flatten());
-        answers.map(|refusal| refusal.sentence).collect()
-    })
+/// Tells a daemon to end, and returns the conversation in which its end is heard; `None` where nobody listens any more. A host that
+/// was declared dead gets little time, as it rarely answers.
+fn end(daemon: &Daemon, host: HostId, name: &str, is_lost: bool) -> Result<Option<Talk>, Refusal> {
+    if !is_lost {
+        return answer_of(daemon, host, name, Ask::End, LIMIT).map(|(_, talk)| Some(talk));
+    }
+    let own = daemon.lock().membership.own();
+    match ask(daemon, own, host, Ask::End, GLANCE) {
+        Ok((_, talk)) => Ok(Some(talk)),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) => Err(talk::explain(name, &error)),
+    }
 }
 
 /// The tasks of all hosts.

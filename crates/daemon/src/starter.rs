@@ -6,8 +6,8 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use regatta_launch::Refusal;
 use regatta_launch::station::{Station, Word};
+use regatta_launch::{Refusal, limits};
 
 use crate::ask::{self, Birth, Reply};
 use crate::birth;
@@ -50,11 +50,13 @@ fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<Re
             // The muster may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
             let failed = |error| Refusal::of_regatta(format!("the starter cannot wait: {error}"));
             let (done, ends) = UnixStream::pair().map_err(failed)?;
-            let starting = std::thread::spawn(move || {
+            let starting = std::thread::Builder::new().spawn(move || {
                 let started = birth::start(&charge);
                 drop(ends);
                 started
             });
+            let starting =
+                starting.map_err(|error| limits::no_process("no daemon can be started", &error))?;
             while !starting.is_finished() {
                 if station.next(Some(done.as_fd())) == Word::End {
                     return Err(Refusal::of_regatta("the channel has ended"));

@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod abreast;
 pub mod agent;
 pub mod apart;
 pub mod attend;
@@ -64,6 +65,7 @@ pub mod words;
 
 use std::io::Write;
 
+pub use abreast::abreast;
 pub use course::{End, Failure};
 pub use front::run;
 pub use gather::CONNECTION;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::abreast;
 use crate::channel::messages::{Sight, Target, Token};
 use crate::sys;
 use regatta_wire::fields;
@@ -79,26 +80,18 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
 
 /// Tries every candidate of every target at once, and returns those where a beacon was heard.
 pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
-    std::thread::scope(|scope| {
-        let attempts: Vec<_> = targets
-            .iter()
-            .flat_map(|target| target.candidates.iter().map(move |&ip| (target, ip)))
-            .map(|(target, address)| {
-                scope.spawn(move || {
-                    let token = hear(SocketAddr::new(address, target.port)).ok()?;
-                    Some(Sight {
-                        host: target.host,
-                        address,
-                        token,
-                    })
-                })
-            })
-            .collect();
-        attempts
-            .into_iter()
-            .filter_map(|attempt| attempt.join().ok().flatten())
-            .collect()
-    })
+    let candidates = targets
+        .iter()
+        .flat_map(|target| target.candidates.iter().map(move |&ip| (target, ip)));
+    let attempts = abreast(candidates, |(target, address)| {
+        let token = hear(SocketAddr::new(address, target.port)).ok()?;
+        Some(Sight {
+            host: target.host,
+            address,
+            token,
+        })
+    });
+    attempts.into_iter().flatten().collect()
 }
 
 fn hear(address: SocketAddr) -> std::io::Result<Token> {

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -77,7 +78,7 @@ pub(super) fn listen<T: Send + 'static>(
     for _ in 0..CHECKERS {
         let (claimed, prove) = (claimed.clone(), prove.clone());
         let (sender, held) = (sender.clone(), held.clone());
-        std::thread::spawn(move || check(&claimed, &held, &*prove, &sender));
+        Builder::new().spawn(move || check(&claimed, &held, &*prove, &sender))?;
     }
     let porch = Porch {
         listener: listener.clone(),
@@ -88,7 +89,7 @@ pub(super) fn listen<T: Send + 'static>(
         held,
         closed: None,
     };
-    std::thread::spawn(move || porch.serve());
+    Builder::new().spawn(move || porch.serve())?;
     Ok(Callers { heard, listener })
 }
 

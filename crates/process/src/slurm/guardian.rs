@@ -37,8 +37,12 @@ pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     let mut tasks = Vec::new();
     let gathered = gather(&listener, step, &mut tasks, patience, until);
     let founded = Arc::new(AtomicBool::new(false));
-    end_with(maker, &tasks, founded.clone());
-    if let Err(refusal) = gathered {
+    let watched = end_with(maker, &tasks, founded.clone()).map_err(|error| {
+        Refusal::new(format!(
+            "the guardian of the tasks on this node gets no thread from the kernel ({error}); end something, or raise the limit of processes (ulimit -u, or pids.max of the control group)"
+        ))
+    });
+    if let Err(refusal) = gathered.and(watched) {
         return refuse(&listener, step, &tasks, &refusal, until);
     }
     // From now on there may be another door, of a job after this one in the same step.
@@ -53,20 +57,25 @@ pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
 
 /// Ends this process when all the tasks that are known have ended before there was a job: nobody would want one. One that
 /// is known is the one that made this process.
-fn end_with(maker: Option<OwnedFd>, tasks: &[Task], founded: Arc<AtomicBool>) {
+fn end_with(
+    maker: Option<OwnedFd>,
+    tasks: &[Task],
+    founded: Arc<AtomicBool>,
+) -> std::io::Result<()> {
     let processes: Vec<OwnedFd> = tasks
         .iter()
         .filter_map(|task| task.process.try_clone().ok())
         .chain(maker)
         .collect();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         for process in processes {
             ready(std::iter::once(process.as_fd()), None);
         }
         if !founded.load(Ordering::Relaxed) {
             stand::end(1);
         }
-    });
+    })?;
+    Ok(())
 }
 
 /// Processes of this user that call and say nothing; when there are more, the one that came first goes.
