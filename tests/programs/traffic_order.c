@@ -133,6 +133,36 @@ static void flooded(void)
     }
 }
 
+/* crowded HOW: messages whose bytes are elsewhere, loans or synchronous ones of no bytes, are as many as a task takes in. */
+static void crowded(void)
+{
+    enum { MOST = 4096, COUNT = MOST + 100 };
+    static rg_request requests[COUNT];
+    bool lent = arg_count == 1 && strcmp(args[0], "loans") == 0;
+    if (me == 1) {
+        for (int i = 0; i < COUNT; i++) {
+            void *block;
+            if (!lent) {
+                OK(rg_issend(NULL, 0, 0, 1, RG_WORLD, &requests[i]));
+                continue;
+            }
+            OK(rg_loan(8, &block));
+            OK(rg_loan_send(block, 8, 0, 1, RG_WORLD));
+        }
+        rg_request last;
+        OK(rg_isend(NULL, 0, 0, 2, RG_WORLD, &last));
+        OK(rg_wait(&last, NULL));
+        for (int i = 0; i < COUNT && !lent; i++)
+            OK(rg_wait(&requests[i], NULL));
+    } else {
+        FAILS(rg_recv(NULL, 0, 1, 2, RG_WORLD, NULL), RG_ERR_MEMORY, "4096 messages wait for receives");
+        char bytes[8];
+        for (int i = 0; i < COUNT; i++)
+            OK(rg_recv(bytes, sizeof bytes, 1, 1, RG_WORLD, NULL));
+        OK(rg_recv(NULL, 0, 1, 2, RG_WORLD, NULL));
+    }
+}
+
 /* Strides as odd as they come: overlapping reads, backwards, no blocks, blocks of one byte. */
 static void odd_strides(void)
 {
@@ -177,6 +207,7 @@ int main(int argc, char **argv)
         {"overtaking", overtaking, false},
         {"fairness", fairness, false},
         {"flooded", flooded, false},
+        {"crowded", crowded, false},
         {"odd-strides", odd_strides, false},
         {NULL, NULL, false},
     };

@@ -65,6 +65,14 @@ fn a_flood_from_one_task_does_not_keep_out_another() {
 }
 
 #[test]
+fn too_many_messages_whose_bytes_are_elsewhere_are_counted_in_the_error() {
+    for how in ["loans", "synchronous"] {
+        let job = Job::new(2, "traffic_order", &["crowded", how]);
+        job.env("REGATTA_BUFFER", "64k").run().passed();
+    }
+}
+
+#[test]
 fn strides_as_odd_as_they_come() {
     for tasks in [1, 2] {
         passes(tasks, "traffic_order", "odd-strides");

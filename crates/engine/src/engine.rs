@@ -88,6 +88,8 @@ pub struct Engine<T: Transport> {
     pub(crate) condemned: FxHashMap<Peer, &'static str>,
     /// Peers whose loss has been dealt with.
     pub(crate) gone: FxHashSet<Peer>,
+    /// Peers of these whose last frames stay outside while the buffer is full.
+    pub(crate) unheard: Vec<Peer>,
 }
 
 impl<T: Transport> Engine<T> {
@@ -118,6 +120,7 @@ impl<T: Transport> Engine<T> {
             moves: 0,
             condemned: FxHashMap::default(),
             gone: FxHashSet::default(),
+            unheard: Vec::new(),
             transport,
         }
     }
@@ -147,6 +150,9 @@ impl<T: Transport> Engine<T> {
         if self.transport.losses() != self.losses_seen {
             self.note_losses();
             moved = true;
+        }
+        if !self.unheard.is_empty() {
+            moved |= self.hear_out();
         }
         if !self.agreements.is_empty() {
             moved |= self.run_agreements();
@@ -347,6 +353,11 @@ impl<T: Transport> Engine<T> {
     /// Bytes held for receives that have not been made.
     pub fn buffered(&self) -> usize {
         self.buffered
+    }
+
+    /// Messages that wait for receives, wherever their bytes are.
+    pub fn waiting(&self) -> usize {
+        self.unexpected.len()
     }
 
     /// Is a frame waiting in front of a full buffer?

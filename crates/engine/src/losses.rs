@@ -3,6 +3,10 @@
 //! A task that is gone will send nothing more, but what it had sent can be received. So: first
 //! take in what has arrived, then fail every operation that still depends on it, each with an
 //! error that names it. Nothing waits for a task that is gone.
+//!
+//! A full buffer can keep the last frames of a task outside. Receives of its messages fail when
+//! these have been taken in: until then the message may be among them, and whoever waits is told
+//! that the buffer is full.
 
 use crate::engine::{Content, Engine};
 use crate::error::Error;
@@ -45,6 +49,9 @@ impl<T: Transport> Engine<T> {
         }
         if !self.condemned.contains_key(&peer) {
             self.drain_peer(peer);
+            if self.is_unheard(peer) {
+                self.unheard.push(peer);
+            }
         }
         self.run_schedules();
         let error = self.loss(peer);
@@ -65,11 +72,42 @@ impl<T: Transport> Engine<T> {
         self.transport.forget(peer);
     }
 
+    /// Has a peer sent something that has not been taken in?
+    fn is_unheard(&mut self, peer: Peer) -> bool {
+        !self.condemned.contains_key(&peer) && matches!(self.transport.front(peer), Ok(Some(_)))
+    }
+
+    /// Could a message for such a receive be among the last frames of a peer that is gone? Collectives end at once: their
+    /// other members have been told.
+    pub(crate) fn may_be_unheard(&self, source: Peer, context: u32) -> bool {
+        context.is_multiple_of(2) && self.unheard.contains(&source)
+    }
+
+    /// Fail the receives of peers that are gone and whose last frames have been taken in by now.
+    #[cold]
+    pub(crate) fn hear_out(&mut self) -> bool {
+        let mut moved = false;
+        for at in (0..self.unheard.len()).rev() {
+            let peer = self.unheard[at];
+            if !self.is_unheard(peer) {
+                self.unheard.swap_remove(at);
+                let error = self.loss(peer);
+                self.fail_receives(peer, &error);
+                moved = true;
+            }
+        }
+        moved
+    }
+
     fn fail_receives(&mut self, peer: Peer, error: &Error) {
         let mut failed = vec![];
         for (number, (select, request)) in self.posted.iter() {
             match select.source {
-                Some(source) if source == peer => failed.push((number, request, error.clone())),
+                Some(source) if source == peer => {
+                    if !self.may_be_unheard(source, select.context) {
+                        failed.push((number, request, error.clone()));
+                    }
+                }
                 Some(_) => {}
                 None => {
                     if let Err(error) = self.check_any_source(select.context) {

@@ -322,8 +322,9 @@ impl<T: Transport> Engine<T> {
     /// A receive that nobody can ever satisfy is an error, not a hang.
     fn check_source(&mut self, select: &Select) -> Result<()> {
         match select.source {
-            Some(source) if source != self.me => self.check_present(source),
-            Some(_) => Ok(()),
+            Some(source) if source == self.me => Ok(()),
+            Some(source) if self.may_be_unheard(source, select.context) => Ok(()),
+            Some(source) => self.check_present(source),
             None => self.check_any_source(select.context),
         }
     }

@@ -21,7 +21,11 @@ fn from(source: Peer, tag: i32) -> Select {
 }
 
 fn pair() -> (Net, Engine<End>, Engine<End>) {
-    let net = Net::new(2, Sizes::TINY);
+    pair_with(Sizes::TINY)
+}
+
+fn pair_with(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
+    let net = Net::new(2, sizes);
     let receiver = Engine::new(net.end(0), Settings { buffer: 1000 });
     let sender = Engine::new(net.end(1), Settings::default());
     (net, receiver, sender)
@@ -82,6 +86,55 @@ fn so_many_loans_wait_and_the_others_stay_in_front() {
         receive(&mut receiver, &mut sender, 1);
     }
     assert_eq!(net.lent(), 0);
+}
+
+/// A receive that was posted before the sender's end, and others after it.
+#[test]
+fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
+    for presence in [Presence::Left, Presence::Dead] {
+        let (net, mut receiver, mut sender) = pair_with(Sizes {
+            ring: 8,
+            ..Sizes::TINY
+        });
+        let early = [2, 3].map(|tag| receiver.start_receive(from(1, tag), room(1)));
+        let early = early.map(|handle| handle.expect("posted"));
+        let mut send = |tag| {
+            let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
+            sent.expect("started");
+            assert!(sender.is_idle(), "it is in the ring");
+        };
+        let mut others = 1;
+        while !receiver.buffer_is_full() {
+            send(1);
+            others += 1;
+            receiver.progress();
+        }
+        // The first of these stays outside, and so do those behind it.
+        [1, 2, 4].into_iter().for_each(&mut send);
+        net.lose(1, presence);
+        while receiver.progress() {}
+        let late = [4, 5].map(|tag| receiver.start_receive(from(1, tag), room(1)));
+        let late = late.map(|handle| handle.expect("it may still come"));
+        for handle in early.iter().chain(&late) {
+            assert!(!receiver.is_done(*handle).expect("a live handle"));
+        }
+        for _ in 0..others {
+            receive(&mut receiver, &mut sender, 1);
+        }
+        while receiver.progress() {}
+        for (handle, came) in [
+            (early[0], true),
+            (early[1], false),
+            (late[0], true),
+            (late[1], false),
+        ] {
+            let outcome = receiver.finish(handle).expect("a live handle");
+            let (_, error) = outcome.expect("it is over");
+            assert_eq!(error.is_none(), came, "{error:?}");
+        }
+        let refused = receiver.start_receive(from(1, 6), room(1));
+        assert!(refused.is_err());
+    }
 }
 
 /// Frames as a peer sends them that keeps to no protocol, until the receiver takes no more.

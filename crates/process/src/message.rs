@@ -342,10 +342,15 @@ pub(crate) fn check_cut_off(
 }
 
 fn cut_off_error(process: &Process) -> Error {
+    let engine = &process.engine;
+    // Offers and loans hold none of the buffer's bytes, but there may only be so many.
+    let full = match engine.buffered() >= engine.settings().buffer {
+        true => format!("{} bytes of messages", engine.buffered()),
+        false => format!("{} messages", engine.waiting()),
+    };
     Error::Memory(format!(
-        "{} bytes of messages wait for receives that have not been made, which is the limit of this \
-         task, so the message waited for cannot come in; receive them first, or raise REGATTA_BUFFER",
-        process.engine.buffered()
+        "{full} wait for receives that have not been made, which is the limit of this task, so the \
+         message waited for cannot come in; receive them first, or raise REGATTA_BUFFER"
     ))
 }
 
