@@ -125,6 +125,38 @@ fn tasks_that_are_cut_off_in_one_direction_give_each_other_up() {
 }
 
 #[test]
+fn tasks_that_are_stopped_when_their_network_heals_are_not_given_up() {
+    let job = across(&["pair", "12"])
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("4");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3
+heard 'cannot reach'
+for task in $(pgrep -x reach); do
+    case $(ip netns identify $task) in h1 | h2) stopped="$stopped $task" ;; esac
+done
+kill -STOP $stopped
+mend h1
+sleep 5
+kill -CONT $stopped
+heard 'reach each other again'
+end
+"#,
+    )
+    .passed()
+    .said("giving up after 4 s (--unreachable)")
+    .said("reach each other again, after")
+    .said("all is well");
+    assert!(!ended.text.contains("both go on"), "{}", ended.story());
+}
+
+#[test]
 fn many_tasks_on_two_hosts_that_are_cut_off_are_named_once() {
     let job = Job::new(9, "reach", &["crowd"])
         .option("--host")

@@ -4,7 +4,8 @@
 //! while it lasts, so that the next launcher hears it too. The other one may only wait for words, and notices nothing. So this
 //! launcher decides for both, once for each pair of tasks, and tells both the same: a verdict is not taken back. It decides
 //! nothing about a host that it has not heard itself since the silence began: such a host may be lost, which is another matter
-//! (`--host-timeout`).
+//! (`--host-timeout`). And it decides only when a report has just come: a task that is stopped, or gets no processor, reports
+//! neither that the silence lasts nor that it is over.
 //!
 //! *What is said.* One line for all pairs of tasks on the same two hosts, and one when the last of them is reached again; of two
 //! hosts that are cut off from each other again and again, no more than that in [`QUIET`]. Of very many pairs of hosts only
@@ -45,6 +46,8 @@ struct Pair {
     /// The task that said so first, and where the other one listens.
     first: u32,
     address: Option<SocketAddr>,
+    /// A report has come since this launcher last looked: the silence lasts.
+    renewed: bool,
     given_up: bool,
 }
 
@@ -137,9 +140,11 @@ impl Supervisor<'_> {
                     by: BTreeSet::new(),
                     first: by,
                     address,
+                    renewed: true,
                     given_up: false,
                 });
                 pair.by.insert(by);
+                pair.renewed = true;
             }
             Some(_) => {}
             None => self.reached(by, hosts, tasks),
@@ -181,20 +186,12 @@ impl Supervisor<'_> {
         self.reaches.tidy(now);
     }
 
-    /// Until something has to be said of a pair, or it is to be given up.
+    /// Until something has to be said of a pair. That a pair is to be given up, the next report of it tells.
     pub(super) fn until_reaches(&self) -> Option<Duration> {
         let now = Instant::now();
-        let limit = self.patience();
-        let between = self.reaches.hosts.iter().flat_map(|(&hosts, between)| {
+        let between = self.reaches.hosts.values().filter_map(|between| {
             let waits = between.told == Told::Nothing && !between.pairs.is_empty();
-            let quiet = between.quiet.filter(|until| waits && now < *until);
-            let pairs = between.pairs.values().filter_map(move |pair| {
-                let over = pair.since + limit?;
-                // A pair whose time is over, and which is still here, waits until its hosts are heard, and that wakes us.
-                let due = !pair.given_up && (now < over || self.is_sure(hosts, pair.since));
-                due.then_some(over)
-            });
-            pairs.chain(quiet)
+            between.quiet.filter(|until| waits && now < *until)
         });
         let next = between.chain(self.reaches.count_due).min()?;
         Some(next.saturating_duration_since(now))
@@ -354,13 +351,15 @@ impl Supervisor<'_> {
         self.reaches.changed = !growing.is_none_or(|growing| growing.say_unreached(unreached));
     }
 
-    /// Tells both tasks of each pair whose time is over that the other one is dead for them.
+    /// Tells both tasks of each pair whose time is over, and whose silence was just reported again, that the other one is dead for
+    /// them.
     fn give_up_between(&mut self, hosts: Two) {
         let (Some(limit), Some(between)) = (self.patience(), self.reaches.hosts.get(&hosts)) else {
             return;
         };
         let is_over = |pair: &Pair| {
-            !pair.given_up && pair.since.elapsed() >= limit && self.is_sure(hosts, pair.since)
+            let is_due = pair.renewed && pair.since.elapsed() >= limit;
+            !pair.given_up && is_due && self.is_sure(hosts, pair.since)
         };
         let over = between.pairs.iter().filter(|(_, pair)| is_over(pair));
         let over: Vec<(Two, String)> = over
@@ -371,6 +370,10 @@ impl Supervisor<'_> {
                 (tasks, sentence)
             })
             .collect();
+        if let Some(between) = self.reaches.hosts.get_mut(&hosts) {
+            let pairs = between.pairs.values_mut();
+            pairs.for_each(|pair| pair.renewed = false);
+        }
         let Some((_, first)) = over.first() else {
             return;
         };

@@ -28,8 +28,9 @@ use super::{Tcp, dial};
 /// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach. That is two
 /// ticks later: the second may seem a little early, because the first was late.
 const SILENCE: Duration = Duration::from_millis(900);
-/// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then.
-const AGAIN: Duration = Duration::from_secs(2);
+/// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then, and a launcher gives
+/// nobody up without a report that is new. A little less than two ticks.
+const AGAIN: Duration = Duration::from_millis(900);
 /// Tokens of spare connections: this and the peer's number.
 pub(super) const SPARE: u64 = 1 << 31;
 
@@ -52,6 +53,8 @@ pub(crate) struct Stall {
     /// Nothing has been acknowledged since, and the position that was acknowledged then.
     since: Option<Instant>,
     acknowledged: u64,
+    /// When this was last looked at.
+    looked: Option<Instant>,
     /// When the process was last told that the peer is out of reach.
     told: Option<Instant>,
     /// A second connection, under way while the first one says nothing.
@@ -63,6 +66,41 @@ impl Stall {
     pub(super) fn begin_again(&mut self) {
         self.since = None;
         self.spare = None;
+    }
+
+    /// Takes note of the state in which a tick finds the link; how long it has been silent.
+    fn note(&mut self, found: &Found, now: Instant) -> Duration {
+        // A process that was stopped has tried nothing meanwhile, and its kernel may have tried last long ago. It reports only what
+        // it finds after attempts of its own.
+        let away = self.looked.is_some_and(|looked| now - looked >= AGAIN * 2);
+        self.looked = Some(now);
+        if away && self.told.is_some() {
+            self.told = Some(now);
+        }
+        self.watched = !matches!(found, Found::Quiet);
+        match *found {
+            Found::Silent(position) if self.acknowledged == position => {
+                now - *self.since.get_or_insert(now)
+            }
+            Found::Silent(position) => {
+                self.acknowledged = position;
+                self.since = Some(now);
+                Duration::ZERO
+            }
+            Found::Quiet | Found::Moving => {
+                self.since = None;
+                Duration::ZERO
+            }
+        }
+    }
+
+    /// Whether a silence of this length is to be reported now.
+    fn is_due(&mut self, silent: Duration, now: Instant) -> bool {
+        let due = silent >= SILENCE && self.told.is_none_or(|told| now - told >= AGAIN);
+        if due {
+            self.told = Some(now);
+        }
+        due
     }
 }
 
@@ -127,25 +165,9 @@ impl Tcp {
                 false => link.look_at_silence(),
             };
             let stall = &mut link.stall;
-            stall.watched = !matches!(found, Found::Quiet);
-            let since = match found {
-                Found::Silent(position) if stall.acknowledged == position => {
-                    *stall.since.get_or_insert(now)
-                }
-                Found::Silent(position) => {
-                    stall.acknowledged = position;
-                    stall.since = Some(now);
-                    now
-                }
-                Found::Quiet | Found::Moving => {
-                    stall.since = None;
-                    now
-                }
-            };
-            let silent = now - since;
+            let silent = stall.note(&found, now);
             if silent >= SILENCE {
-                if stall.told.is_none_or(|told| now - told >= AGAIN) {
-                    stall.told = Some(now);
+                if stall.is_due(silent, now) {
                     let silent = Some(silent);
                     self.reaches.push(Reach {
                         peer,
@@ -255,5 +277,31 @@ impl Tcp {
     /// Peers on other hosts that have come out of reach, or back, since the last call.
     pub(crate) fn take_reaches(&mut self) -> Vec<Reach> {
         std::mem::take(&mut self.reaches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn a_silence_is_reported_again_while_it_lasts_and_not_as_soon_as_a_stopped_process_goes_on() {
+        let mut stall = Stall::default();
+        let mut now = Instant::now();
+        let mut tick = |after: Duration| {
+            now += after;
+            let silent = stall.note(&Found::Silent(7), now);
+            stall.is_due(silent, now)
+        };
+        // The first tick sees the position, the others that nothing is acknowledged beyond it.
+        let said: Vec<bool> = (0..8).map(|_| tick(TICK)).collect();
+        assert_eq!(said, [false, false, true, false, true, false, true, false]);
+        // Stopped for a while: two ticks of attempts come before the next report.
+        let said: Vec<bool> = std::iter::once(tick(TICK * 20))
+            .chain((0..2).map(|_| tick(TICK)))
+            .collect();
+        assert_eq!(said, [false, false, true]);
     }
 }
