@@ -194,9 +194,30 @@ static void mesh(void)
         printf("all is well\n");
 }
 
+/* away SECONDS: the last task computes for so long from the beginning; meanwhile the one before it has called it. */
+static void away(void)
+{
+    double end = now() + atof(args[0]);
+    int64_t number = 7;
+    check_patience(90);
+    while (me == size - 1 && now() < end)
+        continue;
+    if (me == size - 2) {
+        OK(rg_send(&number, sizeof number, size - 1, 1, RG_WORLD));
+        printf("begun\n");
+    } else if (me == size - 1) {
+        number = 0;
+        OK(rg_recv(&number, sizeof number, size - 2, 1, RG_WORLD, NULL));
+        CHECK(number == 7);
+        printf("all is well\n");
+    }
+    OK(rg_barrier(RG_WORLD));
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
+        {"away", away, false},
         {"pair", pair, false},
         {"given-up", given_up, false},
         {"crowd", crowd, false},

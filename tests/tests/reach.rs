@@ -89,6 +89,43 @@ end
     assert!(named < 4000 && healed < 4000, "{}", ended.story());
 }
 
+/// Its host has taken the call of the other task, and the task has not looked yet: nothing is on the way.
+#[test]
+fn a_cut_from_a_task_that_computes_is_named_and_healed_too() {
+    let job = across(&["away", "12"]).option("--on-failure=continue");
+    let ended = on_hosts(
+        job,
+        r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+start=$(now)
+cut h1 10.78.0.3
+heard 'cannot reach'
+echo "named after $(($(now) - start)) ms"
+mend h1
+start=$(now)
+heard 'reach each other again'
+echo "healed after $(($(now) - start)) ms"
+end
+"#,
+    )
+    .passed()
+    .said("all is well");
+    let (named, healed) = (
+        number(&ended, "named after "),
+        number(&ended, "healed after "),
+    );
+    println!("named after {named} ms, healed after {healed} ms");
+    assert!(named < 4000 && healed < 4000, "{}", ended.story());
+    assert_eq!(
+        ended.text.matches("cannot reach").count(),
+        1,
+        "{}",
+        ended.story()
+    );
+}
+
 /// Tasks 1 and 2 are cut off from each other in this direction, as seen from h1, and give each other up.
 fn give_up(direction: &str) {
     let job = across(&["given-up"])

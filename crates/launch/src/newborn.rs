@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use regatta_transport::job::JobError;
+use regatta_transport::place::listen_at;
 use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Why};
 
@@ -90,9 +91,7 @@ impl Tasks {
             ));
         }
         let listeners: Result<Vec<TcpListener>, std::io::Error> = match self.address {
-            Some(address) => (0..count)
-                .map(|_| TcpListener::bind((address, 0)))
-                .collect(),
+            Some(address) => (0..count).map(|_| listen_at(address)).collect(),
             None => Ok(Vec::new()),
         };
         let addresses = listeners.and_then(|listeners| {
@@ -289,7 +288,7 @@ impl Tasks {
     /// A socket for one more task to listen at, if the tasks of this host do.
     pub(crate) fn listener(&mut self) -> Result<Option<TcpListener>, Refused> {
         self.make_room(1);
-        let listener = self.address.map(|address| TcpListener::bind((address, 0)));
+        let listener = self.address.map(listen_at);
         listener.transpose().map_err(|error| {
             let sentence = format!("no socket can be opened for a new task: {error}");
             (Why::System, sentence)

@@ -28,6 +28,7 @@ use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{closing, limits, program, sys, tree, words};
 use regatta_transport::job::{Invitation, Job, TaskState, VERSION};
+use regatta_transport::place::listen_at;
 use regatta_wire::control::Route;
 
 /// So many tasks are started before the loop looks at what else happened.
@@ -248,7 +249,7 @@ impl Tasks {
         self.address = Some(address);
         let mut addresses = Vec::with_capacity(self.here.len());
         for (rank, place) in self.here.iter().zip(&mut self.listeners) {
-            let listener = TcpListener::bind((address, 0)).map_err(refused)?;
+            let listener = listen_at(address).map_err(refused)?;
             addresses.push((*rank, listener.local_addr().map_err(refused)?));
             *place = Some(listener);
         }

@@ -6,10 +6,12 @@
 //! addresses that stand in the table before any task starts. The job's key proves to both ends of a connection that
 //! the other belongs to the job; it lives in the segment, which only the job's own processes can open.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 
 use crate::job::{Job, JobError};
+use crate::tcp::dial;
 
 /// What the tasks of one job know and nobody else does.
 pub type Key = [u8; 32];
@@ -27,6 +29,13 @@ pub struct Places {
     pub trusted: bool,
     /// How many tasks the job may have from its first to its last.
     pub most: u32,
+}
+
+/// A socket where a task is called. All other tasks of a large job may call before it looks for the first time.
+pub fn listen_at(address: IpAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((address, 0))?;
+    dial::lengthen_queue(&listener)?;
+    Ok(listener)
 }
 
 impl Job {

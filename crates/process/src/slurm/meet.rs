@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use regatta_slurm::meeting::{Letter, Reply, Secret, Table};
 use regatta_slurm::{Step, credential, node_address};
-use regatta_transport::place::Places;
+use regatta_transport::place::{Places, listen_at};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::callers::{self, Bounds};
@@ -162,7 +162,7 @@ type Listening = (Vec<TcpListener>, Vec<(u32, SocketAddr)>);
 fn listen(step: &Step, address: IpAddr) -> Result<Listening, Refusal> {
     let (mut listeners, mut ranks) = (Vec::new(), Vec::new());
     for &rank in &step.here {
-        let listener = TcpListener::bind((address, 0)).map_err(|error| no_socket(&error))?;
+        let listener = listen_at(address).map_err(|error| no_socket(&error))?;
         ranks.push((
             rank,
             listener.local_addr().map_err(|error| no_socket(&error))?,

@@ -308,6 +308,12 @@ impl Channel {
         })
     }
 
+    /// Whether the other side's kernel has left an attempt of this one's without an answer.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.progress()
+            .is_some_and(|progress| progress.repeated > 0)
+    }
+
     /// Nothing more will be sent.
     pub(crate) fn close_sending(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);

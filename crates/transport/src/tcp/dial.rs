@@ -54,6 +54,23 @@ pub(crate) fn set_up(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the kernel ask the other side's each second whether it is still there, or no more. That is for a connection on which one
+/// side may wait for the other for long, with nothing of its own on the way.
+pub(crate) fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
+    let socket = socket.as_fd();
+    if ask {
+        sockopt::set_tcp_keepidle(socket, RETRY)?;
+        sockopt::set_tcp_keepintvl(socket, RETRY)?;
+    }
+    Ok(sockopt::set_socket_keepalive(socket, ask)?)
+}
+
+/// Has as many callers wait in the queue of a listening socket as the system allows. A listener that computes gets to them
+/// late, and whoever finds the queue full has no answer from that host.
+pub(crate) fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, i32::MAX)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

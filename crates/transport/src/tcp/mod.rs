@@ -8,6 +8,8 @@
 //!
 //! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
 
+#[cfg(test)]
+mod calling_tests;
 pub(crate) mod channel;
 pub(crate) mod dial;
 pub(crate) mod door;
@@ -49,7 +51,7 @@ use ear::Ear;
 use finisher::Finisher;
 use link::{Link, Trouble, say};
 use phase::{Phase, Resuming, rest};
-use shake::{End, LIMIT, Own, Shake};
+use shake::{End, Own, Shake};
 use stall::{Reach, SPARE};
 
 pub(crate) use wires::Wire;
@@ -414,6 +416,7 @@ impl Tcp {
         else {
             return;
         };
+        self.restless |= !link.is_open();
         match &mut link.phase {
             Phase::Open(channel) => {
                 if link.waits_for_room {
@@ -453,6 +456,7 @@ impl Tcp {
 
     /// An attempt came to nothing.
     fn retreat(&mut self, peer: Peer) {
+        self.restless = true;
         if let Some(link) = self.link(peer) {
             link.refused = matches!(&link.phase, Phase::Calling(shake) if shake.was_refused());
             link.trouble(Trouble::Lost);
@@ -479,6 +483,7 @@ impl Tcp {
             return;
         }
         link.stall.begin_again();
+        let _ = dial::ask_now_and_then(&channel, true);
         let secured = match encrypted {
             true => channel.secured(seed, called, records),
             false => Ok(channel),
@@ -501,7 +506,6 @@ impl Tcp {
             bytes: [0; HEAD],
             have: 0,
             called,
-            until: Instant::now() + LIMIT,
         });
         self.restless = true;
         match said.is_ok() && watched.is_ok() {
@@ -541,6 +545,7 @@ impl Tcp {
         };
         let phase = std::mem::replace(&mut link.phase, Phase::Idle);
         if let Phase::Resuming(resuming) = phase {
+            let _ = dial::ask_now_and_then(&resuming.channel, false);
             link.phase = Phase::Open(resuming.channel);
         }
         match link.resume(position) {
@@ -569,7 +574,8 @@ impl Tcp {
         self.restless = true;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            let mut shake = Shake::caller(socket, peer);
+            dial::ask_now_and_then(&socket, true)?;
+            let mut shake = Shake::caller(socket, peer).patient();
             shake.watch(&self.epoll, peer as u64, flags)?;
             Ok(shake)
         });
@@ -611,8 +617,11 @@ impl Tcp {
                         blocked |= link.is_blocked();
                     }
                 }
-                Phase::Resuming(Resuming { until, .. }) | Phase::Calling(Shake { until, .. }) => {
-                    if now > *until {
+                // The other host has the call: what happens next is an event on the socket, however late.
+                Phase::Resuming(_) => waiting |= needs,
+                Phase::Calling(shake) if shake.has_greeted() => waiting |= needs,
+                Phase::Calling(shake) => {
+                    if shake.is_overdue(now) {
                         self.retreat(peer);
                     }
                     timed = true;

@@ -30,7 +30,6 @@ pub(crate) struct Resuming {
     pub(crate) have: usize,
     /// This task called.
     pub(crate) called: bool,
-    pub(crate) until: Instant,
 }
 
 impl Phase {

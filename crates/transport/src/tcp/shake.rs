@@ -103,6 +103,8 @@ pub(crate) struct Shake {
     said: Vec<u8>,
     /// Nobody listens there.
     refused: bool,
+    /// Once the other host has taken the call, it waits for its listener.
+    patient: bool,
     pub(crate) until: Instant,
 }
 
@@ -126,8 +128,26 @@ impl Shake {
             have: 0,
             said: Vec::new(),
             refused: false,
+            patient: false,
             until: Instant::now() + LIMIT,
         }
+    }
+
+    /// The caller waits as long as it takes, once it has said hello: its call is in the listener's queue, and a listener that
+    /// computes, or is stopped, gets to it later. Another call would only be one more in the queue.
+    pub(crate) fn patient(mut self) -> Shake {
+        self.patient = true;
+        self
+    }
+
+    /// Whether it takes longer than it may.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        now > self.until && !(self.patient && self.has_greeted())
+    }
+
+    /// Whether the other side's kernel leaves this one without an answer.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.channel.is_silent()
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -162,7 +182,7 @@ impl Shake {
     /// Go on as far as possible; `None`: not at the end yet.
     pub(crate) fn advance(&mut self, own: &Own) -> Option<End> {
         match self.step(own) {
-            Ok(None) if Instant::now() > self.until => Some(End::Nothing),
+            Ok(None) if self.is_overdue(Instant::now()) => Some(End::Nothing),
             Ok(end) => end,
             Err(_) => Some(End::Nothing),
         }

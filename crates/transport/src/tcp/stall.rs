@@ -5,6 +5,9 @@
 //! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
 //! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
 //!
+//! A connection that is being made is asked for by the kernel each second ([`super::dial::ask_now_and_then`]), so that a call which
+//! waits in the queue of a task that computes is told from one to a host that has been cut off.
+//!
 //! *Saying it.* That is a [`Reach`], and so is the end of it. The process passes them on to its launcher, who tells the user.
 //!
 //! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
@@ -124,9 +127,9 @@ impl Link {
                 _ => Found::Moving,
             },
             _ if !self.needs_connection() => Found::Quiet,
-            // A peer that has let this task in, and says nothing, is busy with something else.
-            Phase::Calling(shake) if shake.has_greeted() => Found::Moving,
-            Phase::Resuming(_) => Found::Moving,
+            // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
+            Phase::Calling(shake) if shake.has_greeted() && !shake.is_silent() => Found::Moving,
+            Phase::Resuming(resuming) if !resuming.channel.is_silent() => Found::Moving,
             Phase::Idle | Phase::Resting(_) if self.refused => Found::Moving,
             _ => Found::Silent(0),
         }
@@ -196,14 +199,12 @@ impl Tcp {
     }
 
     /// Tries a fresh connection to a peer that says nothing, unless one has got through to it.
-    fn call_anew(&mut self, peer: Peer) {
+    pub(super) fn call_anew(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else {
             return;
         };
         match &link.phase {
             Phase::Open(_) => {}
-            Phase::Calling(shake) if shake.has_greeted() => return,
-            Phase::Resuming(_) => return,
             _ => {
                 // The call under way may have been lost with the network, and the kernel repeats it late.
                 link.trouble(Trouble::Lost);
@@ -211,7 +212,7 @@ impl Tcp {
                 return;
             }
         }
-        let under_way = |spare: &Shake| spare.has_greeted() && Instant::now() <= spare.until;
+        let under_way = |spare: &Shake| spare.has_greeted() && !spare.is_silent();
         if link.stall.spare.as_ref().is_some_and(under_way) {
             return;
         }
@@ -221,7 +222,8 @@ impl Tcp {
         };
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            let mut shake = Shake::caller(socket, peer);
+            dial::ask_now_and_then(&socket, true)?;
+            let mut shake = Shake::caller(socket, peer).patient();
             shake.watch(&self.epoll, SPARE | peer as u64, flags)?;
             Ok(shake)
         });

@@ -1,0 +1,139 @@
+//! Calls to tasks that compute: their hosts take the calls, and the tasks answer when they look, however late.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_memory::views::Views;
+use regatta_wire::{Frame, Kind};
+
+use super::phase::Phase;
+use super::{Tcp, dial};
+use crate::job::{Job, MOST_TASKS};
+use crate::place::{Places, listen_at};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const PATIENCE: Duration = Duration::from_secs(20);
+const WORD: Frame = Frame {
+    kind: Kind::Eager,
+    context: 0,
+    tag: 0,
+};
+
+fn task(me: u32, listeners: &[TcpListener; 2]) -> Tcp {
+    let places = Places {
+        here: me,
+        host_of: vec![0, 1],
+        key: [3; 32],
+        trusted: true,
+        most: MOST_TASKS,
+    };
+    let job = Job::create_across(&places).unwrap();
+    for (rank, listener) in (0..).zip(listeners) {
+        job.set_address(rank, listener.local_addr().unwrap());
+    }
+    let listener = OwnedFd::from(listeners[me as usize].try_clone().unwrap());
+    Tcp::new(Arc::new(job), me, listener).unwrap()
+}
+
+/// Polls until this is so.
+fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
+    let start = Instant::now();
+    while !is_so(task) {
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        task.poll();
+    }
+}
+
+fn has_greeted(task: &mut Tcp) -> bool {
+    matches!(&task.link(1).unwrap().phase, Phase::Calling(shake) if shake.has_greeted())
+}
+
+/// Makes the limit of a greeting lie in the past, as if that time had passed, and lets the task settle that.
+fn let_time_pass(task: &mut Tcp) {
+    let past = Instant::now() - Duration::from_millis(1);
+    let link = task.link(1).unwrap();
+    if let Phase::Calling(shake) = &mut link.phase {
+        shake.until = past;
+    }
+    if let Some(spare) = &mut link.stall.spare {
+        spare.until = past;
+    }
+    task.restless = true;
+    task.poll();
+}
+
+fn callers(listener: &TcpListener) -> Vec<TcpStream> {
+    listener.set_nonblocking(true).unwrap();
+    std::iter::from_fn(|| Some(listener.accept().ok()?.0)).collect()
+}
+
+#[test]
+fn a_task_that_computes_is_called_once_however_long_that_takes() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    let mut caller = task(0, &listeners);
+    assert!(caller.send(1, WORD, &Views::none()).unwrap());
+    until(&mut caller, "the other host has the call", has_greeted);
+    for _ in 0..200 {
+        let_time_pass(&mut caller);
+        assert!(has_greeted(&mut caller), "the call waits");
+        caller.watch_over();
+    }
+    assert!(!caller.has_reaches(), "its host answers");
+    // The task looks at last.
+    let mut listener = task(1, &listeners);
+    until(&mut caller, "they meet", |caller| {
+        listener.poll();
+        caller.link(1).unwrap().is_open() && listener.front(0).unwrap().is_some()
+    });
+    assert!(callers(&listeners[1]).is_empty(), "it was called once");
+}
+
+#[test]
+fn a_fresh_call_past_a_connection_that_says_nothing_is_made_once_too() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    let mut tasks = [0, 1].map(|me| task(me, &listeners));
+    assert!(tasks[0].send(1, WORD, &Views::none()).unwrap());
+    let [caller, listener] = &mut tasks;
+    until(caller, "they meet", |caller| {
+        listener.poll();
+        caller.link(1).unwrap().is_open()
+    });
+    for _ in 0..200 {
+        caller.call_anew(1);
+        until(caller, "the other host has the call", |caller| {
+            caller.stir_spare(1);
+            let spare = caller.link(1).unwrap().stall.spare.as_ref();
+            spare.is_some_and(|spare| spare.has_greeted())
+        });
+        let_time_pass(caller);
+    }
+    assert_eq!(callers(&listeners[1]).len(), 1);
+}
+
+/// A full queue does to a call what a network does that has been cut.
+#[test]
+fn a_call_that_the_other_host_has_not_taken_comes_to_nothing() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    rustix::net::listen(&listeners[1], 0).unwrap();
+    let address = listeners[1].local_addr().unwrap();
+    let _queue: Vec<_> = (0..4).map(|_| dial::dial(address).unwrap()).collect();
+    let mut caller = task(0, &listeners);
+    assert!(caller.send(1, WORD, &Views::none()).unwrap());
+    assert!(!has_greeted(&mut caller));
+    let_time_pass(&mut caller);
+    assert!(matches!(caller.link(1).unwrap().phase, Phase::Resting(_)));
+}
+
+#[test]
+fn hundreds_of_tasks_may_call_one_that_has_not_looked_yet() {
+    let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let many = 400.min(allowed.trim().parse::<usize>().unwrap());
+    let listener = listen_at(HERE).unwrap();
+    let address = listener.local_addr().unwrap();
+    let call = |_| TcpStream::connect_timeout(&address, Duration::from_secs(1));
+    let calls: Vec<_> = (0..many).map(call).collect();
+    assert!(calls.iter().all(Result::is_ok), "the queue is full");
+    assert_eq!(callers(&listener).len(), many);
+}
