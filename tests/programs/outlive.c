@@ -238,11 +238,34 @@ static void split(void)
     come_together(rest);
 }
 
+/* The launcher's host is lost, and that of another task before somebody leads the job again; the others hear of both. */
+static void two(void)
+{
+    int other = atoi(args[1]);
+    bool stays = me != 0 && me != other;
+    if (stays) {
+        OK(rg_notify(RG_TASK_EXIT, 0, EVENT, RG_ALL, NULL));
+        OK(rg_notify(RG_TASK_EXIT, other, EVENT, RG_ALL, NULL));
+    }
+    lose_host_of(0, "h0", RG_WORLD);
+    if (!stays)
+        for (;;)
+            pause();
+    for (int i = 0; i < 2; i++) {
+        rg_event event = next_event(RG_TASK_EXIT);
+        CHECK(event.how == RG_BY_HOST && (event.tid == 0 || event.tid == other));
+    }
+    rg_group rest = go_on_without(RG_WORLD, 2);
+    printf("task %d has outlived both\n", me);
+    come_together(rest);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"both", both, false},
         {"split", split, false},
+        {"two", two, false},
         {"wait-for-the-end", wait_for_the_end, false},
         {"as-child", as_child, false},
         {NULL, NULL, false},

@@ -27,10 +27,22 @@ pull() {
     case $how in
     cut) ip link set v${host#h} down ;;
     kill) ip netns pids $host | xargs kill -9 2>/dev/null || true ;;
+    daemon) signal KILL $host regatta-daemon ;;
     esac
+}
+# Sends a signal to the processes of a host that are called so.
+signal() {
+    for pid in $(ip netns pids $2); do
+        # Some end meanwhile.
+        case $(cat /proc/$pid/comm 2>/dev/null) in $3) kill -$1 $pid ;; esac
+    done
 }
 # Waits until a line of a file says this.
 await() { tail -n +1 -F "$2" 2>/dev/null | grep -q -m 1 "$1"; }
+# Where the next launcher will write. Asked on this host.
+name_output() {
+    output=regatta-$(on $1 $regatta ps --json | sed 's/.*"job":"\([^"]*\)".*/\1/; s/:/-/').out
+}
 # Ends the machine of the hosts that are left, and shows that nothing of it runs.
 finish() {
     $on_left $regatta ps
@@ -45,11 +57,15 @@ finish() {
 "#;
 
 fn outlive(scenario: &str, how: &str, then: &str) -> Job {
+    outlive_with(&[scenario, how], then)
+}
+
+fn outlive_with(arguments: &[&str], then: &str) -> Job {
     let regatta = command().display().to_string();
     let script = make_hosts(4) + SEES + BEGIN + then;
     let shell = ["sh", "-ec", &script, "sh", &regatta];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
-    Job::new(4, "outlive", &[scenario, how])
+    Job::new(4, "outlive", arguments)
         .option("--on-failure=continue")
         .option("--map=round")
         .option("--label")
@@ -152,4 +168,92 @@ fn a_job_that_has_outlived_its_launcher_is_listed_and_ended_from_any_host() {
         .said("and h1 goes on in its place; what it writes since then is in /run/everywhere/job/regatta-h0-")
         .said("[1] task 1 goes on")
         .said("has ended with status 137");
+}
+
+/// Only the daemon of the launcher's host ends: the launcher leaves the job to the others, and says nothing of how it ends.
+const DAEMON: &str = r#"
+pull
+status=0
+wait $job || status=$?
+echo "the launcher's status: $status"
+for pid in $(ip netns pids h0); do echo "FAIL still on h0: $(cat /proc/$pid/comm)"; done
+read -r word <plug
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+on_left="on h2"
+finish
+"#;
+
+#[test]
+fn a_launcher_whose_daemon_is_killed_leaves_the_job_to_another_host() {
+    let ended = outlive("split", "daemon", DAEMON).run().passed();
+    let ended = ended
+        .said("the daemon of this host has ended")
+        .said("The job ends here")
+        .said("the launcher's status: 125")
+        .said("h1 goes on in its place")
+        .said("[1] task 1 goes on")
+        .said("[3] task 3 goes on")
+        .said("has ended with status 137");
+    for host in ["h1", "h2", "h3"] {
+        let verdict = format!("the host {host} is lost");
+        assert!(!ended.story().contains(&verdict), "{}", ended.story());
+    }
+}
+
+/// The next launcher waits for an agent that is stopped, and its host is lost when another agent follows it.
+const MEANWHILE: &str = r#"
+read -r host how <plug
+name_output h2
+signal STOP h3 regatta-agent
+ip link set v0 down
+await 'the agent on the host h2 follows' $output
+ip link set v1 down
+sees h2 '"known":2'
+await 'only 1 of 3 hosts answer.* The job ends here' $output
+signal CONT h3 regatta-agent
+await 'has ended with status 0' $output
+cat $output
+wait $job || echo "the launcher's status: $?"
+on_left="on h2"
+finish
+"#;
+
+#[test]
+fn a_job_outlives_the_next_host_too_that_is_lost_while_it_takes_over() {
+    outlive_with(&["two", "cut", "1"], MEANWHILE)
+        .option("--verbose")
+        .run()
+        .passed()
+        .said("only 1 of 3 hosts answer")
+        .said("and h2 goes on in its place")
+        .said("[2] task 2 has outlived both")
+        .said("[3] task 3 has outlived both");
+}
+
+/// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
+/// host is lost.
+const ANOTHER: &str = r#"
+read -r host how <plug
+name_output h3
+signal STOP h0 regatta-job
+on h3 $regatta remove h2
+on h3 $regatta add h2
+ip link set v0 down
+await 'has ended with status 0' $output
+cat $output
+signal CONT h0 regatta-job
+wait $job || echo "the launcher's status: $?"
+on_left="on h3"
+finish
+"#;
+
+#[test]
+fn a_job_is_taken_over_although_one_of_its_hosts_has_come_back_as_another() {
+    outlive_with(&["two", "cut", "2"], ANOTHER)
+        .run()
+        .passed()
+        .said("the host h2 is lost: it is not one of the machine any more")
+        .said("[1] task 1 has outlived both")
+        .said("[3] task 3 has outlived both");
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use regatta_launch::Refusal;
+use regatta_launch::{DAEMON_ENDED, Refusal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
@@ -56,9 +56,7 @@ pub(crate) fn run(mut wire: Wire, mut arrived: Vec<u8>) -> Result<u8, Refusal> {
             Ok(Some(count)) => arrived.extend_from_slice(&piece[..count]),
             Ok(None) => {}
             Err(_) => {
-                return Err(Refusal::of_regatta(
-                    "the daemon of this host has ended, and with it the channels to all others",
-                ));
+                return Err(Refusal::of_regatta(DAEMON_ENDED));
             }
         }
     }

@@ -21,7 +21,7 @@ use rustix::time::Timespec;
 
 use crate::caught::Piece;
 use crate::channel::Link;
-use crate::channel::messages::{Hello, Order, Preparation, Report, State};
+use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::entrance::Entrance;
 use crate::feed::Feed;
 use crate::newborn::Birth;
@@ -31,7 +31,6 @@ use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::streams::{Heard, Streams};
-use crate::succession::ORPHAN;
 use crate::succession::heritage::Heritage;
 use crate::succession::lead::Estate;
 use crate::tasks::{self, Ended, Recipe, Tasks};
@@ -42,6 +41,8 @@ use crate::{
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
 use regatta_wire::control::Why;
+
+mod orphan;
 
 /// How long the launcher may be silent before it has said how long it may be.
 const AT_FIRST: Duration = Duration::from_secs(60);
@@ -210,7 +211,7 @@ impl Agent {
             self.pump();
             self.settle();
             if self.spoken.elapsed() >= BEAT {
-                self.say(&Report::Beat {});
+                self.beat();
             }
         }
     }
@@ -243,37 +244,6 @@ impl Agent {
             Some(format!(
                 "its agent heard nothing from here for {seconds} s (--host-timeout) and ended the tasks there"
             ))
-        })
-    }
-
-    /// Looks into what becomes of the launcher's host.
-    fn follow_news(&mut self) {
-        let Some(heritage) = &mut self.heritage else {
-            return;
-        };
-        heritage.look(self.heard.elapsed(), &self.signals);
-        if self.begun && heritage.has_been_orphaned() {
-            // The daemon that holds the other end looks for this word.
-            self.link.forget();
-            self.link.send_raw(ORPHAN.as_bytes());
-            self.room.set(0);
-        }
-    }
-
-    fn is_orphan(&self) -> bool {
-        self.heritage.as_ref().is_some_and(Heritage::is_orphan)
-    }
-
-    fn into_estate(self) -> Option<Estate> {
-        Some(Estate {
-            link: self.link,
-            signals: self.signals,
-            owner: self.owner,
-            tasks: self.tasks?,
-            entrance: self.entrance,
-            streams: self.streams,
-            template: self.template?,
-            heritage: self.heritage?,
         })
     }
 
@@ -334,7 +304,7 @@ impl Agent {
             let word = format!("{} {}", succession::LEAD, rsh::identity());
             match self.link.line(&word).map_err(|_| astray())? {
                 None => return Ok(()),
-                Some(_) => self.be_called(),
+                Some(line) => self.be_called(line[word.len()..].trim()),
             }
         }
         loop {
@@ -344,66 +314,6 @@ impl Agent {
                 Err(_) => return Err(astray()),
             }
         }
-    }
-
-    /// Another launcher is at the other end of the channel. Until it has asked for the state, nothing else is reported.
-    fn be_called(&mut self) {
-        self.called = true;
-        self.link
-            .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
-        (self.heard, self.spoken) = (Instant::now(), Instant::now());
-        // Nobody reads the terminal for task 0 any more.
-        self.feed.iter_mut().for_each(|feed| feed.push(&[]));
-        self.settled = true;
-    }
-
-    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the desk.
-    fn tell_state(&mut self, known: u32, changes: u64) {
-        self.heritage.iter_mut().for_each(Heritage::adopt);
-        self.called = false;
-        let (Some(tasks), Some(hello), Some(heritage)) =
-            (&mut self.tasks, &self.hello, &mut self.heritage)
-        else {
-            return;
-        };
-        tasks.forget_expected();
-        tasks.caught.all_taken();
-        if let Some(template) = &self.template {
-            self.room.set(template.window as usize);
-        }
-        let worlds = heritage.worlds.iter().filter(|world| world.first >= known);
-        let heard = heritage.heard.iter();
-        let state = State {
-            hello: hello.clone(),
-            tasks: tasks.job().tasks(),
-            worlds: worlds.cloned().collect(),
-            unstarted: tasks.unstarted(),
-            running: tasks.processes(),
-            ended: heritage.ended.clone(),
-            heard: heard
-                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
-                .collect(),
-            births: self.births,
-        };
-        let unanswered = heritage.asked.iter();
-        let unanswered: Vec<Report> = unanswered
-            .map(|(&(task, _), bytes)| Report::Asked {
-                task,
-                bytes: bytes.clone(),
-            })
-            .collect();
-        let asked = unanswered.len() as u32;
-        let later = heritage.later_copy(changes).unwrap_or_default();
-        for piece in later.chunks(succession::PIECE) {
-            let bytes = piece.to_vec();
-            self.say(&Report::Copy { bytes });
-        }
-        self.say(&Report::State { state, asked });
-        unanswered.iter().for_each(|report| self.say(report));
-        let waiting = self.entrance.as_ref().map(Entrance::waiting);
-        let waiting = waiting.unwrap_or_default();
-        waiting.iter().for_each(|report| self.say(report));
-        (self.settled, self.told_strays) = (false, false);
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Refusal> {

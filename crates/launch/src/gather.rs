@@ -448,6 +448,9 @@ pub(crate) fn or_failed<T>(
         )));
     }
     if remote.link.is_ended() {
+        if !remote.is_concluded() {
+            return Ok(None);
+        }
         let status = remote.status();
         let (name, said) = (remote.name.clone(), remote.said());
         return Err(Refusal::of_regatta(rsh::explain(

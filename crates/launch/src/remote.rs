@@ -24,6 +24,8 @@ pub(crate) const BEAT: Duration = Duration::from_millis(500);
 pub(crate) const WINDOW: u32 = 1 << 20;
 /// How long the commands that carried the channels have to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the command of a channel that has ended may take to end, and to say why.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// Kept of what the command of a channel says.
 const SAID: usize = 4096;
 
@@ -57,6 +59,8 @@ pub(crate) struct Remote {
     /// The command that carries the channel, until it is reaped, and how it ended.
     command: Option<Pid>,
     status: Option<i32>,
+    /// When the end of the channel was seen.
+    ended: Option<Instant>,
     errors: Option<OwnedFd>,
     said: String,
     /// What whoever asked for it has said of it.
@@ -135,6 +139,7 @@ impl Remote {
             copies: false,
             command: None,
             status: None,
+            ended: None,
             errors: None,
             said: String::new(),
             options: Options::default(),
@@ -256,9 +261,20 @@ impl Remote {
         self.command
     }
 
-    /// How the command ended; waits a moment for the end of one that has closed its output.
-    pub(crate) fn status(&mut self) -> Option<i32> {
-        self.await_end(Instant::now() + Duration::from_secs(1));
+    /// Whether all is known of a channel that has ended: how its command ended, or that this one takes too long. Never waits.
+    pub(crate) fn is_concluded(&mut self) -> bool {
+        let since = *self.ended.get_or_insert_with(Instant::now);
+        self.has_ended() || since.elapsed() >= LAST_WORD
+    }
+
+    /// Until nothing more is expected of a channel that has ended.
+    pub(crate) fn until_concluded(&self) -> Option<Duration> {
+        let since = self.ended.filter(|_| !self.lost)?;
+        Some(LAST_WORD.saturating_sub(since.elapsed()))
+    }
+
+    /// How the command ended, as far as that is known.
+    pub(crate) fn status(&self) -> Option<i32> {
         self.status
     }
 
@@ -269,6 +285,12 @@ impl Remote {
         if let Some(pid) = self.command {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
+    }
+
+    /// Whether the command of the channel has ended. Also where nobody waits for all children.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.await_end(Instant::now());
+        self.command.is_none()
     }
 
     fn await_end(&mut self, until: Instant) {
@@ -305,4 +327,37 @@ pub(crate) fn part(remotes: &mut [Remote]) {
 
 fn command_name(across: &Across) -> &str {
     across.rsh.as_ref().map_or("ssh", |words| &words[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_command_that_has_closed_its_channel_and_stays() {
+        let script = "exec >&- 2>&-; read -r line; exit 3";
+        let across = Across {
+            rsh: Some(["sh", "-c", script].map(str::to_owned).into()),
+            ..Across::new(Vec::new())
+        };
+        let signals = Signals::catch().expect("signals");
+        let mut remote = Remote::open(&across, 1, "beta", &signals).expect("a command");
+        while !remote.link.is_ended() {
+            rustix::event::poll(&mut remote.polls().collect::<Vec<_>>(), None).expect("a poll");
+            remote.read();
+            remote.errors();
+        }
+        let before = Instant::now();
+        assert!(!remote.is_concluded() && remote.status().is_none());
+        assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");
+        assert!(
+            remote
+                .until_concluded()
+                .is_some_and(|left| left <= LAST_WORD)
+        );
+        remote.link.close();
+        remote.await_end(Instant::now() + PATIENCE);
+        assert!(remote.is_concluded());
+        assert_eq!(remote.status(), Some(3));
+    }
 }

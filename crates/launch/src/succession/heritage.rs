@@ -15,7 +15,7 @@ use regatta_wire::fields::Message;
 use rustix::event::PollFd;
 use rustix::process::Pid;
 
-use super::{Line, OWN, Will};
+use super::{Heir, Line, OWN, Will};
 use crate::desk::original::Change;
 use crate::desk::{Desk, is_kept};
 use crate::news::{News, Report};
@@ -23,8 +23,20 @@ use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::tasks::Ended;
 
-/// For so long an orphan waits for the next launcher, which may have to wait for a verdict itself.
+/// For so long an orphan waits for the host that comes next, whose daemon may have to wait for a verdict itself.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A command that tells of hosts and has ended is started again after this time at the earliest.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// An agent whose launcher's host is lost.
+#[derive(Debug)]
+struct Orphan {
+    /// The run of that host: when the next launcher's host is lost too, the agent is an orphan once more.
+    of: String,
+    /// The run of the host whose turn it is to lead, and since when it is.
+    next: Option<String>,
+    since: Instant,
+}
 
 /// What one task has been told.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,8 +66,9 @@ pub(crate) struct Heritage {
     copy: Option<Desk>,
     pieces: Vec<u8>,
     news: Option<News>,
+    opened: Option<Instant>,
     told: Option<Report>,
-    orphan: Option<Instant>,
+    orphan: Option<Orphan>,
 }
 
 impl Heritage {
@@ -74,6 +87,7 @@ impl Heritage {
             copy: None,
             pieces: Vec::new(),
             news: None,
+            opened: None,
             told: None,
             orphan: None,
         }
@@ -137,14 +151,18 @@ impl Heritage {
     pub(crate) fn look(&mut self, silent: Duration, signals: &Signals) {
         let wanted = self.line.is_some() && (silent > 2 * BEAT || self.orphan.is_some());
         match (wanted, &mut self.news) {
-            (true, None) => {
+            (true, None) if self.opened.is_none_or(|opened| opened.elapsed() >= AGAIN) => {
                 let words = std::iter::once(OWN.to_owned()).chain(self.will.tell.iter().cloned());
                 self.news = News::open(&words.collect::<Vec<_>>(), signals).ok();
+                self.opened = Some(Instant::now());
                 self.told = None;
             }
             (true, Some(news)) => {
                 if let Some(report) = news.next() {
-                    self.told = Some(report);
+                    self.take_report(report);
+                } else if news.is_over() && news.teller().is_none() {
+                    // Closed when nobody needed it, or killed.
+                    self.news = None;
                 }
             }
             (false, Some(news)) => {
@@ -153,8 +171,24 @@ impl Heritage {
                     (self.news, self.told) = (None, None);
                 }
             }
-            (false, None) => {}
+            (_, None) => {}
         }
+    }
+
+    /// The daemons say this of the hosts.
+    fn take_report(&mut self, report: Report) {
+        self.told = Some(report);
+        let next = self.next().map(|heir| heir.run.clone());
+        if let Some(orphan) = self.orphan.as_mut().filter(|orphan| orphan.next != next) {
+            (orphan.next, orphan.since) = (next, Instant::now());
+        }
+    }
+
+    /// The host whose turn it is to lead if the launcher's is lost: the first of the line that is left.
+    fn next(&self) -> Option<&Heir> {
+        let (report, line) = self.report()?;
+        let mut heirs = line.heirs.iter();
+        heirs.find(|heir| report.living.contains_key(&heir.run))
     }
 
     /// The last report, if it is one of a host that may go on.
@@ -164,12 +198,23 @@ impl Heritage {
         report.hindrance.is_none().then_some((report, line))
     }
 
-    /// Whether the launcher's host has been lost since this was last asked: from then on this agent is an orphan.
+    /// Whether the launcher's host has been lost since this was last asked: from then on this agent is an orphan. It is once
+    /// more when the host is lost of who has said that it leads.
     pub(crate) fn has_been_orphaned(&mut self) -> bool {
-        let lost = |(report, line): (&Report, &Line)| !report.living.contains_key(&line.launcher);
-        let newly = self.orphan.is_none() && self.report().is_some_and(lost);
+        let lost = |(report, line): (&Report, &Line)| {
+            let lives = report.living.contains_key(&line.launcher);
+            (!lives).then(|| line.launcher.clone())
+        };
+        let Some(of) = self.report().and_then(lost) else {
+            return false;
+        };
+        let newly = self.orphan.as_ref().is_none_or(|orphan| orphan.of != of);
         if newly {
-            self.orphan = Some(Instant::now());
+            self.orphan = Some(Orphan {
+                of,
+                next: self.next().map(|heir| heir.run.clone()),
+                since: Instant::now(),
+            });
         }
         newly
     }
@@ -178,20 +223,30 @@ impl Heritage {
         self.orphan.is_some()
     }
 
-    /// Another launcher has come, and will say who is to come after it.
+    /// Another launcher speaks, on a host of this run. Until it says who comes after it, the old line does without it.
+    pub(crate) fn be_led_by(&mut self, run: &str) {
+        if let Some(line) = &mut self.line {
+            run.clone_into(&mut line.launcher);
+            if let Some(at) = line.heirs.iter().position(|heir| heir.run == run) {
+                line.name = line.heirs.remove(at).name;
+            }
+        }
+    }
+
+    /// That launcher has asked for all that is known here.
     pub(crate) fn adopt(&mut self) {
-        (self.orphan, self.line) = (None, None);
+        self.orphan = None;
         self.pieces.clear();
     }
 
-    /// Whether it is for this host to go on with the job.
+    /// Whether it is for this host to go on with the job: nobody else leads it as far as is known here.
     pub(crate) fn leads(&self) -> bool {
-        let (Some((report, line)), true) = (self.report(), self.is_orphan()) else {
+        let (Some((report, line)), Some(orphan)) = (self.report(), &self.orphan) else {
             return false;
         };
-        let mut heirs = line.heirs.iter();
-        let first = heirs.find(|heir| report.living.contains_key(&heir.run));
-        self.copy.is_some() && first.is_some_and(|heir| Some(&heir.run) == report.own.as_ref())
+        let next = self.next().map(|heir| &heir.run);
+        let turn = next.is_some() && next == report.own.as_ref();
+        turn && self.copy.is_some() && orphan.of == line.launcher
     }
 
     /// Whether a silent launcher is no reason to end the job yet: who knows more is about to say it, or to come.
@@ -199,8 +254,8 @@ impl Heritage {
         let Some((report, line)) = self.report() else {
             return false;
         };
-        match self.orphan {
-            Some(since) => since.elapsed() < PATIENCE,
+        match &self.orphan {
+            Some(orphan) => orphan.since.elapsed() < PATIENCE,
             None => report
                 .living
                 .get(&line.launcher)
@@ -242,5 +297,102 @@ impl Heritage {
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.news.iter().flat_map(News::polls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heir(number: u32) -> Heir {
+        Heir {
+            number,
+            name: format!("h{number}"),
+            run: format!("r{number}"),
+        }
+    }
+
+    /// The agent of host 2, of hosts 0 to 3, led from host 0, with a copy of the desk.
+    fn agent() -> Heritage {
+        let mut heritage = Heritage::new(Will {
+            job: "job".to_owned(),
+            reach: Vec::new(),
+            tell: Vec::new(),
+            goes_on: true,
+            grace: 0,
+            timeout: None,
+            form: 0,
+            connect: 0,
+            interface: None,
+            verbose: false,
+        });
+        heritage.line = Some(Line {
+            launcher: "r0".to_owned(),
+            name: "h0".to_owned(),
+            heirs: (1..4).map(heir).collect(),
+        });
+        let copy = Desk::new(Vec::new(), &[], b"program").to_bytes();
+        heritage.take_copy(false, &copy, true).expect("a copy");
+        heritage
+    }
+
+    /// The daemon of host 2 says that these are left.
+    fn report(left: &[u32]) -> Report {
+        let living = left
+            .iter()
+            .map(|number| (heir(*number).run, "up".to_owned()));
+        Report {
+            hosts: Vec::new(),
+            hindrance: None,
+            living: living.collect(),
+            own: Some("r2".to_owned()),
+            causes: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_left_leads_and_nobody_while_another_one_does() {
+        let mut agent = agent();
+        agent.take_report(report(&[0, 1, 2, 3]));
+        assert!(!agent.has_been_orphaned() && !agent.leads());
+        agent.take_report(report(&[1, 2, 3]));
+        assert!(agent.has_been_orphaned() && !agent.has_been_orphaned());
+        assert!(!agent.leads(), "it is for host 1");
+        agent.be_led_by("r1");
+        assert!(agent.is_orphan() && !agent.has_been_orphaned());
+        assert!(!agent.leads(), "host 1 has called");
+        agent.adopt();
+        assert!(!agent.is_orphan() && !agent.leads());
+    }
+
+    #[test]
+    fn the_host_of_the_next_launcher_is_lost_before_that_has_said_who_comes_after_it() {
+        for asked in [false, true] {
+            let mut agent = agent();
+            agent.take_report(report(&[1, 2, 3]));
+            assert!(agent.has_been_orphaned());
+            agent.be_led_by("r1");
+            if asked {
+                agent.adopt();
+            }
+            agent.take_report(report(&[2, 3]));
+            assert!(agent.has_been_orphaned(), "an orphan once more");
+            assert!(agent.leads() && agent.is_patient());
+        }
+    }
+
+    #[test]
+    fn the_time_for_a_host_to_lead_begins_when_it_is_its_turn() {
+        let mut agent = agent();
+        agent.take_report(report(&[1, 3]));
+        assert!(agent.has_been_orphaned() && agent.is_patient());
+        let Some(long_ago) = Instant::now().checked_sub(PATIENCE) else {
+            return;
+        };
+        agent.orphan.as_mut().expect("an orphan").since = long_ago;
+        agent.take_report(report(&[1, 3]));
+        assert!(!agent.is_patient());
+        agent.take_report(report(&[3]));
+        assert!(agent.is_patient());
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         line.heirs.iter().cloned().partition(|heir| heir.run == own);
     let here = here.into_iter().next().ok_or(known)?;
     let seeking = rally::across(&usual, &will);
+    let mut output = Output::new(will.form())?;
     let rally = Seeker {
         across: &seeking,
         signals: &estate.signals,
@@ -71,12 +72,13 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         told: &mut told,
         tasks: estate.tasks.job().tasks(),
         changes: desk.changes(),
+        output: &mut output,
+        parted: Vec::new(),
     }
     .rally(&others)?;
     let desk = latest(desk, rally.found.iter().map(|found| &found.copy));
     let usual = across(&will, &estate.template, &desk);
     news.close();
-    let mut output = Output::new(will.form())?;
     let cause = told.causes.get(&line.launcher);
     let cause = cause.map_or("it is gone", String::as_str);
     output.say(&format!(

@@ -31,9 +31,9 @@ impl Supervisor<'_> {
             .iter()
             .filter(|remote| !remote.lost)
             .map(|remote| {
-                remote
-                    .until_beat()
-                    .min(silence.saturating_sub(remote.heard.elapsed()))
+                let silent = silence.saturating_sub(remote.heard.elapsed());
+                let until = remote.until_beat().min(silent);
+                remote.until_concluded().map_or(until, |at| at.min(until))
             })
             .min()
     }
@@ -64,6 +64,7 @@ impl Supervisor<'_> {
                 self.output.say(&line);
             }
             if let Some(cause) = gone {
+                self.heed_own_daemon(&cause);
                 self.host_lost(index, &cause);
             } else {
                 self.repay(index);
@@ -233,6 +234,10 @@ impl Supervisor<'_> {
         let silence = self.silence();
         let remote = &mut self.remotes[index];
         if remote.link.is_ended() {
+            // The others must not wait for the command of one channel.
+            if !remote.is_concluded() {
+                return None;
+            }
             let status = remote
                 .status()
                 .map_or(String::new(), |status| format!(" with status {status}"));

@@ -1,5 +1,5 @@
 //! The launcher's part in outliving it: who would come next is told who it is, and what the desk knows; and when this host
-//! is cut off from a majority, which may go on without it, the job here ends.
+//! is cut off from a majority, or its daemon has ended, so that the others may go on without it, the job here ends.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::news::Report;
 use crate::plan::Growth;
 use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
-use crate::succession::{self, Heir, Line};
+use crate::succession::{self, DAEMON_ENDED, Heir, Line};
 
 /// See the module.
 #[derive(Debug)]
@@ -105,9 +105,33 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Ends the job here if a channel has ended because the daemon of this host has: then all do, and the others take this host
+    /// for lost, so that one of them may go on with the job.
+    pub(super) fn heed_own_daemon(&mut self, cause: &str) {
+        let heirs = |lineage: &Lineage| !lineage.heirs(&self.remotes).is_empty();
+        let leads_others = self.lineage.as_ref().is_some_and(heirs);
+        if cause == DAEMON_ENDED && leads_others && !self.course.is_ending() {
+            self.leave_to_others(cause);
+        }
+    }
+
+    /// Ends the job here, without a verdict on it: that is for the host that goes on with it.
+    fn leave_to_others(&mut self, why: &str) {
+        self.lineage
+            .iter_mut()
+            .for_each(|lineage| lineage.cut_off = true);
+        self.output.say(&format!(
+            "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
+        ));
+        let mut acts = Vec::new();
+        let now = self.started.elapsed();
+        self.course.give_up(now, STATUS_REFUSED, &mut acts);
+        self.perform(acts);
+    }
+
     /// Ends the job here if this host is cut off from hosts of the job that may go on without it.
     pub(super) fn heed_standing(&mut self, report: &Report) {
-        let (Some(lineage), Some(why)) = (&mut self.lineage, &report.hindrance) else {
+        let (Some(lineage), Some(why)) = (&self.lineage, &report.hindrance) else {
             return;
         };
         let silent = |run: &String| {
@@ -123,14 +147,7 @@ impl Supervisor<'_> {
         if lineage.cut_off || cut_off.is_empty() || self.course.is_ending() {
             return;
         }
-        lineage.cut_off = true;
-        self.output.say(&format!(
-            "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
-        ));
-        let mut acts = Vec::new();
-        let now = self.started.elapsed();
-        self.course.give_up(now, STATUS_REFUSED, &mut acts);
-        self.perform(acts);
+        self.leave_to_others(why);
         for index in 0..self.remotes.len() {
             let remote = &self.remotes[index];
             if cut_off.contains(&remote.number) && !remote.lost {

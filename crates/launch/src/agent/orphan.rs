@@ -1,0 +1,121 @@
+//! An agent whose launcher's host is lost: it says so, and tells the next launcher what that may not know, or becomes it.
+
+use std::time::Instant;
+
+use super::Agent;
+use crate::channel::messages::{Report, State};
+use crate::entrance::Entrance;
+use crate::rsh;
+use crate::succession::heritage::Heritage;
+use crate::succession::lead::Estate;
+use crate::succession::{self, ORPHAN};
+
+impl Agent {
+    /// Looks into what becomes of the launcher's host.
+    pub(super) fn follow_news(&mut self) {
+        let Some(heritage) = &mut self.heritage else {
+            return;
+        };
+        heritage.look(self.heard.elapsed(), &self.signals);
+        if self.begun && heritage.has_been_orphaned() {
+            // Whoever has called is gone as well, perhaps before it could ask for anything.
+            self.called = false;
+            self.link.forget();
+            self.link.send_raw(ORPHAN.as_bytes());
+            self.room.set(0);
+        }
+    }
+
+    /// Says that this agent is there; an orphan says that it is one, for the daemon that holds the other end: a launcher that
+    /// was given the channel may have lost it before a word has come here.
+    pub(super) fn beat(&mut self) {
+        match self.is_orphan() && !self.called {
+            true => {
+                self.spoken = Instant::now();
+                self.link.send_raw(ORPHAN.as_bytes());
+            }
+            false => self.say(&Report::Beat {}),
+        }
+    }
+
+    pub(super) fn is_orphan(&self) -> bool {
+        self.heritage.as_ref().is_some_and(Heritage::is_orphan)
+    }
+
+    pub(super) fn into_estate(self) -> Option<Estate> {
+        Some(Estate {
+            link: self.link,
+            signals: self.signals,
+            owner: self.owner,
+            tasks: self.tasks?,
+            entrance: self.entrance,
+            streams: self.streams,
+            template: self.template?,
+            heritage: self.heritage?,
+        })
+    }
+
+    /// Another launcher, on a host of this run, is at the other end of the channel. Until it has asked for the state, nothing
+    /// else is reported.
+    pub(super) fn be_called(&mut self, run: &str) {
+        self.called = true;
+        self.heritage
+            .iter_mut()
+            .for_each(|heritage| heritage.be_led_by(run));
+        self.link
+            .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
+        (self.heard, self.spoken) = (Instant::now(), Instant::now());
+        // Nobody reads the terminal for task 0 any more.
+        self.feed.iter_mut().for_each(|feed| feed.push(&[]));
+        self.settled = true;
+    }
+
+    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the desk.
+    pub(super) fn tell_state(&mut self, known: u32, changes: u64) {
+        self.heritage.iter_mut().for_each(Heritage::adopt);
+        self.called = false;
+        let (Some(tasks), Some(hello), Some(heritage)) =
+            (&mut self.tasks, &self.hello, &mut self.heritage)
+        else {
+            return;
+        };
+        tasks.forget_expected();
+        tasks.caught.all_taken();
+        if let Some(template) = &self.template {
+            self.room.set(template.window as usize);
+        }
+        let worlds = heritage.worlds.iter().filter(|world| world.first >= known);
+        let heard = heritage.heard.iter();
+        let state = State {
+            hello: hello.clone(),
+            tasks: tasks.job().tasks(),
+            worlds: worlds.cloned().collect(),
+            unstarted: tasks.unstarted(),
+            running: tasks.processes(),
+            ended: heritage.ended.clone(),
+            heard: heard
+                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
+                .collect(),
+            births: self.births,
+        };
+        let unanswered = heritage.asked.iter();
+        let unanswered: Vec<Report> = unanswered
+            .map(|(&(task, _), bytes)| Report::Asked {
+                task,
+                bytes: bytes.clone(),
+            })
+            .collect();
+        let asked = unanswered.len() as u32;
+        let later = heritage.later_copy(changes).unwrap_or_default();
+        for piece in later.chunks(succession::PIECE) {
+            let bytes = piece.to_vec();
+            self.say(&Report::Copy { bytes });
+        }
+        self.say(&Report::State { state, asked });
+        unanswered.iter().for_each(|report| self.say(report));
+        let waiting = self.entrance.as_ref().map(Entrance::waiting);
+        let waiting = waiting.unwrap_or_default();
+        waiting.iter().for_each(|report| self.say(report));
+        (self.settled, self.told_strays) = (false, false);
+    }
+}
