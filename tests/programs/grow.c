@@ -187,11 +187,48 @@ static void alone(void)
     end(known[1]);
 }
 
+static void as_sleeper(void)
+{
+    for (;;)
+        pause();
+}
+
+/* Receives from a task that was gone before this host came, and says what comes of that. */
+static void as_receiver(void)
+{
+    int tid, one = 1;
+    OK(rg_recv(&tid, sizeof tid, 0, TIDS, RG_ALL, NULL));
+    int code = rg_recv_within(&one, sizeof one, tid, QUESTION, RG_ALL, 10.0, NULL);
+    OK(rg_send(&code, sizeof code, 0, ANSWER, RG_ALL));
+}
+
+/* With two hosts, h0 and h1: h1 is given back, and then h2 comes. */
+static void back(void)
+{
+    const char *host = "h1";
+    int watch, tids[2], outcome, code;
+    OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, &watch));
+    start("as-sleeper", "h1", 1, &tids[0]);
+    OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, NULL));
+    OK(rg_remove_hosts(&host, 1, &outcome));
+    next_event(RG_TASK_EXIT);
+    shell("%s add %s:1", "h2");
+    arrive("h2");
+    start("as-receiver", "h2", 1, &tids[1]);
+    OK(rg_send(&tids[0], sizeof tids[0], tids[1], TIDS, RG_ALL));
+    OK(rg_recv(&code, sizeof code, tids[1], ANSWER, RG_ALL, NULL));
+    if (code != RG_ERR_DEAD)
+        FAILED("to receive from a task on a host that was given back gave %d", code);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"grow", grow, false},
         {"alone", alone, false},
+        {"back", back, false},
+        {"as-sleeper", as_sleeper, false},
+        {"as-receiver", as_receiver, false},
         {"as-server", as_server, false},
         {"as-newcomer", as_newcomer, false},
         {NULL, NULL, false},

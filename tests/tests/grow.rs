@@ -67,3 +67,11 @@ fn a_job_on_one_host_takes_in_another() {
         .passed()
         .said("the host h1 is a host of the job from now on");
 }
+
+#[test]
+fn a_host_that_comes_later_hears_that_the_tasks_of_one_that_was_given_back_are_gone() {
+    let regatta = command().display().to_string();
+    on_hosts("h1:1", Job::new(1, "grow", &["back", &regatta]))
+        .run()
+        .passed();
+}

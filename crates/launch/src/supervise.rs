@@ -38,6 +38,7 @@ use clocks::Asked;
 use gates::Gates;
 use growing::Growing;
 use guests::Caller;
+use history::History;
 use lineage::Lineage;
 use outputs::Owed;
 use reach::Reaches;
@@ -51,6 +52,7 @@ mod elsewhere;
 mod gates;
 mod growing;
 mod guests;
+mod history;
 mod lineage;
 mod outputs;
 mod reach;
@@ -122,6 +124,8 @@ struct Supervisor<'p> {
     number: u32,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
+    /// What those are to hear first.
+    history: History,
     /// Who comes next, should this host be lost, if the job can go on then.
     lineage: Option<Lineage>,
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
@@ -211,6 +215,7 @@ impl<'p> Supervisor<'p> {
             owed: Vec::new(),
             here,
             number,
+            history: History::new(growing.is_some(), plan.stays),
             growing,
             input,
             size: fleet.size,
@@ -482,9 +487,7 @@ impl<'p> Supervisor<'p> {
 
     /// Writes into every host's table that a task is no more. Its own host knows.
     fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        self.growing
-            .iter_mut()
-            .for_each(|growing| growing.note_gone(rank, cause));
+        self.history.note_gone(rank, cause);
         if let Some(tasks) = &self.tasks {
             match cause {
                 Some(cause) => tasks.job().mark_dead(rank, cause),

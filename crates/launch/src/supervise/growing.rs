@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
-use regatta_transport::job::Cause;
-use regatta_transport::world::World;
 use regatta_wire::control::Why;
 use serde_json::{Value, json};
 
@@ -58,9 +56,6 @@ pub(super) struct Growing<'p> {
     arriving: Vec<Arriving>,
     /// Channels that have been given up, until their commands have ended.
     parted: Vec<Remote>,
-    /// What every host has heard since the start.
-    worlds: Vec<World>,
-    gone: Vec<(u32, Option<Cause>)>,
     /// The number of the next host.
     next: u32,
 }
@@ -98,12 +93,6 @@ impl<'p> Growing<'p> {
             known: growth.known.iter().cloned().collect(),
             arriving: Vec::new(),
             parted: Vec::new(),
-            worlds: Vec::new(),
-            // The number that a job begins with which stays is nobody's.
-            gone: match vacant {
-                true => vec![(0, None)],
-                false => Vec::new(),
-            },
             next: across.hosts.len() as u32,
         }))
     }
@@ -116,16 +105,6 @@ impl<'p> Growing<'p> {
     /// Nobody waits for more hosts.
     pub(super) fn is_gathered(&mut self) {
         self.gathering = false;
-    }
-
-    /// Every host has entered these tasks into its table.
-    pub(super) fn note_world(&mut self, world: &World) {
-        self.worlds.push(world.clone());
-    }
-
-    /// Every host has heard that a task is no more.
-    pub(super) fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        self.gone.push((rank, cause));
     }
 
     /// Says to the command that tells of hosts which tasks cannot reach each other. False: not now.
@@ -185,6 +164,10 @@ impl<'p> Growing<'p> {
             Step::Greeting(remote, _) => Some(left(arriving, remote)),
             Step::Preparing(remote) => Some(remote.until_beat().min(left(arriving, remote))),
         };
+        let until = |arriving: &Arriving| {
+            let concluded = arriving.remote().and_then(Remote::until_concluded);
+            until(arriving).into_iter().chain(concluded).min()
+        };
         self.arriving.iter().filter_map(until).min()
     }
 
@@ -232,17 +215,26 @@ impl<'p> Growing<'p> {
 impl Supervisor<'_> {
     /// Takes in hosts that the machine has, and the job has not. For so long the loop did not run.
     pub(super) fn grow(&mut self, away: Duration) {
+        let Some(growing) = &mut self.growing else {
+            return;
+        };
+        let mut told = growing.news.as_ref().is_none_or(News::is_over);
+        let report = growing.news.as_mut().and_then(News::next);
+        // What ends the job needs all of it in its place.
+        if let Some(report) = &report {
+            told = true;
+            self.heed_standing(report);
+        }
+        let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
+        if news.is_some_and(News::is_over) {
+            self.end_with_machine();
+        }
         let Some(mut growing) = self.growing.take() else {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
-        let mut told = growing.news.as_ref().is_none_or(News::is_over);
-        if let Some(report) = growing.news.as_mut().and_then(News::next) {
-            told = true;
-            self.heed_standing(&report);
-            if report.hindrance.is_none() {
-                growing.listed = report.hosts;
-            }
+        if let Some(report) = report.filter(|report| report.hindrance.is_none()) {
+            growing.listed = report.hosts;
         }
         if self.course.is_over() || self.course.is_ending() {
             growing.end();
@@ -254,9 +246,6 @@ impl Supervisor<'_> {
             for arriving in std::mem::take(&mut growing.arriving) {
                 self.take_along(&mut growing, arriving, away);
             }
-        }
-        if growing.news.as_ref().is_some_and(News::is_over) {
-            self.end_with_machine();
         }
         growing.told |= told;
         growing.gathering &= !growing.told || !growing.arriving.is_empty();
@@ -323,11 +312,8 @@ impl Supervisor<'_> {
             let _ = remote.send(&Order::Will { will });
         }
         let _ = remote.send(&Order::Start { addresses });
-        for world in growing.worlds.iter().cloned() {
-            let _ = remote.send(&Order::Enter { world });
-        }
-        for &(rank, cause) in &growing.gone {
-            let _ = remote.send(&Order::Gone { rank, cause });
+        for order in self.history.orders() {
+            let _ = remote.send(&order);
         }
         if growing.across.verbose {
             let sentence = format!("the host {} is a host of the job from now on", remote.name);

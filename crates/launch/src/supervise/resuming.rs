@@ -14,6 +14,7 @@ use regatta_wire::fields::Message;
 use super::Supervisor;
 use super::gates::Gates;
 use super::growing::Growing;
+use super::history::History;
 use super::lineage::Lineage;
 use super::reach::Reaches;
 use super::starters::Awaited;
@@ -32,7 +33,7 @@ use crate::remote::Remote;
 use crate::signals::Signals;
 use crate::streams::Streams;
 use crate::succession::rally::Found;
-use crate::succession::{Heir, Line};
+use crate::succession::{Heir, Line, NO_MORE};
 use crate::tasks::{Ended, Tasks};
 use crate::wakes::Wakes;
 
@@ -163,7 +164,7 @@ impl<'p> Supervisor<'p> {
             let remote = absentee(desk, number, &name)?;
             let why = match name == stock.launcher.0.name {
                 true => stock.launcher.1.as_str(),
-                false => "it is not one of the machine any more",
+                false => NO_MORE,
             };
             lost.entry(number).or_insert_with(|| why.to_owned());
             remotes.push(remote);
@@ -181,11 +182,10 @@ impl<'p> Supervisor<'p> {
         )?;
         if let Some(growing) = &mut growing {
             growing.is_gathered();
-            stock
-                .worlds
-                .iter()
-                .for_each(|world| growing.note_world(world));
         }
+        let mut history = History::new(growing.is_some(), plan.stays);
+        let worlds = stock.worlds.iter();
+        worlds.for_each(|world| history.note_world(world));
         let lineage = Lineage::new(
             plan.across
                 .as_ref()
@@ -205,6 +205,7 @@ impl<'p> Supervisor<'p> {
             here: Some(here.name.clone()),
             number: here.number,
             growing,
+            history,
             lineage,
             tether: Some(stock.tether),
             input: None,
@@ -260,9 +261,7 @@ impl<'p> Supervisor<'p> {
         }
         // Some hosts may have been told of these and others not.
         for (rank, cause) in gone {
-            self.growing
-                .iter_mut()
-                .for_each(|growing| growing.note_gone(rank, cause));
+            self.history.note_gone(rank, cause);
             for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
                 let _ = remote.send(&Order::Gone { rank, cause });
             }

@@ -359,9 +359,7 @@ impl Supervisor<'_> {
             }
             self.desk.tell_births(born);
             self.course.more(&hosts);
-            self.growing
-                .iter_mut()
-                .for_each(|growing| growing.note_world(&world));
+            self.history.note_world(&world);
             for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
                 let world = world.clone();
                 let _ = remote.send(&Order::Enter { world });

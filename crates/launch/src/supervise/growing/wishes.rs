@@ -51,6 +51,20 @@ pub(super) struct Wish {
 }
 
 impl Question {
+    /// Of a task, under its number for it, about so many hosts.
+    fn new(number: u32, (by, id): (u32, u32), count: usize) -> Result<Self, Refused> {
+        if count > MOST {
+            return Err((Why::Argument, format!("{count} hosts are too many at once")));
+        }
+        Ok(Self {
+            number,
+            by,
+            id,
+            answers: vec![None; count],
+            sentence: String::new(),
+        })
+    }
+
     fn answer(&mut self, index: usize, outcome: Result<u32, Refused>) {
         let outcome = outcome.map_err(|(why, sentence)| {
             if self.sentence.is_empty() {
@@ -82,6 +96,12 @@ impl Supervisor<'_> {
         if host.is_none_or(|host| self.remote(host).is_some()) {
             asker.terminal = None;
         }
+        if let (Asked::Remove(names), Some(_)) = (&wish, &self.growing) {
+            return match self.give_all_back(by, id, names) {
+                Ok(answered) => self.desk.say(by, answered),
+                Err(refused) => self.desk.answer(by, id, Err(refused)),
+            };
+        }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
             return self.desk.answer(by, id, Err((Why::State, sentence)));
@@ -104,14 +124,8 @@ impl Supervisor<'_> {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
         let wanted: Vec<Result<Host, Fault>> = match wish {
-            Asked::Remove(names) => {
-                let number = growing.wishes.begin(by, id, names.len())?;
-                for (index, name) in names.iter().enumerate() {
-                    let outcome = self.give_back(name);
-                    growing.wishes.answer(number, index, outcome);
-                }
-                return Ok(());
-            }
+            // Answered before.
+            Asked::Remove(_) => return Ok(()),
             Asked::Add(lines) => {
                 let file = &growing.wishes.file;
                 lines.iter().map(|line| file.added(line)).collect()
@@ -194,6 +208,19 @@ impl Supervisor<'_> {
         Ok(host)
     }
 
+    /// Gives hosts back, which takes no time.
+    fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<Tell, Refused> {
+        if self.course.is_ending() {
+            return Err((Why::State, "the job is being ended".to_owned()));
+        }
+        let mut question = Question::new(0, (by, id), names.len())?;
+        for (index, name) in names.iter().enumerate() {
+            question.answer(index, self.give_back(name));
+        }
+        let nobody = || (Why::Argument, "no host is named".to_owned());
+        question.answered().ok_or_else(nobody)
+    }
+
     /// Gives a host back: its tasks end, and it is of the job no more.
     fn give_back(&mut self, name: &str) -> Result<u32, Refused> {
         if self.is_ours(name) {
@@ -238,18 +265,9 @@ impl Supervisor<'_> {
 
 impl Wishes {
     fn begin(&mut self, by: u32, id: u32, count: usize) -> Result<u32, Refused> {
-        if count > MOST {
-            return Err((Why::Argument, format!("{count} hosts are too many at once")));
-        }
         let number = self.asked;
+        self.open.push(Question::new(number, (by, id), count)?);
         self.asked = self.asked.wrapping_add(1);
-        self.open.push(Question {
-            number,
-            by,
-            id,
-            answers: vec![None; count],
-            sentence: String::new(),
-        });
         Ok(number)
     }
 
