@@ -52,6 +52,7 @@ enum Command {
     Agent(agent::Arguments),
     #[command(hide = true)]
     Attend(attend::Arguments),
+    #[command(hide = true)]
     Daemon(daemon::Arguments),
     #[command(hide = true)]
     Reach(reach::Arguments),

@@ -157,6 +157,22 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn help_lists_the_commands_that_are_for_users_and_no_others() {
+    let output = Command::new(REGATTA).arg("--help").output();
+    let help = text(&output.expect("regatta").stdout);
+    let listed = |command: &str| {
+        let start = format!("  {command} ");
+        help.lines().any(|line| line.starts_with(&start))
+    };
+    for command in ["run", "up", "hosts", "console", "doctor", "race"] {
+        assert!(listed(command), "{command}: {help}");
+    }
+    for command in ["agent", "attend", "daemon", "reach", "resident"] {
+        assert!(!listed(command), "{command}: {help}");
+    }
+}
+
+#[test]
 fn what_others_start_is_refused_by_hand_and_harms_nothing() {
     for words in [
         &["daemon"][..],
