@@ -12,9 +12,6 @@ use regatta_launch::{Across, Choice, Growth, Refusal, slurm};
 /// How long a host may take to answer, unless the user says otherwise.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
-/// A host of a machine that is silent for so long is lost to a job that stays.
-const SILENCE: Duration = Duration::from_secs(10);
-
 /// Options of commands that concern several hosts.
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
@@ -275,7 +272,6 @@ pub fn site() -> Result<Option<Site>, Refusal> {
             across: Across {
                 rsh: Some(reach),
                 growth: Some(growth),
-                silence: SILENCE,
                 ..Across::new(vec![own])
             },
         },
@@ -338,4 +334,25 @@ fn directory(text: &str) -> Result<PathBuf, String> {
 
 pub fn list(text: &str) -> Result<List, String> {
     hosts::parse_list(text).map(List)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        hosts: Hosts,
+    }
+
+    /// Jobs that stay have no options: they take what `Across::new` says.
+    #[test]
+    fn a_silent_host_is_lost_after_the_same_time_in_jobs_with_and_without_options() {
+        let line = Line::parse_from(["run"]);
+        let given = line.hosts.reached_by_shell(Vec::new());
+        assert_eq!(given.silence, Across::new(Vec::new()).silence);
+    }
 }

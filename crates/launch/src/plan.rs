@@ -105,7 +105,7 @@ impl Across {
             trusted: false,
             send: false,
             connect: Duration::from_secs(10),
-            silence: Duration::from_secs(5),
+            silence: Duration::from_secs(10),
             unreachable: None,
             verbose: false,
             growth: None,
