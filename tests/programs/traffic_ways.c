@@ -5,6 +5,7 @@
  *     PROGRAM mixed SEED BATCHES
  *     PROGRAM to-and-fro COUNT
  *     PROGRAM while-there FILE PIPE
+ *     PROGRAM path
  *
  * `pairs` sends COUNT messages of LENGTH bytes one way, or both ways at once. SEND and RECEIVE are each a letter: b for a
  * blocking call, w for a request and rg_wait, p for a request, rg_test and the descriptor; SEND may be q, eight requests at a
@@ -15,7 +16,7 @@
  *
  * `to-and-fro` sends COUNT messages of 8 bytes each way. An encrypted connection changes its keys after 8 388 608 records, and
  * each message is one: 8 500 000 of them see that happen. `while-there` does it until the first task finds FILE gone, and opens
- * PIPE when the first messages are through.
+ * PIPE when the first messages are through. `path` prints which path each task's messages take.
  */
 #include "check.h"
 
@@ -349,6 +350,14 @@ static void while_there(void)
     say_how_many(done);
 }
 
+static void path(void)
+{
+    char text[400];
+    CHECK(size == 2);
+    OK(rg_path(RG_WORLD, 1 - me, text, sizeof text));
+    printf("path of %d: %s\n", me, text);
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -356,6 +365,7 @@ int main(int argc, char **argv)
         {"mixed", mixed, false},
         {"to-and-fro", to_and_fro, false},
         {"while-there", while_there, false},
+        {"path", path, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -26,6 +26,14 @@ fn random_traffic_over_a_trusted_network() {
 }
 
 #[test]
+fn connections_between_hosts_are_encrypted_unless_the_network_is_trusted() {
+    let job = || Job::new(2, "traffic_ways", &["path"]).across("alpha:1,beta:1");
+    job().run().passed().said("; encrypted; ");
+    let trusted = job().option("--trusted-network").run().passed();
+    trusted.said("; not encrypted, the network is trusted; ");
+}
+
+#[test]
 fn messages_between_hosts_never_overtake_each_other() {
     let job = Job::new(4, "traffic_order", &["overtaking"]).limit(180);
     job.across("alpha:2,beta:2").run().passed();

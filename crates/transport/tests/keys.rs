@@ -23,6 +23,8 @@ const FEW: u64 = 1024;
 /// The head of a record in which one side says that it changes its key: 22 bytes, for a message of 5. Our data are longer or
 /// shorter.
 const CHANGE: [u8; 5] = [23, 3, 3, 0, 22];
+/// Bytes of messages that nobody on the way is to see.
+const SECRET: [u8; 16] = *b"nobody may know!";
 
 /// Counts of a proxy between the two tasks.
 #[derive(Default)]
@@ -30,6 +32,7 @@ struct Seen {
     calls: AtomicU32,
     /// Changes of keys, by the caller and by the callee of a connection.
     changes: [AtomicU32; 2],
+    secrets: AtomicU32,
 }
 
 impl Seen {
@@ -58,21 +61,23 @@ fn watched(target: SocketAddr, seen: Arc<Seen>) -> SocketAddr {
                 to.set_nodelay(true).unwrap();
                 let [from, to] = [from, to].map(|stream| stream.try_clone().unwrap());
                 let seen = seen.clone();
-                std::thread::spawn(move || pass(from, to, &seen.changes[side]));
+                std::thread::spawn(move || pass(from, to, &seen.changes[side], &seen.secrets));
             }
         }
     });
     address
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, changes: &AtomicU32) {
+fn pass(mut from: TcpStream, mut to: TcpStream, changes: &AtomicU32, secrets: &AtomicU32) {
     let mut bytes = vec![0; 64 << 10];
-    // The last bytes stay in front of those that come: a head may be cut in two.
-    let kept = CHANGE.len() - 1;
+    // The last bytes stay in front of those that come: what is looked for may be cut in two.
+    let kept = SECRET.len() - 1;
     while let Ok(n @ 1..) = from.read(&mut bytes[kept..]) {
-        let all = &bytes[..kept + n];
-        let found = all.windows(CHANGE.len()).filter(|&window| window == CHANGE);
-        changes.fetch_add(found.count() as u32, Ordering::SeqCst);
+        for (word, seen) in [(&CHANGE[..], changes), (&SECRET, secrets)] {
+            let all = &bytes[kept + 1 - word.len()..kept + n];
+            let found = all.windows(word.len()).filter(|&window| window == word);
+            seen.fetch_add(found.count() as u32, Ordering::SeqCst);
+        }
         if to.write_all(&bytes[kept..kept + n]).is_err() {
             return;
         }
@@ -87,9 +92,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Pair {
+    fn new(trusted: bool) -> Pair {
         let seen = Arc::new(Seen::default());
-        let hosts = Hosts::new(false, [3; 32], |address| watched(address, seen.clone()));
+        let hosts = Hosts::new(trusted, [3; 32], |address| watched(address, seen.clone()));
         let tasks = [0, 1].map(|rank| {
             let mut paths = hosts.join(rank);
             paths.change_keys_after(FEW);
@@ -136,9 +141,29 @@ impl Pair {
     }
 }
 
+/// Small ones, in one frame and in pieces, also after the keys have changed.
+#[test]
+fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
+    for trusted in [true, false] {
+        let mut pair = Pair::new(trusted);
+        for length in [1, 500, 40_000].map(|times| times * SECRET.len()) {
+            for from in [0, 1] {
+                let (mut bytes, mut into) = (SECRET.repeat(length / SECRET.len()), vec![0; length]);
+                for _ in 0..1200 / (1 + length / 1000) {
+                    let requests = pair.start(from, &mut bytes, &mut into);
+                    pair.finish(requests);
+                }
+                assert!(into == bytes);
+                let secrets = pair.seen.secrets.swap(0, Ordering::SeqCst);
+                assert_eq!(secrets > 0, trusted, "{length} bytes: {secrets} times");
+            }
+        }
+    }
+}
+
 #[test]
 fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::new(false);
     for number in 0..5 * FEW + 76 {
         for from in [0, 1] {
             let (mut bytes, mut into) = (number.to_le_bytes(), [0; 8]);
@@ -152,7 +177,7 @@ fn messages_to_and_fro_outlive_many_keys_on_one_connection() {
 
 #[test]
 fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::new(false);
     let mut bytes: Vec<[u8; 8]> = (0..64u64).map(u64::to_le_bytes).collect();
     for _ in 0..100 {
         let mut intos = [(); 2].map(|()| vec![[0; 8]; bytes.len()]);
@@ -170,7 +195,7 @@ fn messages_both_ways_at_once_outlive_many_keys_on_one_connection() {
 
 #[test]
 fn large_messages_outlive_many_keys_on_one_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::new(false);
     let mut bytes: Vec<u8> = (0..40u32 << 20).map(|i| ((i * 7) >> 5) as u8).collect();
     let mut intos = [(); 2].map(|()| vec![0; bytes.len()]);
     let mut requests = Vec::new();
