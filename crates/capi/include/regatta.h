@@ -63,7 +63,7 @@ extern "C" {
 #define RG_ERR_LAUNCHER (-14)  /* started by a launcher Regatta cannot speak to, or it has been killed */
 #define RG_ERR_VERSION (-15)   /* launcher and library versions do not fit */
 #define RG_ERR_SYSTEM (-16)    /* the operating system refused; the last error has its words */
-#define RG_ERR_UNSUPPORTED (-17)
+#define RG_ERR_UNSUPPORTED (-17) /* reserved; nothing returns it */
 #define RG_ERR_PROGRAM (-18)   /* a program to be started is missing, or cannot be executed */
 #define RG_ERR_HOST (-19)      /* no such host in the job */
 #define RG_ERR_NAME (-20)      /* nothing has this name */
@@ -77,9 +77,10 @@ const char *rg_version(void);       /* "regatta 0.1.0 ..." */
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-/* Join the job this process was started in by `regatta run`, or become a world of one. Under a
- * foreign launcher (Slurm, mpirun) it fails with RG_ERR_LAUNCHER and a sentence. A second call
- * does nothing. */
+/* Join the job this process was started in by `regatta run`, or become a world of one. Under Slurm's
+ * srun it becomes one of the step's tasks, and blocks until all of them have called this (60 s at most,
+ * REGATTA_JOIN_TIMEOUT). Under mpirun it fails with RG_ERR_LAUNCHER and a sentence. A second call does
+ * nothing. */
 int rg_init(void);
 /* Leave. Messages already sent stay readable by their receivers. Requests still open are
  * dropped. Does not wait for others to receive; only if somebody's ring is full does the word that a
@@ -377,7 +378,8 @@ int rg_ialltoallv(const void *in, const size_t *in_lens, const size_t *in_offset
 /* ---- tasks that come and go ---------------------------------------------------------------------- */
 
 /* These ask the launcher of the job. They block until it has answered, which takes it a fraction of a
- * millisecond unless it says more. A task started without a launcher gets RG_ERR_LAUNCHER. */
+ * millisecond unless it says more. A task that was started by hand starts a launcher for itself. A task of
+ * srun has none: RG_ERR_LAUNCHER. */
 
 typedef struct {
     const char *host;               /* name of a host, "." for mine; NULL: where there is room */
