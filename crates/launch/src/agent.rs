@@ -396,10 +396,12 @@ impl Agent {
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
             Order::Tell { task, bytes } => {
-                if let Some(heritage) = &mut self.heritage {
-                    heritage.note_told(task, &bytes);
-                }
+                let heritage = self.heritage.as_mut();
+                let due = heritage.and_then(|heritage| heritage.note_told(task, &bytes));
                 tasks.tell(task, &bytes);
+                if let Some(count) = due {
+                    self.say(&Report::Heard { task, count });
+                }
             }
             Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
             Order::SignalTask { task, signal } => {

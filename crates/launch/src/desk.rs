@@ -25,7 +25,7 @@ use regatta_wire::control::{
 use crate::course::End;
 use groups::Groups;
 use memory::Memory;
-pub(crate) use memory::is_kept;
+pub(crate) use memory::{BYTES, WORDS, is_kept};
 use names::Names;
 use outputs::Written;
 use watches::Watches;

@@ -17,7 +17,8 @@
 //! # What is kept
 //!
 //! - The first few of the line have a *copy* of the desk: whole once, then each change before anybody is told what came of
-//!   it. Half as many as there are hosts, so that every majority without the launcher has one; but eight at most.
+//!   it. Half as many as there are hosts, so that every majority without the launcher has one; but eight at most. In it is all that
+//!   each task was told and may not have heard: agents say how much has come.
 //! - Every agent keeps what only it knows: what its tasks have asked and not been answered, how much each of them has been
 //!   told, how its tasks ended, which worlds it has entered into its table.
 //!

@@ -34,6 +34,7 @@
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
 //! Copy        what the desk knows     >
+//!                                     < Heard          so much a task has been told
 //! Lead        I come after another    >
 //!                                     < Copy           of the desk, if it is a later one
 //!                                     < State          what runs here, and what that one may not have known
@@ -160,6 +161,8 @@ messages! {
         22 Clock { by: u32, id: u32, time: u64 }
         /// The agent gives the job up and ends its tasks, for this reason: the last that is heard of it.
         24 Farewell { why: String }
+        /// A task has been told so many words of those that are kept for it. Not said of each.
+        25 Heard { task: u32, count: u32 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

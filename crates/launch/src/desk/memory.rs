@@ -1,4 +1,7 @@
-//! What tasks have been told lately: for those that may not have heard it, because their launcher was lost on the way.
+//! What tasks have been told and may not have heard, because their launcher was lost on the way.
+//!
+//! A word is kept until the agent of the task's host has said that it has come there ([`crate::succession::heritage`]), which
+//! it says of several at once. So as much is kept as is on its way, and a few words more.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,16 +11,16 @@ use regatta_wire::fields::Message;
 
 use super::Desk;
 
-/// Of what a task was told so much is kept, but the last word always.
-const WORDS: usize = 64;
-const BYTES: usize = 16 << 10;
+/// After so many words or bytes it is said that a task has heard them.
+pub(crate) const WORDS: usize = 32;
+pub(crate) const BYTES: usize = 16 << 10;
 
 /// What one task has been told.
 #[derive(Debug, Default)]
 struct Told {
     /// How often.
     count: u32,
-    /// The last of it.
+    /// The last of it: all that it may not have heard.
     last: VecDeque<Vec<u8>>,
 }
 
@@ -29,9 +32,15 @@ impl Memory {
         let told = self.0.entry(task).or_default();
         told.count = told.count.wrapping_add(1);
         told.last.push_back(bytes);
-        let mut size: usize = told.last.iter().map(Vec::len).sum();
-        while told.last.len() > WORDS || size > BYTES && told.last.len() > 1 {
-            size -= told.last.pop_front().map_or(0, |bytes| bytes.len());
+    }
+
+    /// A task has heard so many words.
+    fn heard(&mut self, task: u32, heard: u32) {
+        if let Some(told) = self.0.get_mut(&task) {
+            // A copy may know of fewer.
+            let missing = (told.count.wrapping_sub(heard) as i32).max(0) as usize;
+            let known = told.last.len().saturating_sub(missing);
+            told.last.drain(..known);
         }
     }
 
@@ -48,9 +57,17 @@ impl Memory {
         let until = told.last.len().saturating_sub(new);
         let from = until.saturating_sub(missing);
         let again: Vec<Vec<u8>> = told.last.range(from..until).cloned().collect();
-        // Where some of it is forgotten, the task counts no more than it is told now.
+        // A copy may know of fewer words than the task has heard.
         told.count = heard.wrapping_add((again.len() + new) as u32);
         again
+    }
+
+    /// Whether it is time to hear how much of it a task has heard.
+    fn is_much(&self, task: u32) -> bool {
+        let Some(Told { last, .. }) = self.0.get(&task) else {
+            return false;
+        };
+        last.len() >= WORDS || last.iter().map(Vec::len).sum::<usize>() >= BYTES
     }
 
     fn count(&self, task: u32) -> u32 {
@@ -110,9 +127,22 @@ impl Desk {
         memory.map_or_else(Vec::new, |memory| memory.untold(task, heard, new))
     }
 
+    /// Whether so much is kept for a task that somebody should say that it has heard it.
+    pub(crate) fn keeps_much(&self, task: u32) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_some_and(|memory| memory.is_much(task))
+    }
+
     /// How often a task has been told something.
-    pub(super) fn told_count(&self, task: u32) -> u32 {
+    pub(crate) fn told_count(&self, task: u32) -> u32 {
         self.memory.as_ref().map_or(0, |memory| memory.count(task))
+    }
+
+    /// It has heard so many words, which need not be kept any more.
+    pub(super) fn has_heard(&mut self, task: u32, count: u32) {
+        if let Some(memory) = &mut self.memory {
+            memory.heard(task, count);
+        }
     }
 
     /// It has been told something so often.
@@ -149,21 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_counted_by_nobody() {
-        let mut memory = Memory::default();
-        (0..WORDS + 10).for_each(|_| memory.note(1, vec![0]));
-        let heard = memory.untold(1, 3, 0).len() as u32 + 3;
-        assert!(memory.untold(1, heard, 0).is_empty());
-        memory.note(1, vec![9]);
-        assert_eq!(memory.untold(1, heard, 0), [vec![9]]);
-    }
-
-    #[test]
-    fn much_is_forgotten_but_not_the_last_word() {
+    fn nothing_is_forgotten_that_may_not_have_been_heard() {
         let mut memory = Memory::default();
         (0..1000).for_each(|_| memory.note(1, vec![0; 100]));
-        assert_eq!(memory.untold(1, 0, 0).len(), WORDS);
-        memory.note(1, vec![0; 2 * BYTES]);
-        assert_eq!(memory.untold(1, 0, 0).len(), 1);
+        memory.note(1, vec![0; 1 << 20]);
+        assert_eq!(memory.untold(1, 0, 0).len(), 1001);
+        memory.heard(1, 990);
+        assert_eq!(memory.0[&1].last.len(), 11);
+        assert_eq!(memory.untold(1, 995, 0).len(), 6);
+        memory.heard(1, 900);
+        assert_eq!(memory.0[&1].last.len(), 11);
+        // Of a copy that is behind.
+        memory.heard(1, 1005);
+        assert!(memory.0[&1].last.is_empty());
+        memory.heard(2, 1);
+        assert!(memory.untold(1, 1005, 0).is_empty());
     }
 }

@@ -45,6 +45,8 @@ messages! {
         14 Speed { host: u32, speed: u32 }
         /// A task has been told something so often, with what a former launcher had told it.
         15 Counted { task: u32, count: u32 }
+        /// It has heard so many words.
+        16 Heard { task: u32, count: u32 }
     }
 }
 
@@ -158,6 +160,12 @@ impl Original {
         again
     }
 
+    /// A task has heard so many words.
+    pub(crate) fn has_heard(&mut self, task: u32, count: u32) {
+        self.note(|| Change::Heard { task, count });
+        self.desk.has_heard(task, count);
+    }
+
     /// Says something to a task that the desk does not know of itself.
     pub(crate) fn say(&mut self, to: u32, what: Tell) {
         self.note(|| {
@@ -234,6 +242,7 @@ impl Desk {
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
             Change::Speed { host, speed } => self.set_speed(host, speed),
+            Change::Heard { task, count } => self.has_heard(task, count),
             Change::Counted { task, count } => self.set_told_count(task, count),
             Change::Said { task, bytes } => self.say(task, Tell::decode(&bytes)?),
         }

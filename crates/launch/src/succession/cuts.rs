@@ -117,6 +117,7 @@ impl Machine {
 
     /// So many messages arrive on each host.
     fn arrive(&mut self, counts: &[usize; 4]) {
+        let mut counts_heard = Vec::new();
         for (host, agent) in &mut self.agents {
             let way = self.ways.entry(*host).or_default();
             for _ in 0..counts[*host as usize].min(way.len()) {
@@ -125,13 +126,17 @@ impl Machine {
                         agent.take_copy(change, &bytes, true).expect("a copy");
                     }
                     Some(Sent::Tell { task, bytes }) => {
-                        agent.note_told(task, &bytes);
+                        let due = agent.note_told(task, &bytes);
+                        counts_heard.extend(due.map(|count| (task, count)));
                         let tell = Tell::decode(&bytes).expect("something to tell");
                         self.heard.entry(task).or_default().push(tell);
                     }
                     None => {}
                 }
             }
+        }
+        for (task, count) in counts_heard {
+            self.desk.has_heard(task, count);
         }
     }
 
@@ -282,4 +287,35 @@ fn check(machine: &Machine, first: [usize; 4], second: [usize; 4]) {
         matches!(tell, Tell::Event { event: Event::HostLost { host, .. }, .. } if *host == 1)
     });
     assert_eq!(losses.count(), 1, "{story}");
+}
+
+/// A task asks much at once and hears some of it. All is answered and happens once, though nothing else has come.
+#[test]
+fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
+    const QUESTIONS: u32 = 300;
+    for heard in [0, 40, 299] {
+        let mut machine = Machine::new();
+        for id in 0..QUESTIONS {
+            machine.ask(3, &watch(id, What::TaskEnds, 0));
+        }
+        let arrived = machine.ways[&3].iter().scan(0, |told, sent| {
+            *told += usize::from(matches!(sent, Sent::Tell { .. }));
+            (*told <= heard).then_some(())
+        });
+        let arrived = arrived.count();
+        machine.arrive(&[0, usize::MAX, 0, arrived]);
+        machine.cut(0, 1);
+        machine.arrive(&[usize::MAX; 4]);
+        let (mut answers, mut events) = (Vec::new(), Vec::new());
+        for tell in &machine.heard[&3] {
+            answers.extend(tell.id());
+            if let Tell::Event { watch, .. } = tell {
+                events.push(*watch);
+            }
+        }
+        events.sort_unstable();
+        let all: Vec<u32> = (0..QUESTIONS).collect();
+        assert_eq!(answers, all, "{heard} answers had been heard");
+        assert_eq!(events, all, "{heard} answers had been heard");
+    }
 }

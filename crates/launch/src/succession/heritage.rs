@@ -17,7 +17,7 @@ use rustix::process::Pid;
 
 use super::{Heir, Line, OWN, Will};
 use crate::desk::original::Change;
-use crate::desk::{Desk, is_kept};
+use crate::desk::{BYTES, Desk, WORDS, is_kept};
 use crate::news::{News, Report};
 use crate::remote::BEAT;
 use crate::signals::Signals;
@@ -45,6 +45,22 @@ pub(crate) struct Heard {
     pub count: u32,
     /// All tasks it has started and been told of have numbers below this.
     pub spawned: u32,
+    /// Words and bytes that the launcher does not know to have come.
+    unsaid: (usize, usize),
+}
+
+impl Heard {
+    /// One more word that is kept, of so many bytes. The count, when it is time to say it.
+    fn note(&mut self, bytes: usize) -> Option<u32> {
+        self.count = self.count.wrapping_add(1);
+        self.unsaid.0 += 1;
+        self.unsaid.1 += bytes;
+        let due = self.unsaid.0 >= WORDS || self.unsaid.1 >= BYTES;
+        due.then(|| {
+            self.unsaid = (0, 0);
+            self.count
+        })
+    }
 }
 
 /// See the module.
@@ -100,13 +116,11 @@ impl Heritage {
         }
     }
 
-    /// It is told something.
-    pub(crate) fn note_told(&mut self, task: u32, bytes: &[u8]) {
-        let Ok(tell) = Tell::decode(bytes) else {
-            return;
-        };
+    /// It is told something. How many words it has heard, when it is time that the launcher knows.
+    pub(crate) fn note_told(&mut self, task: u32, bytes: &[u8]) -> Option<u32> {
+        let tell = Tell::decode(bytes).ok()?;
         let heard = self.heard.entry(task).or_default();
-        heard.count = heard.count.wrapping_add(u32::from(is_kept(&tell)));
+        let due = is_kept(&tell).then(|| heard.note(bytes.len())).flatten();
         if let Some(id) = tell.id() {
             self.asked.remove(&(task, id));
         }
@@ -114,6 +128,7 @@ impl Heritage {
             let last = tasks.into_iter().flatten().max();
             heard.spawned = heard.spawned.max(last.map_or(0, |task| task + 1));
         }
+        due
     }
 
     pub(crate) fn note_ended(&mut self, ended: Ended) {

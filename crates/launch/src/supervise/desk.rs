@@ -96,6 +96,11 @@ impl Supervisor<'_> {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {
             tasks.tell(task, &bytes);
+            // Should this host be lost its tasks are as well: nothing need be kept for them.
+            if self.desk.keeps_much(task) {
+                let count = self.desk.told_count(task);
+                self.desk.has_heard(task, count);
+            }
         }
     }
 }

@@ -157,6 +157,7 @@ impl Supervisor<'_> {
                 bytes,
                 then,
             }),
+            Report::Heard { task, count } if remote.has(task) => self.desk.has_heard(task, count),
             Report::Hushed { task } if remote.has(task) => self.hushed(task),
             Report::Expected {
                 birth,
