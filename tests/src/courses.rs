@@ -1,4 +1,4 @@
-//! Random programs of several tasks (`programs/pvm_course*.c`), played on PVM itself and on Regatta: all tasks must see the same.
+//! Random programs of several tasks (`tests/programs/pvm_course*.c`), played on PVM itself and on Regatta: all tasks must see the same.
 //!
 //! `make courses` plays thousands; the tests play some hundreds. A course that differs is made shorter before it is told of.
 
@@ -58,7 +58,7 @@ pub fn play(name: &str, first: u64, count: u64, mut progress: impl FnMut(&Played
 }
 
 /// In courses all has come before a task looks for it, or the task waits. How much a look takes in is seen by a program of its own
-/// (`programs/pvm_looks.c`), which plays so many random episodes.
+/// (`tests/programs/pvm_looks.c`), which plays so many random episodes.
 fn same_looks(name: &str, first: u64, count: u64) {
     let machine = Machine::new(name);
     let program = machine.install(&pvm::group_program("pvm_looks"), "pvm_looks");

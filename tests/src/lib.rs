@@ -1,4 +1,4 @@
-//! The harness of the tests that run whole jobs: C programs (`programs/`) linked with the library
+//! The harness of the tests that run whole jobs: C programs (`tests/programs/`) linked with the library
 //! that was just built, started by the command that was just built, from outside.
 //!
 //! A [`Job`] says what to start and under which conditions; [`Job::run`] runs it to its end and

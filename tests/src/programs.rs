@@ -92,7 +92,7 @@ pub(crate) fn library() -> &'static Path {
     &PLACES.made
 }
 
-/// The C program `programs/NAME.c`, linked with the library.
+/// The C program `tests/programs/NAME.c`, linked with the library.
 pub fn program(name: &str) -> PathBuf {
     program_of(name, &[name])
 }
@@ -109,7 +109,7 @@ pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
         .clone()
 }
 
-/// The C program `programs/NAME.c`, with these folders of headers and these libraries.
+/// The C program `tests/programs/NAME.c`, with these folders of headers and these libraries.
 pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
     compile_all(name, &[name], includes, libraries)
 }

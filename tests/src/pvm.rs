@@ -41,7 +41,7 @@ pub(crate) fn headers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include")
 }
 
-/// The program `programs/NAME.c`, compiled with Regatta's header.
+/// The program `tests/programs/NAME.c`, compiled with Regatta's header.
 pub fn program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &[headers()], &[LIBRARY.join(SONAME)])
 }
@@ -59,7 +59,7 @@ pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     crate::programs::compile_all(name, files, &[headers()], &all)
 }
 
-/// The Fortran program `programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
+/// The Fortran program `tests/programs/NAME.f`. gfortran must be installed: `scripts/need test` does that.
 pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = place.join(name);

@@ -1,4 +1,4 @@
-//! How soon tasks hear of what befalls others (`programs/reaction.c`), on nine hosts of network namespaces in a virtual machine
+//! How soon tasks hear of what befalls others (`tests/programs/reaction.c`), on nine hosts of network namespaces in a virtual machine
 //! at its default settings.
 //!
 //! `make reactions` measures it; a test runs the same once, so that it stays right.

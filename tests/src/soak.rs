@@ -1,4 +1,4 @@
-//! The soak: a fleet of workers in a virtual machine of its own (`programs/soak.c`) sends and receives in all ways there are, while workers
+//! The soak: a fleet of workers in a virtual machine of its own (`tests/programs/soak.c`) sends and receives in all ways there are, while workers
 //! and hosts are killed, hosts added again, links cut, pairs of hosts cut apart, connections reset, workers and hosts stopped for a while.
 //! Whoever lives must get everything, once, in order and whole; nobody who lives may be called dead; and when it is over nothing may be
 //! left.

@@ -1,4 +1,4 @@
-//! Hosts that are one machine share out its cores (`programs/core.c`).
+//! Hosts that are one machine share out its cores (`tests/programs/core.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Job, skip};

@@ -1,4 +1,4 @@
-//! Senders that wait for each other (`programs/cycle.c`): named when the buffer is small, and no
+//! Senders that wait for each other (`tests/programs/cycle.c`): named when the buffer is small, and no
 //! matter at all when it is not.
 
 use regatta_tests::Job;

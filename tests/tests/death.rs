@@ -1,4 +1,4 @@
-//! A task is killed while it, and others, are in the middle of something (`programs/death.c`):
+//! A task is killed while it, and others, are in the middle of something (`tests/programs/death.c`):
 //! every survivor hears of it by name, and goes on with the others.
 
 use regatta_tests::{Job, Running, look_until};

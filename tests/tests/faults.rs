@@ -1,4 +1,4 @@
-//! What surrounds a job goes wrong (`programs/faults.c`): errors with sentences, and nothing worse.
+//! What surrounds a job goes wrong (`tests/programs/faults.c`): errors with sentences, and nothing worse.
 
 use std::path::{Path, PathBuf};
 

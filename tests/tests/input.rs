@@ -1,4 +1,4 @@
-//! Bad arguments give an error with a sentence and change nothing (`programs/input.c`).
+//! Bad arguments give an error with a sentence and change nothing (`tests/programs/input.c`).
 
 use regatta_tests::Job;
 

@@ -1,4 +1,4 @@
-//! Calls before the start and after the end, and starts that go wrong (`programs/life.c`).
+//! Calls before the start and after the end, and starts that go wrong (`tests/programs/life.c`).
 
 use regatta_tests::{Ended, Job};
 use regatta_transport::job::VERSION as SPOKEN;

@@ -1,4 +1,4 @@
-//! What tasks write that goes to who has started them (`programs/output.c`).
+//! What tasks write that goes to who has started them (`tests/programs/output.c`).
 
 use regatta_tests::Job;
 

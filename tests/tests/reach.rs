@@ -1,6 +1,6 @@
 //! Networks that fail in part or for a moment, and launchers that are stopped: nothing is lost, and somebody says what is wrong.
 //!
-//! The hosts h0 to h5 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`programs/reach.c`).
+//! The hosts h0 to h5 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`tests/programs/reach.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Ended, Job, command};

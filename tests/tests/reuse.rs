@@ -1,4 +1,4 @@
-//! The memory of tasks that have gone is used again (`programs/reuse.c`).
+//! The memory of tasks that have gone is used again (`tests/programs/reuse.c`).
 
 use regatta_tests::Job;
 

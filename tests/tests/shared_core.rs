@@ -1,4 +1,4 @@
-//! Tasks that have no core to themselves give it up soon while they wait (`programs/shared_core.c`).
+//! Tasks that have no core to themselves give it up soon while they wait (`tests/programs/shared_core.c`).
 
 use regatta_tests::Job;
 

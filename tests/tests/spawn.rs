@@ -1,4 +1,4 @@
-//! Tasks that start, watch and end tasks (`programs/spawn.c`).
+//! Tasks that start, watch and end tasks (`tests/programs/spawn.c`).
 
 use regatta_tests::Job;
 

@@ -1,5 +1,5 @@
 //! Much traffic in good weather: order, matching, completion, threads, crowds, and what waiting costs
-//! (`programs/traffic*.c`).
+//! (`tests/programs/traffic*.c`).
 //!
 //! Random traffic prints its seed when it fails; `TRAFFIC_SEED=N` in the environment gives another
 //! one to start from.

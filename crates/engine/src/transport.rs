@@ -104,7 +104,8 @@ pub trait Transport {
         0
     }
 
-    /// Longest payload of a frame to most peers; a longer one finds no room.
+    /// Longest payload of a frame to most peers; a longer one finds no room. The fast path of a send compares with this for every
+    /// peer, so of a transport of several ways it is the limit in shared memory; [`Transport::eager_limit_to`] may be larger.
     fn eager_limit(&self) -> usize;
     /// Longest payload of a frame to this peer, as far as is known: a path that is not there yet takes at least this.
     fn eager_limit_to(&self, _peer: Peer) -> usize {

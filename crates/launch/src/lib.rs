@@ -1,4 +1,4 @@
-//! Running a job of tasks on this host: start them, stay with them, and leave nothing behind.
+//! Running a job of tasks, on this host or several: start them, stay with them, and leave nothing behind.
 //!
 //! [`run`] is `regatta run` without its command line. The guide of this folder (README.md) tells where what is.
 

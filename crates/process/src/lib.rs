@@ -13,6 +13,10 @@
 //! | `leave` | before leaving: what was sent has arrived |
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
+//! | `pace` | whether the task has its core to itself, as its waits show |
+//! | `cycle` | blocked senders that wait for each other |
+//! | `notice` | the descriptor that is readable when something may have come |
+//! | `start` | starting the tasks of a host in the launcher's place |
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
 //! | `kept` | sends that do not wait |
