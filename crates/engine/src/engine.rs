@@ -242,8 +242,12 @@ impl<T: Transport> Engine<T> {
         true
     }
 
-    /// Send a body of our own, now (true) or as soon as there is room.
+    /// Send a body of our own, now (true) or as soon as there is room. Nothing goes to a peer that is gone: that would open a ring
+    /// which nobody closes.
     pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool> {
+        if self.is_gone(to) {
+            return Ok(true);
+        }
         let direct = !self.queued.contains_key(&to);
         let sent = direct.then(|| self.transport.send_body(to, frame, body));
         if let Some(sent) = sent

@@ -156,6 +156,25 @@ fn empty_messages_are_bounded_as_well() {
     assert!(taken < 50_000, "{taken} messages held for 4 KiB of buffer");
 }
 
+/// The answer to the last question of a task that is gone would open a ring that nobody closes.
+#[test]
+fn nothing_is_said_to_a_task_that_is_gone() {
+    let (net, mut receiver, mut sender) = pair(Sizes {
+        ring: 64,
+        ..Sizes::TINY
+    });
+    let sent = sender.start_send(0, 0, 1, memory(&[1; 100]), Mode::Synchronous);
+    // More than a receiver takes in before it looks who is there.
+    for _ in 0..40 {
+        assert!(sender.send_now(0, 0, 2, &room(0)));
+    }
+    sender.recall(sent.expect("started")).expect("asked");
+    net.lose(1, Presence::Dead);
+    while receiver.progress() {}
+    assert_eq!(net.taken(0).len(), 41);
+    assert!(!net.front_of(0, 1) && receiver.is_idle());
+}
+
 /// A send that waits for room is taken back: its memory must not be read afterwards, and the
 /// message is not sent.
 #[test]

@@ -8,7 +8,7 @@
 //!
 //! An end is *over* when it is done or its task is gone. A piece with both ends over is touched by nobody, and whoever needs
 //! one claims it ([`Ends::claim`]): one swap from the word that was read, so it is claimed once. An end that says it is done,
-//! or that puts the piece away ([`Ends::rest`]), names the use it means. If that use has ended meanwhile, the word has another
+//! or that the whole use is over ([`Ends::end`]), names the use it means. If that use has ended meanwhile, the word has another
 //! count and stays as it is.
 //!
 //! All pieces of a kind form a list ([`Made`]), newest first. A task that needs a piece looks through a part of the list. So
@@ -23,6 +23,7 @@ const BITS: u32 = 20;
 const NUMBER: u64 = (1 << BITS) - 1;
 const SOURCE_DONE: u64 = 1 << (2 * BITS);
 const DESTINATION_DONE: u64 = SOURCE_DONE << 1;
+const BOTH_DONE: u64 = SOURCE_DONE | DESTINATION_DONE;
 const IN_USE: u64 = SOURCE_DONE << 2;
 const ONE_USE: u64 = SOURCE_DONE << 3;
 
@@ -75,11 +76,11 @@ impl Ends {
         Use(word)
     }
 
-    /// The present use.
+    /// The present use, unless both ends have said that they are done.
     pub fn present(&self) -> Option<Use> {
         let word = self.word.load(Ordering::Acquire);
-        let ended = SOURCE_DONE | DESTINATION_DONE;
-        (word & IN_USE != 0).then_some(Use(word & !ended))
+        let present = word & IN_USE != 0 && word & BOTH_DONE != BOTH_DONE;
+        present.then_some(Use(word & !BOTH_DONE))
     }
 
     /// This end does not touch the piece any more.
@@ -89,7 +90,7 @@ impl Ends {
             End::Destination => DESTINATION_DONE,
         };
         let note = |word: u64| {
-            let same = word & !(SOURCE_DONE | DESTINATION_DONE) == of.0;
+            let same = word & !BOTH_DONE == of.0;
             same.then_some(word | done)
         };
         // If that use is over, there is nothing to say.
@@ -98,16 +99,22 @@ impl Ends {
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, note);
     }
 
-    /// The piece is kept elsewhere from now on: it is not in use, and nobody claims it. False: that use is over, and the piece is
-    /// somebody else's.
-    pub fn rest(&self, of: Use) -> bool {
-        let rested = |word: u64| {
-            let same = word & !(SOURCE_DONE | DESTINATION_DONE) == of.0;
-            same.then_some(word & !(ONE_USE - 1))
+    /// Neither end touches the piece any more: from now on whoever comes first claims it. False: somebody has claimed it
+    /// already.
+    pub fn end(&self, of: Use) -> bool {
+        let ended = |word: u64| {
+            let same = word & !BOTH_DONE == of.0;
+            same.then_some(word | BOTH_DONE)
         };
         self.word
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, rested)
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, ended)
             .is_ok()
+    }
+
+    /// The piece that was made before this one; 0: none.
+    #[cfg(test)]
+    pub(crate) fn before(&self) -> &AtomicU64 {
+        &self.before
     }
 
     /// Take a piece whose ends are both over, for these two. `gone`: does this task touch no memory any more?
@@ -140,7 +147,7 @@ pub struct Made<'a> {
 
 impl Made<'_> {
     /// Pieces that are looked at for one that can be had, before a new one is made.
-    const LOOKS: usize = 64;
+    pub(crate) const LOOKS: usize = 64;
 
     fn ends(&self, place: u64) -> Option<&Ends> {
         let at = place.checked_add(self.ends_at).filter(|_| place != 0)?;
@@ -219,11 +226,9 @@ mod tests {
     fn an_end_that_comes_late_changes_nothing() {
         let ends = Ends::default();
         let one = ends.begin(1, 2);
-        assert!(ends.rest(one));
-        assert!(!ends.rest(one), "it is put away once");
+        assert!(ends.end(one));
         assert_eq!(ends.present(), None);
-        assert_eq!(ends.claim(1, 2, |_| true), None);
-        let two = ends.begin(1, 2);
+        let two = ends.claim(1, 2, |_| false).expect("the use is over");
         ends.finish(one, End::Source);
         assert_eq!(
             ends.claim(7, 8, |task| task == 2),
@@ -232,7 +237,7 @@ mod tests {
         );
         ends.finish(two, End::Source);
         assert!(ends.claim(7, 8, |task| task == 2).is_some());
-        assert!(!ends.rest(two), "others use it");
+        assert!(!ends.end(one) && !ends.end(two), "others use it");
     }
 
     #[test]

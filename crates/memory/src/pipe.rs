@@ -15,7 +15,7 @@
 //! receiver's to give back as well, and what it was just reading from the sender's memory is void.
 //!
 //! *Tasks that die.* Whoever has a pipe in hand and is done with it without giving it back says so ([`Pipe::let_go`]).
-//! A pipe both ends of which are done or gone is used again ([`Pool::take`]).
+//! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
 
 use std::ptr::NonNull;
 
@@ -56,8 +56,9 @@ pub struct Control {
     turn: Apart<AtomicU32>,
     /// Where the message is in the sender's memory; 0: nowhere as one block.
     address: AtomicU64,
-    /// Next free pipe, while in the pool.
+    /// Next pipe of the pool's stack, while this one is in it; and 1 from before it is pushed until after it is popped.
     pub(crate) next_free: AtomicU32,
+    pub(crate) stacked: AtomicU32,
     /// The source and the receiver that use it.
     pub(crate) ends: Ends,
 }
@@ -453,6 +454,11 @@ impl Pipe {
 }
 
 /// A pool of pipes: a stack in shared memory, with a counter against reuse between look and swap.
+///
+/// The stack only says where to look: a pipe is had by claiming its ends. A task can be killed between the end of a pipe's use
+/// and the push, or between the pop and the claim. Then the pipe is in no stack, and found in the list of all pipes
+/// ([`Pool::adopt`]). It can also be claimed there while it is in the stack: whoever pops it passes it over, and it is not pushed
+/// a second time before that.
 #[derive(Debug)]
 pub struct Pool<'a> {
     segment: &'a Segment,
@@ -487,6 +493,22 @@ impl<'a> Pool<'a> {
 
     /// A pipe for these two, reset.
     pub fn take(&self, source: u32, destination: u32) -> Result<Option<Pipe>, Corrupt> {
+        // Whatever others write there, the search ends.
+        for _ in 0..Made::LOOKS {
+            let Some(mut pipe) = self.pop()? else {
+                break;
+            };
+            pipe.of = pipe.control().ends.claim(source, destination, |_| false);
+            if pipe.of.is_some() {
+                pipe.reset();
+                return Ok(Some(pipe));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The pipe on top of the stack, which others may use by now.
+    fn pop(&self) -> Result<Option<Pipe>, Corrupt> {
         let mut head = self.head.load(Ordering::Acquire);
         while head as u32 != 0 {
             let pipe = Pipe::at(self.segment, (head as u32 as u64) * 128, self.size)?;
@@ -497,8 +519,7 @@ impl<'a> Pool<'a> {
                 .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => {
-                    let mut pipe = pipe;
-                    pipe.begin(source, destination);
+                    pipe.control().stacked.store(0, Ordering::Release);
                     return Ok(Some(pipe));
                 }
                 Err(now) => head = now,
@@ -539,9 +560,15 @@ impl<'a> Pool<'a> {
 
     /// Give a pipe back. Nobody may use it any more. If its use is over, it is somebody else's by now and stays so.
     pub fn give(&self, pipe: Pipe) {
-        if !pipe.of.is_some_and(|of| pipe.control().ends.rest(of)) {
+        if !pipe.of.is_some_and(|of| pipe.control().ends.end(of)) {
             return;
         }
+        if pipe.control().stacked.swap(1, Ordering::AcqRel) == 0 {
+            self.push(&pipe);
+        }
+    }
+
+    fn push(&self, pipe: &Pipe) {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             pipe.control()
@@ -782,5 +809,55 @@ mod tests {
         assert!(pool.take(4, 5).unwrap().is_none(), "it is in use");
         pool.give(adopted);
         assert_eq!(pool.take(4, 5).unwrap().unwrap().offset(), place);
+    }
+
+    /// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed.
+    fn use_pipes(pool: &Pool, me: u32, uses: &AtomicU64) {
+        let mut cursor = 0;
+        loop {
+            let pipe = match pool.take(me, me).ok().flatten() {
+                Some(pipe) => Some(pipe),
+                None => pool
+                    .adopt(&mut cursor, me, me, |task| task < me)
+                    .or_else(|| pool.make(me, me).ok()),
+            };
+            pipe.into_iter().for_each(|pipe| pool.give(pipe));
+            uses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
+        let segment = Segment::create("test", 1 << 22).unwrap();
+        let place = segment.allocate(3 * 64, 64).unwrap();
+        // SAFETY: atomics only, in memory that children of a fork share.
+        let word = |at: u64| unsafe { segment.words::<AtomicU64>(place + at) }.unwrap();
+        let pool = Pool::new(&segment, word(0), word(64), 1024);
+        let uses = word(128);
+        for me in 0..200 {
+            // SAFETY: the child calls nothing but the pool, which takes no lock and no memory of its process.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                use_pipes(&pool, me, uses);
+            }
+            assert!(child > 0);
+            let before = uses.load(Ordering::Relaxed);
+            while uses.load(Ordering::Relaxed) < before + 50 + u64::from(me) {
+                std::thread::yield_now();
+            }
+            // SAFETY: our own child, which is waited for.
+            unsafe {
+                assert_eq!(libc::kill(child, libc::SIGKILL), 0);
+                assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
+            }
+        }
+        let mut made = 0;
+        let mut at = word(64).load(Ordering::Relaxed);
+        while at != 0 {
+            made += 1;
+            let pipe = Pipe::at(&segment, at, 1024).unwrap();
+            at = pipe.control().ends.before().load(Ordering::Relaxed);
+        }
+        assert!((1..=4).contains(&made), "{made} pipes for one at a time");
     }
 }

@@ -8,7 +8,7 @@
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
 //! | wake request | `WakeRequest` as shipped, with `Bell`: a sleeper that waits for one publisher after the other | |
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
-//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that puts away | the list |
+//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | the list |
 //! | losses | `Losses` as shipped | |
 //! | gate | `Gate` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
@@ -663,7 +663,7 @@ fn a_piece_that_two_are_done_with_has_one_next_use() {
 }
 
 #[test]
-fn a_piece_is_put_away_or_claimed_but_not_both() {
+fn a_piece_whose_use_one_end_ends_has_one_next_user() {
     every_order(3, 20, || {
         let shared = Arc::new((Ends::default(), UnsafeCell::new(0)));
         let of = shared.0.begin(1, 2);
@@ -671,11 +671,10 @@ fn a_piece_is_put_away_or_claimed_but_not_both() {
         let sender = thread::spawn(move || {
             other.0.finish(of, End::Source);
             // The message could not be sent after all.
-            let away = other.0.rest(of);
+            let away = other.0.end(of) && other.0.claim(3, 4, |_| false).is_some();
             if away {
                 // SAFETY: nobody else touches the piece; loom checks that.
                 other.1.with_mut(|word| unsafe { *word = 1 });
-                other.0.begin(3, 4);
             }
             away
         });

@@ -30,7 +30,9 @@ pub const IN_RING: u64 = 1 << 62;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
+/// In the place of a cause: the process has ended, and nobody here knows how.
+const ENDED: u32 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
@@ -535,6 +537,9 @@ impl Job {
 
     /// Whoever watches a task without being its parent: it ended without leaving, nobody here knows how.
     pub fn mark_ended(&self, rank: u32) {
+        // Others may use its memory.
+        let cause = &self.slot(rank).cause;
+        let _ = cause.compare_exchange(0, ENDED, Ordering::Release, Ordering::Relaxed);
         if self.state(rank) != TaskState::Left {
             self.lose(rank, TaskState::Dead);
         }
@@ -616,9 +621,14 @@ impl Job {
         &self.header().loans.0
     }
 
+    /// Has the task's process ended?
+    fn has_ended(&self, rank: u32) -> bool {
+        self.slot(rank).cause.load(Ordering::Acquire) != 0
+    }
+
     /// Will this task touch no memory of the job any more?
     pub(crate) fn is_gone(&self, rank: u32) -> bool {
-        rank >= self.tasks() || self.state(rank) == TaskState::Left || self.cause(rank).is_some()
+        rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
     pub(crate) fn halls(&self) -> Halls<'_> {
@@ -717,6 +727,21 @@ mod tests {
         assert_eq!(job.state(0), TaskState::Dead);
         assert_eq!(task.cause(0), Some(Cause::Signalled(9)));
         assert_eq!(task.losses(), before + 2);
+    }
+
+    #[test]
+    fn a_task_that_has_ended_touches_no_memory_whoever_watched_it() {
+        let job = Job::create(4).unwrap();
+        job.mark_ended(0);
+        job.mark_dead(1, Cause::Lost);
+        job.leave(2);
+        assert_eq!(
+            [0, 1, 2, 3].map(|rank| job.is_gone(rank)),
+            [true, true, true, false]
+        );
+        assert_eq!((job.state(0), job.cause(0)), (TaskState::Dead, None));
+        job.mark_dead(0, Cause::Exited(1));
+        assert_eq!(job.cause(0), Some(Cause::Exited(1)));
     }
 
     #[test]

@@ -390,7 +390,7 @@ impl Transport for Shm {
     }
 
     fn close(&mut self, peer: Peer) {
-        if place(&mut self.outs, peer).is_none() {
+        if place(&mut self.outs, peer).is_none() && self.presence(peer) == Presence::Here {
             // Without memory for a ring it is not told, and may wait until this task ends.
             let _ = self.open_out(peer);
         }
