@@ -254,7 +254,7 @@ impl<T: Transport> Engine<T> {
         if let Some(at) = found
             && !self.outgoing[at].filled
         {
-            self.outgoing[at].bulk = Some(self.transport.attach(from, &clear.route)?);
+            self.outgoing[at].bulk = Some(self.transport.attach_to_fill(from, &clear.route)?);
             self.fill(at)?;
             self.settle_outgoing(at);
         }
@@ -352,12 +352,10 @@ impl<T: Transport> Engine<T> {
 
     /// Nobody will hear of this stream. One that has been filled was as good as the receiver's.
     fn reclaim_stream(&mut self, to: Peer, offer: &Offer, bulk: Option<T::Bulk>) {
-        let bulk = match bulk {
-            None if offer.streaming => self.transport.attach(to, &offer.route).ok(),
-            bulk => bulk,
-        };
-        if let Some(bulk) = bulk {
-            self.transport.reclaim(bulk);
+        match bulk {
+            Some(bulk) => self.transport.reclaim(bulk),
+            None if offer.streaming => self.transport.retract(to, &offer.route),
+            None => {}
         }
     }
 
@@ -578,13 +576,17 @@ impl<T: Transport> Engine<T> {
         }
         if let Some(id) = waiting {
             let message = self.unexpected.remove(id);
-            // A stream that has been filled is the receiver's to empty, any other to dispose of,
-            // but of one that was asked for.
-            if let Some(Body::Offer(offer)) = message.map(|message| message.body)
-                && (offer.streaming && offer.total > 0)
-                && (whole || !asks)
-                && let Ok(bulk) = self.transport.attach(from, &offer.route)
-            {
+            let Some(Body::Offer(offer)) = message.map(|message| message.body) else {
+                return Ok(());
+            };
+            if !offer.streaming || offer.total == 0 {
+                return Ok(());
+            }
+            if asks && !whole {
+                return self.transport.decline(from, &offer.route);
+            }
+            // A stream that has been filled is the receiver's to empty, any other to dispose of.
+            if let Ok(bulk) = self.transport.attach(from, &offer.route) {
                 match whole {
                     true => self.take_stream(None, from, 0, offer, bulk),
                     false => self.transport.reclaim(bulk),

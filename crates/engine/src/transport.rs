@@ -152,8 +152,17 @@ pub trait Transport {
     fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Self::Bulk, Route)>, Fault>;
     /// Receiver: open a stream for a message the sender has opened none for.
     fn open_for(&mut self, from: Peer) -> Result<(Self::Bulk, Route), Fault>;
-    /// Either: use the stream the other side opened.
+    /// Receiver: use the stream the sender opened.
     fn attach(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault>;
+    /// Sender: use the stream the receiver opened.
+    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Self::Bulk, Fault> {
+        self.attach(peer, route)
+    }
+    /// Receiver: the message is not received, and its sender, which has asked for that, hears so: the stream it opened is its
+    /// own again, to be reclaimed.
+    fn decline(&mut self, _peer: Peer, _route: &Route) -> Result<(), Fault> {
+        Ok(())
+    }
     /// Sender: move some of the message.
     fn fill(&mut self, to: Peer, bulk: &mut Self::Bulk, message: &Views) -> Result<Flow, Fault>;
     /// Sender: how much of the message has gone; `None`: its receiver is just reading it where it lies.
@@ -172,8 +181,14 @@ pub trait Transport {
     /// Give up a stream that the other side may still hold. The memory of the message is its
     /// owner's again: what the other side reads there after this is not delivered.
     fn abandon(&mut self, bulk: Self::Bulk);
-    /// Give up a stream that the other side does not hold, or has abandoned: it is used again.
+    /// Give up a stream that the other side does not hold, or has abandoned or declined: it is used again.
     fn reclaim(&mut self, bulk: Self::Bulk);
+    /// Sender: as `reclaim`, for a stream of its own that it has filled.
+    fn retract(&mut self, to: Peer, route: &Route) {
+        if let Ok(bulk) = self.attach(to, route) {
+            self.reclaim(bulk);
+        }
+    }
 
     /// Borrow `len` bytes that other tasks can read in place; returns their place and memory.
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault>;

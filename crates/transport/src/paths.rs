@@ -412,6 +412,20 @@ impl Transport for Paths {
         Ok(Stream(Way::Shm(self.shm.attach(peer, route)?)))
     }
 
+    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
+        if let Some(tcp) = self.tcp_to(peer)? {
+            return Ok(Stream(Way::Tcp(tcp.attach_to_fill(peer, route)?)));
+        }
+        Ok(Stream(Way::Shm(self.shm.attach_to_fill(peer, route)?)))
+    }
+
+    fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
+        match self.tcp_to(peer)? {
+            Some(tcp) => tcp.decline(peer, route),
+            None => self.shm.decline(peer, route),
+        }
+    }
+
     fn fill(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<Flow, Fault> {
         match &mut bulk.0 {
             Way::Shm(bulk) => self.shm.fill(to, bulk, message),
@@ -466,8 +480,15 @@ impl Transport for Paths {
     fn reclaim(&mut self, bulk: Stream) {
         match (bulk.0, self.tcp.as_deref_mut()) {
             (Way::Shm(bulk), _) => self.shm.reclaim(bulk),
-            (Way::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
+            (Way::Tcp(wire), Some(tcp)) => tcp.reclaim(wire),
             (Way::Tcp(_), None) => {}
+        }
+    }
+
+    fn retract(&mut self, to: Peer, route: &Route) {
+        match self.tcp_to(to) {
+            Ok(Some(tcp)) => tcp.retract(to, route),
+            _ => self.shm.retract(to, route),
         }
     }
 

@@ -24,8 +24,10 @@ pub const CHUNK: usize = 1 << 20;
 pub enum Parcel {
     /// An engine's frame. Numbered.
     Frame(Kind),
-    /// The sender of a stream has given it up. Numbered.
+    /// The sender of a stream has given it up. A frame has named the stream to its receiver, or comes before this. Numbered.
     Cancelled,
+    /// The sender of a stream has given it up, and nobody will use it: no frame has named it, or its receiver has declined. Numbered.
+    Retracted,
     /// The receiver has all bytes of a stream. Numbered.
     Complete,
     /// The sender leaves and sends nothing after this. Numbered.
@@ -55,6 +57,7 @@ impl Parcel {
             Parcel::Cancelled => 16,
             Parcel::Complete => 17,
             Parcel::Bye => 18,
+            Parcel::Retracted => 19,
             Parcel::Chunk => 32,
             Parcel::Taken => 33,
             Parcel::Credit => 34,
@@ -71,6 +74,7 @@ impl Parcel {
             16 => Parcel::Cancelled,
             17 => Parcel::Complete,
             18 => Parcel::Bye,
+            19 => Parcel::Retracted,
             32 => Parcel::Chunk,
             33 => Parcel::Taken,
             34 => Parcel::Credit,
@@ -88,7 +92,11 @@ impl Parcel {
     pub fn is_numbered(self) -> bool {
         matches!(
             self,
-            Parcel::Frame(_) | Parcel::Cancelled | Parcel::Complete | Parcel::Bye
+            Parcel::Frame(_)
+                | Parcel::Cancelled
+                | Parcel::Retracted
+                | Parcel::Complete
+                | Parcel::Bye
         )
     }
 

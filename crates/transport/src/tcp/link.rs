@@ -576,11 +576,16 @@ impl Link {
             }
             Parcel::Cancelled => {
                 self.notice(head.context)?;
+                // The frame that names it may wait to be dealt with, and finds it then.
                 match self.in_stream(head.context) {
-                    Some(stream) if stream.attached && !stream.discarded => {
-                        stream.total = Some(stream.received);
-                        stream.cancelled = true;
-                    }
+                    Some(stream) if !stream.discarded => stream.cancel(),
+                    _ => self.release_in(head.context),
+                }
+            }
+            Parcel::Retracted => {
+                self.notice(head.context)?;
+                match self.in_stream(head.context) {
+                    Some(stream) if stream.attached && !stream.discarded => stream.cancel(),
                     _ => self.release_in(head.context),
                 }
             }
@@ -678,14 +683,22 @@ impl Link {
         id
     }
 
-    /// Use a stream the peer has opened: to receive, or to send.
-    pub(crate) fn attach(&mut self, id: u32) -> Result<(), Trouble> {
-        if id % 2 == 1 {
-            if self.outs.iter().any(|stream| stream.id == id) {
-                return Err("a stream is named twice".into());
-            }
-            self.outs.push(OutStream::new(id, None));
-            return Ok(());
+    /// Uses a stream that the peer has opened to receive.
+    pub(crate) fn attach_out(&mut self, id: u32) -> Result<(), Trouble> {
+        if id.is_multiple_of(2) {
+            return Err("the receiver of a message names a stream of a sender".into());
+        }
+        if self.outs.iter().any(|stream| stream.id == id) {
+            return Err("a stream is named twice".into());
+        }
+        self.outs.push(OutStream::new(id, None));
+        Ok(())
+    }
+
+    /// Uses a stream that the peer has opened to send.
+    pub(crate) fn attach_in(&mut self, id: u32) -> Result<(), Trouble> {
+        if !id.is_multiple_of(2) {
+            return Err("the sender of a message names a stream of a receiver".into());
         }
         self.notice(id)?;
         let stream = self.in_stream(id).filter(|stream| !stream.attached);
@@ -749,6 +762,23 @@ impl Link {
             self.keep(Parcel::Cancelled, id);
             self.pump(0);
         }
+    }
+
+    /// The sender gives up a stream that nobody else will use. It may have been filled.
+    pub(crate) fn retract(&mut self, id: u32, dead: bool) {
+        self.outbox.let_go(id);
+        self.outs.retain(|stream| stream.id != id);
+        if !dead {
+            self.keep(Parcel::Retracted, id);
+            self.pump(0);
+        }
+    }
+
+    /// The receiver will not use a stream of the peer's, and the peer is told so by a frame: it retracts the stream then.
+    pub(crate) fn decline(&mut self, id: u32) -> Result<(), Trouble> {
+        self.attach_in(id)?;
+        self.abandon_in(id);
+        Ok(())
     }
 
     /// The receiver does.

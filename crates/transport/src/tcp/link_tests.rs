@@ -138,7 +138,7 @@ fn a_stream_its_receiver_has_opened_flows_without_a_word() {
     let (mut receiver, _theirs) = open();
     let id = receiver.open_in();
     let (mut sender, _theirs) = open();
-    sender.attach(id).unwrap();
+    sender.attach_out(id).unwrap();
     let mut bytes = vec![0; 1 << 20];
     // SAFETY: the bytes outlive the stream, and nobody else uses them.
     let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
@@ -180,7 +180,7 @@ fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
         assert!(links[0].outs.is_empty(), "a short stream needs no receive");
         assert_eq!(told.len() as u64, MOST_HELD);
         for id in told.drain(..) {
-            links[1].attach(id).unwrap();
+            links[1].attach_in(id).unwrap();
             assert_eq!(
                 links[1].in_stream(id).unwrap().release(&Views::none()),
                 20_000
@@ -200,6 +200,38 @@ fn streams_of_this_side_are_none_of_the_peers() {
     });
     feed(&mut link, &mut theirs, &chunk(2, 0, 1));
     assert_eq!(link.fault, None);
+}
+
+/// A peer sends on streams with even numbers and receives on streams with odd ones. One of the other kind would be mistaken for
+/// a stream of this task's.
+#[test]
+fn a_stream_of_the_wrong_side_is_refused() {
+    let (mut link, _theirs) = open();
+    let mine = link.open_in();
+    let refused = |done| matches!(done, Err(Trouble::Corrupt(_)));
+    assert!(refused(link.attach_in(mine)) && refused(link.attach_in(7)));
+    assert!(refused(link.decline(mine)) && refused(link.decline(7)));
+    assert!(refused(link.attach_out(2)) && refused(link.attach_out(8)));
+    assert_eq!((link.ins.len(), link.outs.len()), (1, 0));
+}
+
+/// The frame that names a stream may still wait when the stream is given up, and is dealt with first.
+#[test]
+fn a_stream_is_given_up_behind_the_frame_that_names_it() {
+    let given_up = |parcel| {
+        let (mut link, mut theirs) = open();
+        feed(&mut link, &mut theirs, &chunk(2, 0, 1000));
+        feed(&mut link, &mut theirs, &Head::bare(parcel, 2, 0).encode());
+        assert_eq!(link.fault, None);
+        link
+    };
+    let mut named = given_up(Parcel::Cancelled);
+    assert!(named.attach_in(2).is_ok());
+    named.abandon_in(2);
+    assert!(named.ins.is_empty());
+    assert!(given_up(Parcel::Retracted).ins.is_empty());
+    let mut declined = given_up(Parcel::Cancelled);
+    assert!(declined.decline(2).is_ok() && declined.ins.is_empty());
 }
 
 #[test]
@@ -229,7 +261,7 @@ fn whoever_takes_no_frames_may_send_streams_on_and_on() {
         sent += 1;
         exchange(&mut links);
         links[0].outs.retain(|stream| !stream.complete);
-        links[1].attach(id).unwrap();
+        links[1].attach_in(id).unwrap();
         links[1].in_stream(id).unwrap().release(&Views::none());
         links[1].release_in(id);
     }
@@ -326,7 +358,7 @@ proptest! {
             let length = if kind == 34 { 8 } else { length };
             let mut head = Head::bare(Parcel::Taken, context, word * 30_000).encode();
             (head[0], head[1]) = (kind, (last && kind == 32) as u8);
-            let bare = matches!(kind, 16..=18 | 33 | 35);
+            let bare = matches!(kind, 16..=19 | 33 | 35);
             let length = if bare { 0 } else { length };
             head[4..8].copy_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(&head);

@@ -24,7 +24,7 @@ use super::records;
 use crate::place::Key;
 
 /// Version of what flows on connections.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// A handshake that takes longer comes to nothing.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 

@@ -171,6 +171,18 @@ impl InStream {
         n
     }
 
+    /// Its sender has given it up: what has come of the message is all there is. What nobody drains yet need not be held,
+    /// unless it is the whole message.
+    pub(crate) fn cancel(&mut self) {
+        self.cancelled = true;
+        if self.total.is_none() {
+            self.total = Some(self.received);
+            if !self.attached {
+                self.release(&Views::none());
+            }
+        }
+    }
+
     /// Nobody will drain it.
     pub(crate) fn discard(&mut self) {
         self.discarded = true;

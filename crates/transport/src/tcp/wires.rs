@@ -60,23 +60,42 @@ impl Tcp {
         Ok((wire, route(id)))
     }
 
-    pub(crate) fn attach(&mut self, peer: Peer, bytes: &Route) -> Result<Wire, Fault> {
+    /// Uses the stream that the sender of a message has named.
+    pub(crate) fn attach(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+        let id = self.use_stream(peer, route, Link::attach_in)?;
+        let sends = false;
+        Ok(Wire { peer, id, sends })
+    }
+
+    /// Uses the stream that the receiver of a message has named.
+    pub(crate) fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+        let id = self.use_stream(peer, route, Link::attach_out)?;
+        let sends = true;
+        Ok(Wire { peer, id, sends })
+    }
+
+    /// Leaves the stream that the sender of a message has named to that.
+    pub(crate) fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
+        self.use_stream(peer, route, Link::decline).map(|_| ())
+    }
+
+    fn use_stream(
+        &mut self,
+        peer: Peer,
+        route: &Route,
+        by: impl FnOnce(&mut Link, u32) -> Result<(), Trouble>,
+    ) -> Result<u32, Fault> {
         let nonsense = Fault::Corrupt {
             peer,
             what: "the route of a message leads nowhere",
         };
-        let id = id_of(bytes).ok_or(nonsense)?;
+        let id = id_of(route).ok_or(nonsense)?;
         let link = self.link_to(peer)?;
-        if let Err(Trouble::Corrupt(what)) = link.attach(id) {
+        if let Err(Trouble::Corrupt(what)) = by(link, id) {
             return Err(Fault::Corrupt { peer, what });
         }
         link.pump(0);
-        Ok(Wire {
-            peer,
-            id,
-            // Odd numbers are its receiver's.
-            sends: id % 2 == 1,
-        })
+        Ok(id)
     }
 
     pub(crate) fn fill(&mut self, wire: &Wire, message: &Views) -> Result<Flow, Fault> {
@@ -189,6 +208,28 @@ impl Tcp {
                 true => link.abandon_out(wire.id, dead),
                 false => link.abandon_in(wire.id),
             }
+        }
+    }
+
+    /// Gives up a stream that the other side does not use.
+    pub(crate) fn reclaim(&mut self, wire: Wire) {
+        match wire.sends {
+            true => self.retract_stream(wire.peer, wire.id),
+            false => self.abandon(wire),
+        }
+    }
+
+    /// Gives up a stream that this task has opened and filled, and of which the other side has not heard.
+    pub(crate) fn retract(&mut self, peer: Peer, route: &Route) {
+        if let Some(id) = id_of(route) {
+            self.retract_stream(peer, id);
+        }
+    }
+
+    fn retract_stream(&mut self, peer: Peer, id: u32) {
+        let dead = self.is_lost(peer);
+        if let Some(link) = self.link(peer) {
+            link.retract(id, dead);
         }
     }
 

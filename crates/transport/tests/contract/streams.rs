@@ -50,7 +50,7 @@ pub fn either_side_opens_a_stream<T: Transport>(make: impl Fn() -> World<T>) {
                 [stream, b.attach(0, &route).unwrap()]
             } else {
                 let (stream, route) = b.open_for(0).unwrap();
-                [a.attach(1, &route).unwrap(), stream]
+                [a.attach_to_fill(1, &route).unwrap(), stream]
             };
             flow(&mut tasks, &mut streams, &message, &into);
             assert_eq!(to, from);
@@ -72,7 +72,7 @@ pub fn a_sender_may_attach_late<T: Transport>(make: impl Fn() -> World<T>) {
                 while task.next_ready(&mut cursor).is_some() {}
             }
         }
-        let mut streams = [tasks[0].attach(1, &route).unwrap(), stream];
+        let mut streams = [tasks[0].attach_to_fill(1, &route).unwrap(), stream];
         flow(&mut tasks, &mut streams, &message, &into);
         assert_eq!(to, from);
     }
@@ -284,10 +284,12 @@ pub fn a_route_that_makes_no_sense_is_the_peers_fault<T: Transport>(make: impl F
     let mut task = make().tasks.into_iter().next().unwrap();
     for byte in [0x7f, 0x80, 0x81, 0xff] {
         let route: Route = [byte; 24];
-        match task.attach(1, &route) {
-            Err(Fault::Corrupt { peer: 1, .. }) => {}
-            Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("a route of bytes {byte:#x} leads somewhere"),
+        for attached in [task.attach(1, &route), task.attach_to_fill(1, &route)] {
+            match attached {
+                Err(Fault::Corrupt { peer: 1, .. }) => {}
+                Err(other) => panic!("{other:?}"),
+                Ok(_) => panic!("a route of bytes {byte:#x} leads somewhere"),
+            }
         }
     }
 }
