@@ -5,6 +5,8 @@
 //! from the lengths alone, so no offset is ever read from shared memory, only the consumer's
 //! published position. The order of visibility comes from the line: the payload is written
 //! before the line is published and freed after it is read.
+//!
+//! *Rules of this path:* no lock, no allocation, no system call.
 
 use crate::{Corrupt, LINE};
 

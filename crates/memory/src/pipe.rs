@@ -16,6 +16,8 @@
 //!
 //! *Tasks that die.* Whoever has a pipe in hand and is done with it without giving it back says so ([`Pipe::let_go`]).
 //! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
+//!
+//! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] calls the kernel.
 
 use std::ptr::NonNull;
 
@@ -44,7 +46,7 @@ pub const CONTROL: usize = 512;
 struct Apart<T>(T);
 
 /// The shared words of a pipe, and the protocol of its turns: all that sender and receiver tell
-/// each other. The model checker runs this very code; see `tests/ring_loom.rs`.
+/// each other. The model checker runs this very code; see `tests/models_loom.rs`.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Control {

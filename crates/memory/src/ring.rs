@@ -18,7 +18,7 @@
 //! *Rules of this path:* no lock, no allocation, no system call, no shared counter.
 //!
 //! The algorithm is generic over [`Lines`], so that the model checker (loom) runs this very code
-//! over its own memory; see `tests/ring_loom.rs`.
+//! over its own memory; see `tests/models_loom.rs`.
 
 use crate::Corrupt;
 

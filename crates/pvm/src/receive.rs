@@ -8,6 +8,8 @@
 //! does not find a message while one that came earlier has not been seen, and a program that polls for several kinds in turn
 //! meets them in their order. Known are: messages in the inbox; those that came before one that has been received; and those
 //! that came before the answer to a call that asks the daemon (`rg_recv_passed` gives the last two).
+//!
+//! *Rules of `pvm_recv` and `pvm_precv` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,6 @@
 //! Sending.
+//!
+//! *Rules of `pvm_send` and `pvm_psend` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
 
 use std::ffi::{c_int, c_void};
 

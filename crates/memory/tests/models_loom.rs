@@ -13,7 +13,7 @@
 //! | gate | `Gate` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
-//! Not modelled: the biased lock, which rests on `membarrier` as well, and the pool of pipes.
+//! The crate's guide (`README.md`) lists the lock-free structures that have no model, and why.
 //! Each model says how many orders it must have seen at least, so that none can pass unseen.
 #![cfg(loom)]
 
