@@ -16,7 +16,7 @@
 //! | `pace` | whether the task has its core to itself, as its waits show |
 //! | `cycle` | blocked senders that wait for each other |
 //! | `notice` | the descriptor that is readable when something may have come |
-//! | `start` | starting the tasks of a host in the launcher's place |
+//! | `start` | the tasks that one starts in the launcher's place, as messages |
 //! | `until` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
 //! | `kept` | sends that do not wait |
