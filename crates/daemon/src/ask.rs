@@ -204,6 +204,8 @@ pub struct Report {
     pub here: String,
     /// `majority`, `minority`, or `outside`.
     pub standing: String,
+    /// The daemon that says this ends now.
+    pub ending: bool,
     /// Why it takes on no work, if it takes on none.
     pub reason: Option<String>,
     /// Hosts that answer, this one included, and hosts agreed on last.

@@ -253,6 +253,7 @@ impl Daemon {
             machine: self.charge.machine.clone(),
             here: self.charge.name.clone(),
             standing: standing.to_owned(),
+            ending: state.over,
             reason: state.hindrance(),
             seen,
             known,

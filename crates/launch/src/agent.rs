@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
 use crate::caught::Piece;
@@ -593,7 +593,7 @@ impl Agent {
     fn reap(&mut self) {
         let (children, _) = tasks::reap();
         for (pid, status) in children {
-            self.reaped(pid);
+            self.reaped(pid, status);
             let Some(tasks) = &mut self.tasks else {
                 continue;
             };
@@ -655,9 +655,9 @@ impl Agent {
         self.say(&Report::Born { task, pid, refused });
     }
 
-    fn reaped(&mut self, pid: Pid) {
+    fn reaped(&mut self, pid: Pid, status: WaitStatus) {
         if let Some(heritage) = &mut self.heritage {
-            heritage.reaped(pid);
+            heritage.reaped(pid, status);
         }
     }
 
@@ -697,7 +697,9 @@ impl Agent {
         self.feed = None;
         let helpers = self.helpers();
         let (children, none_left) = tasks::reap();
-        children.iter().for_each(|(pid, _)| self.reaped(*pid));
+        for (pid, status) in children {
+            self.reaped(pid, status);
+        }
         if !none_left && (helpers.is_empty() || !tree::descendants(&helpers).is_empty()) {
             if !self.told_strays {
                 self.told_strays = true;

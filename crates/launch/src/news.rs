@@ -2,28 +2,37 @@
 //!
 //! The command is `regatta hosts --watch --json`, or whatever the plan says. Each line that it writes lists all hosts; the
 //! last one counts. It runs beside the tasks: no signal of the job is its, and it ends with the job.
+//!
+//! A command that ends before is started again: at once, then no more often than once in [`AGAIN`]. One that then exits without a report has
+//! found nothing to tell of: the daemon has ended, and it is over; it is, too, after a report that says so. One that was killed says
+//! nothing about the daemon.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::time::Timespec;
 use serde_json::Value;
 
 use crate::program;
 use crate::refusal::Refusal;
 use crate::signals::Signals;
-use crate::sys::{self, Image, Place};
+use crate::sys::{self, Image, Mask, Place};
 
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longer lines are nonsense: a host takes some 200 bytes.
 const LONGEST: usize = 16 << 20;
+/// From one time that the command is started again to the next.
+const AGAIN: Duration = Duration::from_secs(1);
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +52,8 @@ pub(crate) struct Report {
     pub hosts: Vec<Listed>,
     /// Why this host may not take on work, if it may not: then the list says little.
     pub hindrance: Option<String>,
+    /// The daemon that says this ends, so no other report follows.
+    pub ending: bool,
     /// The runs of all hosts that are not gone, and what is said of them (`here`, `up`, `suspected`).
     pub living: HashMap<String, String>,
     /// This host's.
@@ -54,18 +65,222 @@ pub(crate) struct Report {
 /// The command, and what it has said.
 #[derive(Debug)]
 pub(crate) struct News {
-    /// None: it says no more.
+    words: Vec<String>,
+    mask: Mask,
+    /// None: it has ended, or is to end.
     pipe: Option<OwnedFd>,
     /// Its standard input, and what it has not taken of that.
     input: Option<OwnedFd>,
     unsaid: Vec<u8>,
     teller: Option<Pid>,
     arrived: Vec<u8>,
+    /// When it was last started again.
+    began: Option<Instant>,
+    /// It has reported since.
+    has_reported: bool,
+    /// The last report says that the daemon ends.
+    ends: bool,
+    /// It was killed, or failed to start: a sentence, until somebody has taken it.
+    mishap: Option<String>,
+    /// It was started again, and nobody has asked yet.
+    revived: bool,
+    /// It is not started again.
+    over: bool,
+}
+
+/// A command that was started.
+struct Life {
+    pipe: OwnedFd,
+    input: OwnedFd,
+    teller: Pid,
 }
 
 impl News {
     /// Runs the command.
     pub(crate) fn open(words: &[String], signals: &Signals) -> Result<Self, Refusal> {
+        Self::with_mask(words, *signals.before())
+    }
+
+    fn with_mask(words: &[String], mask: Mask) -> Result<Self, Refusal> {
+        let life = Life::begin(words, &mask)?;
+        Ok(Self {
+            words: words.to_vec(),
+            mask,
+            pipe: Some(life.pipe),
+            input: Some(life.input),
+            unsaid: Vec::new(),
+            teller: Some(life.teller),
+            arrived: Vec::new(),
+            began: None,
+            has_reported: false,
+            ends: false,
+            mishap: None,
+            revived: false,
+            over: false,
+        })
+    }
+
+    /// What is said now, if that is something new.
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        self.revive();
+        self.flush();
+        let mut piece = vec![0; PIECE];
+        while let Some(pipe) = &self.pipe {
+            match rustix::io::read(pipe, &mut piece[..]) {
+                Ok(count) if count > 0 && self.arrived.len() < LONGEST => {
+                    self.arrived.extend_from_slice(&piece[..count]);
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                _ => self.hush(),
+            }
+        }
+        let end = self.arrived.iter().rposition(|&byte| byte == b'\n')?;
+        let lines: Vec<u8> = self.arrived.drain(..=end).collect();
+        let last = lines[..end].rsplit(|&byte| byte == b'\n').next()?;
+        let report = report(last);
+        if let Some(report) = &report {
+            (self.has_reported, self.ends) = (true, report.ending);
+        }
+        self.over |= self.ends && self.pipe.is_none();
+        report
+    }
+
+    /// Starts the command again if it has ended, and some time has passed since it was started last.
+    fn revive(&mut self) {
+        if self.over || self.pipe.is_some() {
+            return;
+        }
+        if let Some(teller) = self.teller {
+            // Nobody else may look after children for a while.
+            match rustix::process::waitpid(Some(teller), WaitOptions::NOHANG) {
+                Ok(Some((_, status))) => self.reaped(teller, status),
+                Ok(None) | Err(Errno::INTR) => return,
+                Err(_) => self.teller = None,
+            }
+        }
+        if self.over || !self.pause().is_zero() {
+            return;
+        }
+        self.began = Some(Instant::now());
+        self.has_reported = false;
+        match Life::begin(&self.words, &self.mask) {
+            Ok(life) => {
+                self.pipe = Some(life.pipe);
+                self.input = Some(life.input);
+                self.teller = Some(life.teller);
+                self.revived = true;
+            }
+            Err(refusal) => self.mishap = Some(refusal.sentence),
+        }
+    }
+
+    /// Until the command is to be started again, if it is.
+    pub(crate) fn until_revival(&self) -> Option<Duration> {
+        let is_due = !self.over && self.pipe.is_none();
+        // One that is about to be gone may take a moment to end.
+        is_due.then(|| self.pause().max(MOMENT))
+    }
+
+    fn pause(&self) -> Duration {
+        let pause = |began: Instant| AGAIN.saturating_sub(began.elapsed());
+        self.began.map_or(Duration::ZERO, pause)
+    }
+
+    /// Whether the command was started again since this was last asked: what was said to it before is forgotten.
+    pub(crate) fn take_revived(&mut self) -> bool {
+        std::mem::take(&mut self.revived)
+    }
+
+    /// Why the command has to be started again, until somebody has taken it.
+    pub(crate) fn take_mishap(&mut self) -> Option<String> {
+        self.mishap.take()
+    }
+
+    /// Says a line to the command. False: it has not taken the one before yet, or has ended and will be started again.
+    pub(crate) fn say(&mut self, line: &[u8]) -> bool {
+        self.flush();
+        if self.pipe.is_none() {
+            return self.over;
+        }
+        if !self.unsaid.is_empty() {
+            return false;
+        }
+        self.unsaid.extend_from_slice(line);
+        self.flush();
+        true
+    }
+
+    fn flush(&mut self) {
+        while let Some(input) = self.input.as_ref().filter(|_| !self.unsaid.is_empty()) {
+            match rustix::io::write(input, &self.unsaid) {
+                Ok(count) => drop(self.unsaid.drain(..count)),
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => self.input = None,
+            }
+        }
+        self.unsaid.clear();
+    }
+
+    /// Will nothing more be said?
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn close(&mut self) {
+        self.over = true;
+        self.hush();
+    }
+
+    fn hush(&mut self) {
+        self.over |= self.ends;
+        self.pipe = None;
+        self.input = None;
+        if let Some(teller) = self.teller {
+            let _ = rustix::process::kill_process(teller, Signal::KILL);
+        }
+    }
+
+    /// The process that tells, while it runs: no signal of the job is its.
+    pub(crate) fn teller(&self) -> Option<Pid> {
+        self.teller
+    }
+
+    /// Takes note of a child's end, if it is that process.
+    pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
+        if self.teller != Some(pid) {
+            return;
+        }
+        self.teller = None;
+        // What it wrote last may be in the pipe yet.
+        self.over |= status.exited() && !self.has_reported && self.has_said_nothing();
+        if let Some(signal) = status.terminating_signal().filter(|_| !self.over) {
+            self.mishap = Some(format!(
+                "the process that tells this job of the hosts of the virtual machine was killed by signal {signal}; another one is started"
+            ));
+        }
+    }
+
+    fn has_said_nothing(&self) -> bool {
+        let waits = |pipe: &OwnedFd| {
+            let mut fds = [PollFd::new(pipe, PollFlags::IN)];
+            let polled = rustix::event::poll(&mut fds, Some(&Timespec::default()));
+            polled.is_ok_and(|count| count > 0) && fds[0].revents().contains(PollFlags::IN)
+        };
+        self.arrived.is_empty() && !self.pipe.as_ref().is_some_and(waits)
+    }
+
+    /// What to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let pipe = self.pipe.iter();
+        pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN))
+    }
+}
+
+impl Life {
+    fn begin(words: &[String], mask: &Mask) -> Result<Self, Refusal> {
         let failed = |what: String| {
             Refusal::of_regatta(format!(
                 "nothing can be heard of hosts that are added later: {what}"
@@ -92,7 +307,7 @@ impl News {
             // Not the tasks': the keys of a terminal are not for it.
             group: sys::process_group(),
             files: None,
-            mask: signals.before(),
+            mask,
         };
         let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             sys::c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat())
@@ -108,85 +323,10 @@ impl News {
         .start(c"LC_ALL=C".to_owned(), &place)
         .map_err(|error| failed(format!("{error:?}")))?;
         Ok(Self {
-            pipe: Some(ours),
-            input: Some(input),
-            unsaid: Vec::new(),
-            teller: Some(teller),
-            arrived: Vec::new(),
+            pipe: ours,
+            input,
+            teller,
         })
-    }
-
-    /// What is said now, if that is something new.
-    pub(crate) fn next(&mut self) -> Option<Report> {
-        self.flush();
-        let mut piece = vec![0; PIECE];
-        while let Some(pipe) = &self.pipe {
-            match rustix::io::read(pipe, &mut piece[..]) {
-                Ok(count) if count > 0 && self.arrived.len() < LONGEST => {
-                    self.arrived.extend_from_slice(&piece[..count]);
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                _ => self.close(),
-            }
-        }
-        let end = self.arrived.iter().rposition(|&byte| byte == b'\n')?;
-        let lines: Vec<u8> = self.arrived.drain(..=end).collect();
-        let last = lines[..end].rsplit(|&byte| byte == b'\n').next()?;
-        report(last)
-    }
-
-    /// Says a line to the command. False: it has not taken the one before yet.
-    pub(crate) fn say(&mut self, line: &[u8]) -> bool {
-        self.flush();
-        if !self.unsaid.is_empty() {
-            return false;
-        }
-        self.unsaid.extend_from_slice(line);
-        self.flush();
-        true
-    }
-
-    fn flush(&mut self) {
-        while let Some(input) = self.input.as_ref().filter(|_| !self.unsaid.is_empty()) {
-            match rustix::io::write(input, &self.unsaid) {
-                Ok(count) => drop(self.unsaid.drain(..count)),
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(_) => self.input = None,
-            }
-        }
-        self.unsaid.clear();
-    }
-
-    /// Will nothing more be said?
-    pub(crate) fn is_over(&self) -> bool {
-        self.pipe.is_none()
-    }
-
-    /// Nobody listens any more.
-    pub(crate) fn close(&mut self) {
-        self.pipe = None;
-        self.input = None;
-        if let Some(teller) = self.teller {
-            let _ = rustix::process::kill_process(teller, Signal::KILL);
-        }
-    }
-
-    /// The process that tells, while it runs: no signal of the job is its.
-    pub(crate) fn teller(&self) -> Option<Pid> {
-        self.teller
-    }
-
-    /// Takes note of a child's end, if it is that process.
-    pub(crate) fn reaped(&mut self, pid: Pid) {
-        self.teller.take_if(|teller| *teller == pid);
-    }
-
-    /// What to wait for.
-    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let pipe = self.pipe.iter();
-        pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN))
     }
 }
 
@@ -206,6 +346,7 @@ fn report(line: &[u8]) -> Option<Report> {
     Some(Report {
         hosts: listed(&living),
         hindrance: text(&report["reason"]),
+        ending: report["ending"] == true,
         living: living.iter().filter_map(pair).collect(),
         own: own.and_then(|host| text(&host["run"])),
         causes: all.iter().filter_map(cause).collect(),
@@ -261,7 +402,7 @@ mod tests {
         let read_so = read(&report);
         let names: Vec<String> = read_so.hosts.iter().map(|host| host.name.clone()).collect();
         assert_eq!(names, all);
-        assert_eq!(read_so.hindrance, None);
+        assert_eq!((read_so.hindrance, read_so.ending), (None, false));
         report["reason"] = json!("only 1 of 3 hosts answer");
         let why = read(&report).hindrance;
         assert_eq!(why.as_deref(), Some("only 1 of 3 hosts answer"));
@@ -288,6 +429,46 @@ mod tests {
             report.causes.get("r4").map(String::as_str),
             Some("it has been silent")
         );
+    }
+
+    /// Runs a script of the shell until it is over, and counts its reports.
+    fn tell(script: &str) -> (u32, Vec<String>) {
+        let words = ["/bin/sh", "-c", script].map(str::to_owned);
+        let mut news = News::with_mask(&words, sys::block(&[])).expect("a shell");
+        let (mut reports, mut mishaps) = (0, Vec::new());
+        while !news.is_over() {
+            reports += u32::from(news.next().is_some());
+            mishaps.extend(news.take_mishap());
+            let left = news.until_revival().unwrap_or(AGAIN);
+            let left = Timespec::try_from(left).expect("a short time");
+            let mut fds: Vec<PollFd> = news.polls().collect();
+            let _ = rustix::event::poll(&mut fds, Some(&left));
+        }
+        (reports, mishaps)
+    }
+
+    #[test]
+    fn a_command_that_is_killed_is_started_again_until_it_finds_nothing_to_tell_of() {
+        let directory = std::env::temp_dir().join(format!("regatta-news-{}", std::process::id()));
+        std::fs::create_dir(&directory).expect("a directory");
+        // The first life is killed, the second ends after a report, the third finds nothing.
+        let script = format!(
+            "cd {} && touch $$ && case $(ls | wc -l) in \
+             1) echo '{{\"hosts\":[]}}'; kill -9 $$ ;; \
+             2) echo '{{\"hosts\":[]}}' ;; \
+             esac",
+            directory.display()
+        );
+        let (reports, mishaps) = tell(&script);
+        std::fs::remove_dir_all(&directory).expect("it is ours");
+        assert_eq!((reports, mishaps.len()), (2, 1), "{mishaps:?}");
+        assert!(mishaps[0].contains("killed by signal 9"), "{mishaps:?}");
+    }
+
+    #[test]
+    fn a_command_that_has_told_of_the_daemons_end_is_not_started_again() {
+        let script = "echo '{\"ending\":true,\"hosts\":[]}'";
+        assert_eq!(tell(script), (1, Vec::new()));
     }
 
     proptest! {

@@ -31,6 +31,12 @@ const CHILD_STACK: usize = 64 * 1024;
 #[derive(Clone, Copy)]
 pub(crate) struct Mask(libc::sigset_t);
 
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mask")
+    }
+}
+
 /// Blocks `signals` for the calling thread, and returns what was blocked before.
 pub(crate) fn block(signals: &[Signal]) -> Mask {
     let set = sigset(signals);

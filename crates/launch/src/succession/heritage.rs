@@ -13,7 +13,7 @@ use regatta_wire::Malformed;
 use regatta_wire::control::{Ask, Tell};
 use regatta_wire::fields::Message;
 use rustix::event::PollFd;
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitStatus};
 
 use super::{Heir, Line, OWN, Will};
 use crate::desk::original::Change;
@@ -305,8 +305,10 @@ impl Heritage {
         self.news.as_ref().and_then(News::teller)
     }
 
-    pub(crate) fn reaped(&mut self, pid: Pid) {
-        self.news.iter_mut().for_each(|news| news.reaped(pid));
+    pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
+        if let Some(news) = &mut self.news {
+            news.reaped(pid, status);
+        }
     }
 
     /// What to wait for.

@@ -130,7 +130,9 @@ impl<'p> Growing<'p> {
     }
 
     pub(super) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        self.news.iter_mut().for_each(|news| news.reaped(pid));
+        self.news
+            .iter_mut()
+            .for_each(|news| news.reaped(pid, status));
         let arriving = self.arriving.iter_mut().filter_map(Arriving::remote_mut);
         arriving
             .chain(&mut self.parted)
@@ -168,7 +170,8 @@ impl<'p> Growing<'p> {
             let concluded = arriving.remote().and_then(Remote::until_concluded);
             until(arriving).into_iter().chain(concluded).min()
         };
-        self.arriving.iter().filter_map(until).min()
+        let revival = self.news.as_ref().and_then(News::until_revival);
+        self.arriving.iter().filter_map(until).chain(revival).min()
     }
 
     /// Nobody is taken in any more.
@@ -235,6 +238,13 @@ impl Supervisor<'_> {
         growing.parted.retain(|remote| remote.command().is_some());
         if let Some(report) = report.filter(|report| report.hindrance.is_none()) {
             growing.listed = report.hosts;
+        }
+        if let Some(news) = &mut growing.news {
+            let mishap = news.take_mishap();
+            mishap.iter().for_each(|mishap| self.output.say(mishap));
+            if news.take_revived() {
+                self.retell_reaches();
+            }
         }
         if self.course.is_over() || self.course.is_ending() {
             growing.end();

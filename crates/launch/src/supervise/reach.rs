@@ -202,6 +202,11 @@ impl Supervisor<'_> {
         self.reaches.forget(task);
     }
 
+    /// Whoever was told for the daemon has ended: another one is to be told all of it.
+    pub(super) fn retell_reaches(&mut self) {
+        self.reaches.changed = !self.reaches.hosts.is_empty();
+    }
+
     /// How long tasks wait for one that cannot be reached; `None`: as long as it takes.
     fn patience(&self) -> Option<Duration> {
         self.plan.across.as_ref()?.unreachable
