@@ -361,6 +361,7 @@ mod tests {
         Report {
             hosts: Vec::new(),
             hindrance: None,
+            ending: false,
             living: living.collect(),
             own: Some("r2".to_owned()),
             causes: HashMap::new(),

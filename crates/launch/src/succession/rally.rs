@@ -283,6 +283,7 @@ mod tests {
         let told = |state: &str, hindrance: Option<&str>| news::Report {
             hosts: Vec::new(),
             hindrance: hindrance.map(str::to_owned),
+            ending: false,
             living: [("beta".to_owned(), state.to_owned())].into(),
             own: None,
             causes: Default::default(),
@@ -309,6 +310,7 @@ mod tests {
         let told = news::Report {
             hosts: Vec::new(),
             hindrance: None,
+            ending: false,
             living: [pair("second", "up"), pair("here", "here")].into(),
             own: Some("here".to_owned()),
             causes: [pair("other", "it has been silent")].into(),
