@@ -346,18 +346,43 @@ impl Link {
     }
 
     pub(crate) fn try_pump(&mut self, budget: usize) -> Result<bool, Trouble> {
-        let Phase::Open(channel) = &mut self.phase else {
-            return Ok(false);
-        };
-        if self.mute {
+        if !self.is_open() || self.mute {
             return Ok(false);
         }
+        let (mut moved, mut budget) = (false, budget);
+        loop {
+            let all = self.urge_what_is_due();
+            let Phase::Open(channel) = &mut self.phase else {
+                return Ok(moved);
+            };
+            match self.outbox.pump(channel, &mut self.outs, budget) {
+                Ok(some) => moved |= some,
+                Err(_) => {
+                    self.fall_mute();
+                    return Ok(false);
+                }
+            }
+            if all || !self.outbox.has_room_to_urge() {
+                return Ok(moved);
+            }
+            budget = 0;
+        }
+    }
+
+    /// Tells the peer how far this side is, where it must know. False: there is more to say than there is room for now.
+    fn urge_what_is_due(&mut self) -> bool {
         let taken = self.inbox.taken;
         if taken - self.told >= RETAIN as u64 / 4 {
+            if !self.outbox.has_room_to_urge() {
+                return false;
+            }
             self.told = taken;
             self.outbox.urge(&Head::bare(Parcel::Taken, 0, taken), &[]);
         }
         for stream in self.ins.iter_mut().filter(|stream| stream.announce) {
+            if !self.outbox.has_room_to_urge() {
+                return false;
+            }
             stream.announce = false;
             let mut head = Head::bare(Parcel::Credit, stream.id, stream.limit);
             head.length = 8;
@@ -365,14 +390,13 @@ impl Link {
         }
         // A peer that does not take what it is told of its streams opens no more of them.
         if self.noticed.is_due() && self.outbox.is_heeded() {
+            if !self.outbox.has_room_to_urge() {
+                return false;
+            }
             let head = Head::bare(Parcel::Released, 0, self.noticed.tell());
             self.outbox.urge(&head, &[]);
         }
-        let pumped = self.outbox.pump(channel, &mut self.outs, budget);
-        Ok(pumped.unwrap_or_else(|_| {
-            self.fall_mute();
-            false
-        }))
+        true
     }
 
     // Receiving.

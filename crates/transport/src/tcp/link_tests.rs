@@ -1,5 +1,6 @@
 //! What a peer that has the key, but not our best interest, may send.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,7 +13,14 @@ use regatta_wire::{Frame, Kind};
 use super::channel::Channel;
 use super::held::MOST_HELD;
 use super::link::{LONGEST, Link, Trouble};
+use super::outbox::RETAIN;
 use super::phase::Phase;
+
+const EMPTY: Frame = Frame {
+    kind: Kind::Eager,
+    context: 0,
+    tag: 0,
+};
 
 /// An open link, and the peer's end of its connection.
 fn open() -> (Link, UnixStream) {
@@ -341,6 +349,46 @@ fn who_only_sends_is_held_up() {
         feed(&mut link, &mut theirs, &last);
     }
     assert!(link.fault.is_some());
+}
+
+/// What it is told waits, of each kind the newest.
+#[test]
+fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
+    let (mut link, mut theirs) = open();
+    let mut sent = 0;
+    while !link.is_blocked() {
+        link.send(EMPTY, &Views::none());
+        sent += 1;
+    }
+    for _ in 0..100 {
+        link.open_in();
+    }
+    let one = [&frame(LONGEST, 0).encode()[..], &vec![7; LONGEST]].concat();
+    let many = 1000;
+    for _ in 0..many {
+        feed(&mut link, &mut theirs, &one);
+        link.ins
+            .iter_mut()
+            .for_each(|stream| stream.announce = true);
+    }
+    assert!(link.is_open() && link.outbox.urged() < 2 << 10);
+    // When it reads at last it hears how far this side is.
+    let (mut frames, mut taken, mut streams) = (0, 0, HashSet::new());
+    while frames < sent || taken < link.inbox.taken - RETAIN as u64 / 4 || streams.len() < 100 {
+        link.pump(0);
+        let mut head = [0; HEAD];
+        theirs.read_exact(&mut head).unwrap();
+        let head = Head::decode(&head).unwrap();
+        theirs
+            .read_exact(&mut vec![0; head.length as usize])
+            .unwrap();
+        match head.parcel {
+            Parcel::Frame(_) => frames += 1,
+            Parcel::Taken => taken = head.word,
+            Parcel::Credit => _ = streams.insert(head.context),
+            _ => {}
+        }
+    }
 }
 
 proptest! {

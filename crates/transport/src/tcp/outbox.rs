@@ -5,6 +5,11 @@
 //! kept:   acknowledged | written, not acknowledged | not written yet | room
 //!                      start                       sent              end
 //! ```
+//!
+//! Nothing here grows while a peer reads nothing. What is kept has its limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
+//! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
+//! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
+//! Bare parcels that find no room wait in the link: no more than streams can end that the peer may have open (see `held`).
 
 use std::io::{self, IoSlice};
 
@@ -18,6 +23,8 @@ use super::stream::OutStream;
 pub(crate) const RETAIN: usize = 256 << 10;
 /// Beyond that, for parcels that are only a head and do not wait for room among the frames.
 pub(crate) const SPARE: usize = 64 << 10;
+/// No urgent parcels are added to so many bytes of them.
+const URGENT: usize = 1 << 10;
 /// Bytes of a message that is not one block are collected here before they are sent.
 const STAGE: usize = 64 << 10;
 /// Bytes of a chunk: a frame that comes up meanwhile goes after it.
@@ -131,6 +138,17 @@ impl Outbox {
         // SAFETY: `body` has as many bytes as the payload, and is memory of ours.
         unsafe { payload.gather(0, body.as_mut_ptr(), body.len().min(payload.len())) };
         self.end += size;
+    }
+
+    /// Whether an urgent parcel may be added.
+    pub(crate) fn has_room_to_urge(&self) -> bool {
+        self.urgent.len() < URGENT
+    }
+
+    /// Bytes of urgent parcels that wait.
+    #[cfg(test)]
+    pub(crate) fn urged(&self) -> usize {
+        self.urgent.len()
     }
 
     /// Send a parcel that may be lost, in its turn but before others.
