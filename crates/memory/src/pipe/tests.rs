@@ -1,0 +1,272 @@
+//! Of pipes and their pool.
+
+use super::*;
+
+fn pair(size: usize) -> (Segment, Pipe, Pipe) {
+    let segment = Segment::create("test", 1 << 20).unwrap();
+    let offset = segment.allocate(Pipe::footprint(size), 4096).unwrap();
+    let one = Pipe::at(&segment, offset, size).unwrap();
+    let two = Pipe::at(&segment, offset, size).unwrap();
+    (segment, one, two)
+}
+
+fn block(bytes: &mut [u8]) -> Views {
+    // SAFETY: the tests keep `bytes` alive and untouched while they copy.
+    unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+#[test]
+fn two_threads_stream_a_message_through_a_small_pipe() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from: Vec<u8> = (0..1_000_003u32).map(|i| (i ^ (i >> 8)) as u8).collect();
+    let expected = from.clone();
+    let sender = std::thread::spawn(move || {
+        let views = block(&mut from);
+        while tx.moved() < views.len() as u64 {
+            if tx.fill(&views, 400).unwrap() == Filled::Some(0) {
+                std::thread::yield_now();
+            }
+        }
+    });
+    let mut to = vec![0u8; expected.len()];
+    let views = block(&mut to);
+    while rx.moved() < expected.len() as u64 {
+        if rx.drain(&views, expected.len() as u64, 300).unwrap() == 0 {
+            std::thread::yield_now();
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(to, expected);
+}
+
+#[test]
+fn a_short_buffer_keeps_the_front_and_the_pipe_runs_dry() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from = vec![7u8; 600];
+    let mut to = vec![0u8; 100];
+    assert_eq!(tx.fill(&block(&mut from), 4096).unwrap(), Filled::All);
+    assert_eq!(rx.drain(&block(&mut to), 600, 4096).unwrap(), 600);
+    assert_eq!(to, vec![7u8; 100]);
+}
+
+#[test]
+fn counts_no_peer_writes_are_refused() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut bytes = vec![0u8; 4000];
+    let views = block(&mut bytes);
+    tx.fill(&views, 1024).unwrap();
+    tx.control().filled.0.store(5000, Ordering::Relaxed);
+    assert!(rx.drain(&views, 4000, 100).is_err());
+    tx.control().drained.0.store(9999, Ordering::Relaxed);
+    assert!(tx.fill(&views, 1024).is_err());
+}
+
+#[test]
+fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
+    let mut to = vec![0u8; 3000];
+    tx.set_address(from.as_ptr() as u64);
+    let (source, into) = (block(&mut from), block(&mut to));
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert!(rx.take_over() && !rx.take_over());
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
+    while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+    match rx.pull(&into, 3000, std::process::id()) {
+        Ok(complete) => assert!(complete),
+        Err(refused) => {
+            assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+            crate::skipped::skip("the kernel refuses the single copy from this process to itself");
+            return;
+        }
+    }
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Pulled);
+    assert_eq!(to, from);
+}
+
+#[test]
+fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
+    let (mut copy, mut to) = (from.clone(), vec![0u8; 3000]);
+    tx.set_address(from.as_ptr() as u64);
+    assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::Some(700));
+    assert_eq!(tx.move_to(copy.as_ptr() as u64).unwrap(), None);
+    from.fill(0);
+    let into = block(&mut to);
+    assert!(rx.take_over());
+    assert_eq!(tx.move_to(8).unwrap(), Some(Filled::TakenOver));
+    while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+    if rx.pull(&into, 3000, std::process::id()).is_err() {
+        // It may not read there.
+        while rx.moved() < 3000 {
+            tx.fill(&block(&mut copy), 700).unwrap();
+            rx.drain(&into, 3000, 400).unwrap();
+        }
+    }
+    assert_eq!(to, copy);
+}
+
+#[test]
+fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from: Vec<u8> = (0..3000u32).map(|i| (i * 7) as u8).collect();
+    let mut to = vec![0u8; 3000];
+    // No process has memory there.
+    tx.set_address(8);
+    let (source, into) = (block(&mut from), block(&mut to));
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+    assert!(rx.take_over());
+    assert!(rx.pull(&into, 3000, std::process::id()).is_err());
+    while rx.moved() < 3000 {
+        if tx.moved() < 3000 {
+            tx.fill(&source, 700).unwrap();
+        }
+        rx.drain(&into, 3000, 400).unwrap();
+    }
+    assert_eq!(to, from);
+}
+
+#[test]
+fn what_is_read_after_the_sender_gave_up_is_void() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from = vec![3u8; 3000];
+    tx.set_address(from.as_ptr() as u64);
+    let source = block(&mut from);
+    let mut to = vec![0u8; 3000];
+    let into = block(&mut to);
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+    assert!(rx.take_over());
+    assert_eq!(tx.give_up(), GivenUp::Receivers);
+    assert!(!matches!(
+        rx.pull(&into, 3000, std::process::id()),
+        Ok(true)
+    ));
+    assert_eq!(rx.moved(), 700);
+    assert!(!rx.take_over());
+}
+
+#[test]
+fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    // SAFETY: an anonymous mapping of our own; its second page is made unreadable and both are
+    // only touched through calls that report a fault.
+    let memory = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let at = libc::mmap(std::ptr::null_mut(), 8192, 3, flags, -1, 0);
+        assert_ne!(at, libc::MAP_FAILED);
+        assert_eq!(libc::mprotect(at.add(4096), 4096, libc::PROT_NONE), 0);
+        at.cast::<u8>()
+    };
+    tx.set_address(memory as u64);
+    // SAFETY: only the first page is copied from here.
+    let source = unsafe { Views::block(memory, 8192) };
+    let mut to = vec![0u8; 8192];
+    let into = block(&mut to);
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert!(rx.take_over());
+    while rx.drain(&into, 8192, 400).unwrap() > 0 {}
+    assert!(rx.pull(&into, 8192, std::process::id()).is_err());
+    assert!(!matches!(rx.drain(&into, 8192, 400), Ok(1..)));
+    assert!(rx.moved() < 8192);
+    // SAFETY: mapped above, not used any more.
+    unsafe { libc::munmap(memory.cast(), 8192) };
+}
+
+#[test]
+fn a_complete_message_cannot_be_taken_over() {
+    let (_segment, mut tx, rx) = pair(1024);
+    let mut from = vec![1u8; 10];
+    assert_eq!(tx.fill(&block(&mut from), 700).unwrap(), Filled::All);
+    assert!(!rx.take_over());
+}
+
+#[test]
+fn pipes_come_back_from_the_pool() {
+    let segment = Segment::create("test", 1 << 20).unwrap();
+    let head = AtomicU64::new(0);
+    let newest = AtomicU64::new(0);
+    let pool = Pool::new(&segment, &head, &newest, 1024);
+    assert!(pool.take(0, 1).unwrap().is_none());
+    let (a, b) = (pool.make(0, 1).unwrap(), pool.make(0, 1).unwrap());
+    let offsets = [a.offset(), b.offset()];
+    pool.give(a);
+    pool.give(b);
+    assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[1]);
+    assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[0]);
+    assert!(pool.take(0, 1).unwrap().is_none());
+    head.store(0xffff_fff0, Ordering::Relaxed);
+    assert!(pool.take(0, 1).is_err(), "a scribbled head is noticed");
+}
+
+#[test]
+fn a_pipe_that_others_use_by_now_is_not_given_back() {
+    let segment = Segment::create("test", 1 << 20).unwrap();
+    let (head, newest) = (AtomicU64::new(0), AtomicU64::new(0));
+    let pool = Pool::new(&segment, &head, &newest, 1024);
+    let full = pool.make(0, 1).unwrap();
+    let place = full.offset();
+    full.let_go(0);
+    let attach = |tasks| Pipe::between(&segment, place, 1024, tasks);
+    let late = attach([0, 1]).unwrap();
+    assert!(attach([1, 0]).is_ok() && attach([0, 2]).is_err());
+    // The receiver dies, and two others get the pipe.
+    let adopted = pool.adopt(&mut 0, 2, 3, |task| task == 1).unwrap();
+    assert_eq!(adopted.offset(), place);
+    pool.give(late);
+    assert!(pool.take(4, 5).unwrap().is_none(), "it is in use");
+    pool.give(adopted);
+    assert_eq!(pool.take(4, 5).unwrap().unwrap().offset(), place);
+}
+
+/// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed.
+fn use_pipes(pool: &Pool, me: u32, uses: &AtomicU64) {
+    let mut cursor = 0;
+    loop {
+        let pipe = match pool.take(me, me).ok().flatten() {
+            Some(pipe) => Some(pipe),
+            None => pool
+                .adopt(&mut cursor, me, me, |task| task < me)
+                .or_else(|| pool.make(me, me).ok()),
+        };
+        pipe.into_iter().for_each(|pipe| pool.give(pipe));
+        uses.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
+    let segment = Segment::create("test", 1 << 22).unwrap();
+    let place = segment.allocate(3 * 64, 64).unwrap();
+    // SAFETY: atomics only, in memory that children of a fork share.
+    let word = |at: u64| unsafe { segment.words::<AtomicU64>(place + at) }.unwrap();
+    let pool = Pool::new(&segment, word(0), word(64), 1024);
+    let uses = word(128);
+    for me in 0..200 {
+        // SAFETY: the child calls nothing but the pool, which takes no lock and no memory of its process.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            use_pipes(&pool, me, uses);
+        }
+        assert!(child > 0);
+        let before = uses.load(Ordering::Relaxed);
+        while uses.load(Ordering::Relaxed) < before + 50 + u64::from(me) {
+            std::thread::yield_now();
+        }
+        // SAFETY: our own child, which is waited for.
+        unsafe {
+            assert_eq!(libc::kill(child, libc::SIGKILL), 0);
+            assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
+        }
+    }
+    let mut made = 0;
+    let mut at = word(64).load(Ordering::Relaxed);
+    while at != 0 {
+        made += 1;
+        let pipe = Pipe::at(&segment, at, 1024).unwrap();
+        at = pipe.control().ends.before().load(Ordering::Relaxed);
+    }
+    assert!((1..=4).contains(&made), "{made} pipes for one at a time");
+}
