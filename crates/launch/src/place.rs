@@ -3,8 +3,12 @@
 //! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The directory must belong to the
 //! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
 //! after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
+//!
+//! Sockets and the directory come and go under one lock, on the directory itself. Whoever gets the lock of a directory that has been
+//! removed meanwhile begins again with a new one.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -72,10 +76,10 @@ impl Place {
 
     /// A connection to the daemon; `None` if there is none.
     pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
-        if !self.directory.exists() {
-            return Ok(None);
+        match check_private(&self.directory) {
+            Err(_) if is_gone(&self.directory) => return Ok(None),
+            checked => checked?,
         }
-        check_private(&self.directory)?;
         match UnixStream::connect(self.socket()) {
             Ok(stream) => {
                 check_user(&stream)?;
@@ -98,17 +102,29 @@ impl Place {
                 self.directory.display()
             ))
         };
-        match DirBuilder::new().mode(0o700).create(&self.directory) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(refused("there can be no directory", error));
+        let lock = loop {
+            match DirBuilder::new().mode(0o700).create(&self.directory) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(refused("there can be no directory", error));
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        check_private(&self.directory)?;
+            match check_private(&self.directory) {
+                Err(_) if is_gone(&self.directory) => continue,
+                checked => checked?,
+            }
+            let lock = match File::open(&self.directory) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                opened => opened.map_err(|error| refused("nobody can read", error))?,
+            };
+            rustix::fs::flock(&lock, FlockOperation::LockExclusive)
+                .map_err(|errno| refused("nobody can lock", errno.into()))?;
+            let own = lock.metadata();
+            if own.is_ok_and(|own| is_at(&own, &self.directory)) {
+                break lock;
+            }
+        };
         // Two that start at once do not take each other's fresh socket for a left one.
-        let lock = File::open(&self.directory).map_err(|e| refused("nobody can read", e))?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|errno| refused("nobody can lock", errno.into()))?;
         if self.connect()?.is_some() {
             return Err(Refusal::of_regatta(format!(
                 "there is a daemon of a virtual machine {} already, of the same user: `regatta down` there ends it, `--vm` gives this machine another name",
@@ -120,17 +136,30 @@ impl Place {
         let listener = UnixListener::bind(&path)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| refused("no socket can be made in", error))?;
+        let socket = std::fs::symlink_metadata(&path).map_err(|e| refused("nobody can read", e))?;
+        let _ = rustix::fs::flock(&lock, FlockOperation::Unlock);
         Ok(Claimed {
             listener,
             path,
+            socket,
             directory: self.directory.clone(),
+            lock,
         })
     }
 }
 
 fn is_absence(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    [ConnectionRefused, NotFound].contains(&error.kind())
+    [ErrorKind::ConnectionRefused, ErrorKind::NotFound].contains(&error.kind())
+}
+
+/// Whether this file or directory, and no other one, is found at a path.
+fn is_at(known: &Metadata, path: &Path) -> bool {
+    let found = std::fs::symlink_metadata(path);
+    found.is_ok_and(|found| (known.dev(), known.ino()) == (found.dev(), found.ino()))
+}
+
+fn is_gone(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Refuses a directory that somebody else could have put something into.
@@ -168,12 +197,22 @@ pub struct Claimed {
     /// It is listened at already, and nobody waits for long there.
     pub listener: UnixListener,
     path: PathBuf,
+    socket: Metadata,
     directory: PathBuf,
+    lock: File,
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // Whoever makes a socket there now must find the directory until it is there. Dropping the file ends the lock.
+        let locked = rustix::fs::flock(&self.lock, FlockOperation::LockExclusive);
+        let own = self.lock.metadata();
+        if locked.is_err() || !own.is_ok_and(|own| is_at(&own, &self.directory)) {
+            return;
+        }
+        if is_at(&self.socket, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
         // Stays if another machine has its socket there.
         let _ = std::fs::remove_dir(&self.directory);
     }
@@ -218,6 +257,41 @@ mod tests {
         drop(UnixListener::bind(place.socket()).expect("a socket"));
         assert!(place.connect().expect("an answer").is_none());
         drop(place.claim().expect("the place"));
+        assert!(!place.directory.exists());
+    }
+
+    #[test]
+    fn places_that_come_and_go_at_once_in_one_directory_do_not_disturb_each_other() {
+        std::thread::scope(|scope| {
+            for machine in ["a", "b", "c"] {
+                let place = Place {
+                    directory: scratch("busy"),
+                    machine: machine.to_owned(),
+                };
+                scope.spawn(move || {
+                    for _ in 0..500 {
+                        drop(place.claim().expect("the place"));
+                    }
+                });
+            }
+        });
+        assert!(!scratch("busy").exists());
+    }
+
+    #[test]
+    fn a_socket_that_has_taken_the_place_of_another_one_stays_when_that_one_goes() {
+        let place = place("taken");
+        let first = place.claim().expect("the place");
+        std::fs::remove_file(place.socket()).expect("a socket");
+        let second = place.claim().expect("the place");
+        drop(first);
+        assert!(place.connect().expect("an answer").is_some());
+        // The same with another directory of that name.
+        std::fs::remove_dir_all(&place.directory).expect("a directory");
+        let third = place.claim().expect("the place");
+        drop(second);
+        assert!(place.connect().expect("an answer").is_some());
+        drop(third);
         assert!(!place.directory.exists());
     }
 
