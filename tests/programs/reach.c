@@ -88,10 +88,9 @@ static void pair(void)
     free(bytes);
 }
 
-/* given-up [JUDGE]: the last two talk until each hears that it cannot reach the other. Whoever reaches both hears from both. */
-static void given_up(void)
+/* The last two talk until each hears that it cannot reach the other. */
+static void talk_until_given_up(void)
 {
-    int judge = args[0] == NULL ? 0 : atoi(args[0]);
     int64_t number = 0;
     int said = RG_OK, other = me == size - 1 ? size - 2 : size - 1;
     check_patience(90);
@@ -108,7 +107,30 @@ static void given_up(void)
     }
     if (said != RG_OK)
         printf("got %d %d %s\n", me, said, rg_last_error());
-    number = me;
+}
+
+/* shrunk: they do so, and then all make the group of those that reach each other. */
+static void shrunk(void)
+{
+    rg_group rest;
+    talk_until_given_up();
+    int one = 1, sum = 0, code = rg_group_shrink(RG_WORLD, &rest);
+    if (code == RG_OK) {
+        OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, rest));
+        CHECK(sum == rg_size(rest));
+        printf("task %d is one of %d\n", me, sum);
+    } else {
+        CHECK(code == RG_ERR_STATE);
+        printf("task %d is left out: %s\n", me, rg_last_error());
+    }
+}
+
+/* given-up [JUDGE]: they do so, and whoever reaches both hears from both. */
+static void given_up(void)
+{
+    int judge = args[0] == NULL ? 0 : atoi(args[0]);
+    int64_t number = me;
+    talk_until_given_up();
     if (me > judge)
         OK(rg_send(&number, sizeof number, judge, 3, RG_WORLD));
     for (int from = judge + 1; me == judge && from < size; from++) {
@@ -220,6 +242,7 @@ int main(int argc, char **argv)
         {"away", away, false},
         {"pair", pair, false},
         {"given-up", given_up, false},
+        {"shrunk", shrunk, false},
         {"crowd", crowd, false},
         {"mesh", mesh, false},
         {NULL, NULL, false},

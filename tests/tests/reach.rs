@@ -126,6 +126,27 @@ end
     );
 }
 
+/// Task 0 reaches both, so all three could be of the group. But the two could not talk in it.
+#[test]
+fn of_two_tasks_that_have_given_each_other_up_one_is_of_the_group_of_survivors() {
+    let job = across(&["shrunk"])
+        .option("--on-failure=continue")
+        .option("--unreachable")
+        .option("3");
+    let then = r#"
+"$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3
+end
+"#;
+    on_hosts(job, then)
+        .passed()
+        .said("task 0 is one of 2")
+        .said("task 1 is one of 2")
+        .said("task 2 is left out: the others took this task for dead");
+}
+
 /// Tasks 1 and 2 are cut off from each other in this direction, as seen from h1, and give each other up.
 fn give_up(direction: &str) {
     let job = across(&["given-up"])

@@ -279,7 +279,8 @@ int rg_group_select(rg_group group, int n, const int *ranks, rg_group *out);
 /* Members of `group` with equal `colour`, ordered by (key, rank). Every member of `group` calls;
  * colour RG_NONE joins nothing and gets {-1}. */
 int rg_group_split(rg_group group, int colour, int key, rg_group *out);
-/* The survivors of `group`, in rank order. Every survivor calls. */
+/* The survivors of `group`, in rank order. Every survivor calls. Of two that have given each other up
+ * (--unreachable) one is left out: RG_ERR_STATE. */
 int rg_group_shrink(rg_group group, rg_group *out);
 /* Forget a group. Does not wait for the others; the memory they share for it is used again when
  * all members have freed it. */

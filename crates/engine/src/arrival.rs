@@ -81,6 +81,7 @@ impl<T: Transport> Engine<T> {
         }
         let bytes = self.transport.accept_bytes(peer);
         self.buffered += charge(bytes.len());
+        self.agreement_came |= Self::is_agreement(context, tag);
         self.unexpected.push(Waiting {
             source: peer,
             context,
@@ -161,12 +162,15 @@ impl<T: Transport> Engine<T> {
                     self.requests.complete(request, Some(error));
                 }
             }
-            None => self.unexpected.push(Waiting {
-                source: peer,
-                context,
-                tag,
-                body: Body::Offer(offer),
-            }),
+            None => {
+                self.agreement_came |= Self::is_agreement(context, tag);
+                self.unexpected.push(Waiting {
+                    source: peer,
+                    context,
+                    tag,
+                    body: Body::Offer(offer),
+                });
+            }
         }
     }
 

@@ -79,6 +79,8 @@ pub struct Engine<T: Transport> {
     pub(crate) groups: Groups<T>,
     pub(crate) schedules: Vec<Schedule>,
     pub(crate) agreements: Vec<Agreement>,
+    /// One of their messages has come and was not looked at.
+    pub(crate) agreement_came: bool,
     /// Agreements begun so far.
     pub(crate) agreed: u64,
     pub(crate) losses_seen: u32,
@@ -114,6 +116,7 @@ impl<T: Transport> Engine<T> {
             groups: Groups::of_world(me, world, hall),
             schedules: Vec::new(),
             agreements: Vec::new(),
+            agreement_came: false,
             agreed: 0,
             // Not the present count: losses before we came must be noticed too.
             losses_seen: 0,

@@ -1,14 +1,20 @@
 //! The survivors of a group agree on who they are, whoever dies meanwhile.
 //!
-//! The first member that is still there leads; if it goes, the next one does. Its rank is the turn.
+//! The first member that is still there leads; if it goes, the next one does. Turns are numbered: a leader's are its rank, and
+//! that plus multiples of the number of members.
 //!
 //! ```text
 //! leader                              members
 //! Ask(turn)       ──────────────────> (answered once they have called, too)
-//!                 <────────────────── State(turn, lowest free context, what was adopted last)
+//!                 <────────────────── State(turn, lowest free context, what was adopted last, who is there)
 //! Propose(turn, group) ─────────────> adopt it
 //!                 <────────────────── Adopted(turn)
 //! Decided(turn, group) ─────────────> done
+//!
+//! of a turn that is over              (another leader asked in a later one)
+//!                 <────────────────── Decided(group), when it is known
+//!                 <────────────────── Again(turn), when that leader is gone: ask in a later one
+//!                 <────────────────── Want: tell me what is decided
 //! ```
 //!
 //! *Why they agree.* A leader waits for every member that is there, at each step, and decides only
@@ -19,7 +25,13 @@
 //!
 //! *Why none hangs.* The death of a leader is heard by all. A member that has decided has gone on,
 //! but its engine still answers, and leads when it is its turn: it tells everybody what it knows.
-//! Nothing is to be done as long as the leader that told it is there.
+//! Nothing is to be done as long as the leader that told it is there, and nobody asks.
+//!
+//! *Who is there* is not the same for all: two members that cannot reach each other are dead to each
+//! other. Then two may lead at once. Those that both reach answer the later turn, and tell the other
+//! leader what comes of it. A member that waits for a leader while it takes earlier ones for dead says
+//! so to it (Want), since the leader may have been told by one of these. Of two that have given each
+//! other up the new group has one: the first in rank that all others of the group reach.
 //!
 //! Members that left in good order count as gone.
 
@@ -57,7 +69,12 @@ enum Kind {
     Propose,
     Adopted,
     Decided,
+    Again,
+    Want,
 }
+
+/// Stands for the turn of what is decided: later than any other.
+const LAST: usize = u32::MAX as usize;
 
 /// Where a leader is. The lists say which ranks it still waits for.
 #[derive(Debug)]
@@ -78,6 +95,8 @@ pub(crate) struct Agreement {
     tag: i32,
     /// The lowest context that is free in all members heard of.
     free: u32,
+    /// The turn in which this task leads, or would.
+    turn: usize,
     /// The latest turn answered, + 1.
     answered: usize,
     /// The choice adopted last, and in which turn.
@@ -86,6 +105,15 @@ pub(crate) struct Agreement {
     /// The leader that told this task, itself perhaps.
     told_by: Option<usize>,
     lead: Lead,
+    /// Whom each member reaches, of those that have answered this task.
+    reached: Vec<Vec<bool>>,
+    /// Leaders whose turn was over when they asked, and members that want to be told.
+    refused: Vec<usize>,
+    wanting: Vec<usize>,
+    /// What another one says came of it, while a choice is adopted whose leader is there.
+    held: Option<(Choice, usize)>,
+    /// The leader from which this task wants to be told.
+    wants: Option<usize>,
     /// Messages to send, as soon as there is memory for them.
     out: Vec<(Peer, Vec<u64>)>,
     sending: Vec<Handle>,
@@ -95,26 +123,32 @@ pub(crate) struct Agreement {
 impl Choice {
     /// As words: context, hall, then a bit for each rank.
     fn words(&self) -> Vec<u64> {
-        let bit = |(at, &survives): (usize, &bool)| (survives as u64) << at;
-        let bits = self.survives.chunks(64);
-        let bits = bits.map(|part| part.iter().enumerate().map(bit).sum());
-        [self.context as u64, self.hall]
-            .into_iter()
-            .chain(bits)
-            .collect()
+        let head = [self.context as u64, self.hall];
+        head.into_iter().chain(bits(&self.survives)).collect()
     }
 
     fn from_words(words: &[u64], members: usize) -> Option<Choice> {
         let [context, hall, bits @ ..] = words else {
             return None;
         };
-        let survives = |rank: usize| Some(bits.get(rank / 64)? >> (rank % 64) & 1 == 1);
         Some(Choice {
             context: u32::try_from(*context).ok()?,
             hall: *hall,
-            survives: (0..members).map(survives).collect::<Option<_>>()?,
+            survives: from_bits(bits, members)?,
         })
     }
+}
+
+/// A bit for each rank.
+fn bits(ranks: &[bool]) -> impl Iterator<Item = u64> {
+    let bit = |(at, &is): (usize, &bool)| (is as u64) << at;
+    let parts = ranks.chunks(64);
+    parts.map(move |part| part.iter().enumerate().map(bit).sum())
+}
+
+fn from_bits(bits: &[u64], members: usize) -> Option<Vec<bool>> {
+    let is = |rank: usize| Some(bits.get(rank / 64)? >> (rank % 64) & 1 == 1);
+    (0..members).map(is).collect()
 }
 
 impl Agreement {
@@ -131,63 +165,140 @@ impl Agreement {
 
     fn send_all(&mut self, to: &[bool], kind: Kind, rest: &[u64]) {
         for rank in (0..to.len()).filter(|&rank| to[rank]) {
-            self.send(rank, kind, self.rank, rest);
+            self.send(rank, kind, self.turn, rest);
         }
     }
 
-    fn adopt(&mut self, turn: usize, choice: Choice) {
-        if self.adopted.as_ref().is_none_or(|(last, _)| *last <= turn) {
-            self.adopted = Some((turn, choice));
-        }
+    /// The rank of the leader whose turn was answered last.
+    fn followed(&self) -> Option<usize> {
+        Some(self.answered.checked_sub(1)? % self.members.len())
     }
 
-    /// A message of the member with rank `from`.
-    fn heard(&mut self, from: usize, words: &[u64]) -> Option<()> {
+    /// Whether what this task has adopted may have been decided, by another one than this, who would say so.
+    fn is_bound(&self, by: usize, there: &[bool]) -> bool {
+        let adopted = self.adopted.as_ref();
+        let adopted = adopted.is_some_and(|(turn, _)| turn + 1 == self.answered);
+        let leader = self.followed().filter(|leader| there[*leader]);
+        adopted && leader.is_some_and(|leader| leader != by)
+    }
+
+    /// What came of it is known.
+    fn decide(&mut self, choice: Choice, told_by: usize) {
+        if !self.decided {
+            self.adopted = Some((LAST, choice));
+            self.decided = true;
+        }
+        self.told_by = Some(told_by);
+    }
+
+    /// A message of the member with rank `from`. Whom this task reaches is `there`.
+    fn heard(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
         let (head, rest) = words.split_first()?;
         let turn = (head >> 8) as usize;
         let size = self.members.len();
-        match head & 0xff {
-            kind if kind == Kind::Ask as u64 && turn == from && self.answered <= turn + 1 => {
-                self.answered = turn + 1;
-                let mut state = vec![self.free as u64, 0];
-                if let Some((turn, choice)) = &self.adopted {
-                    state[1] = *turn as u64 + 1;
-                    state.extend(choice.words());
-                }
-                self.send(from, Kind::State, turn, &state);
+        let leads = turn % size == from;
+        let is = |kind: Kind| head & 0xff == kind as u64;
+        let over = self.decided || self.answered > turn + 1;
+        if (is(Kind::Ask) || is(Kind::Propose)) && leads && over {
+            self.refused.push(from);
+        } else if is(Kind::Ask) && leads {
+            self.answered = turn + 1;
+            let mut state = vec![self.free as u64, 0];
+            state.extend(bits(there));
+            if let Some((turn, choice)) = &self.adopted {
+                state[1] = *turn as u64 + 1;
+                state.extend(choice.words());
             }
-            kind if kind == Kind::Propose as u64 && turn == from && self.answered <= turn + 1 => {
-                self.answered = turn + 1;
-                self.adopt(turn, Choice::from_words(rest, size)?);
-                self.send(from, Kind::Adopted, turn, &[]);
+            self.send(from, Kind::State, turn, &state);
+        } else if is(Kind::Propose) && leads {
+            self.answered = turn + 1;
+            self.adopted = Some((turn, Choice::from_words(rest, size)?));
+            self.send(from, Kind::Adopted, turn, &[]);
+        } else if is(Kind::Decided) {
+            let choice = Choice::from_words(rest, size)?;
+            match self.is_bound(from, there) {
+                true => self.held = Some((choice, from)),
+                false => self.decide(choice, from),
             }
-            kind if kind == Kind::Decided as u64 && turn == from => {
-                self.adopt(turn, Choice::from_words(rest, size)?);
-                self.decided = true;
-                self.told_by = Some(turn);
-            }
-            kind if kind == Kind::State as u64 && turn == self.rank => {
-                let Lead::Asking(waiting) = &mut self.lead else {
-                    return None;
-                };
-                let [free, adopted, choice @ ..] = rest else {
-                    return None;
-                };
-                waiting[from] = false;
-                self.free = self.free.max(u32::try_from(*free).ok()?);
-                if *adopted > 0 {
-                    self.adopt(*adopted as usize - 1, Choice::from_words(choice, size)?);
-                }
-            }
-            kind if kind == Kind::Adopted as u64 && turn == self.rank => {
-                let Lead::Proposing(waiting) = &mut self.lead else {
-                    return None;
-                };
-                waiting[from] = false;
-            }
-            _ => {}
+        } else if is(Kind::Want) {
+            self.wanting.push(from);
+        } else if turn == self.turn {
+            return self.heard_as_leader(from, head & 0xff, rest);
+        } else if is(Kind::Again) && turn > self.turn && !self.decided {
+            self.begin_later(turn);
         }
         Some(())
+    }
+
+    fn heard_as_leader(&mut self, from: usize, kind: u64, rest: &[u64]) -> Option<()> {
+        let size = self.members.len();
+        match &mut self.lead {
+            Lead::Asking(waiting) if kind == Kind::State as u64 => {
+                let ([free, adopted], rest) = rest.split_first_chunk()?;
+                let (reached, choice) = rest.split_at_checked(size.div_ceil(64))?;
+                self.reached[from] = from_bits(reached, size)?;
+                waiting[from] = false;
+                self.free = self.free.max(u32::try_from(*free).ok()?);
+                let last = self.adopted.as_ref().map(|(last, _)| *last + 1);
+                if *adopted as usize > last.unwrap_or(0) {
+                    let choice = Choice::from_words(choice, size)?;
+                    self.adopted = Some((*adopted as usize - 1, choice));
+                }
+            }
+            Lead::Proposing(waiting) if kind == Kind::Adopted as u64 => waiting[from] = false,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// This task leads from the beginning, in a turn after this one.
+    fn begin_later(&mut self, turn: usize) {
+        let size = self.members.len();
+        while self.turn <= turn {
+            self.turn += size;
+        }
+        self.lead = Lead::Not;
+    }
+
+    /// Another one leads, which may follow one that is gone for this task.
+    fn want_of(&mut self, leader: usize) -> bool {
+        let wants = leader > 0 && !self.decided && self.wants != Some(leader);
+        if wants {
+            self.wants = Some(leader);
+            self.send(leader, Kind::Want, self.turn, &[]);
+        }
+        wants
+    }
+
+    fn tell_all(&mut self, there: &[bool]) {
+        self.lead = Lead::Told;
+        if let Some((_, choice)) = self.adopted.clone() {
+            self.send_all(there, Kind::Decided, &choice.words());
+            self.decide(choice, self.rank);
+        }
+    }
+
+    /// Says what is known, or that there is nobody to wait for, to those that have asked.
+    fn answer_asked(&mut self, follows: bool) -> bool {
+        if let Some((choice, from)) = self.held.take_if(|_| !follows) {
+            self.decide(choice, from);
+        }
+        let choice = self.adopted.as_ref().filter(|_| self.decided);
+        if let Some(words) = choice.map(|(_, choice)| choice.words()) {
+            let asked = std::mem::take(&mut self.refused);
+            let asked = [asked, std::mem::take(&mut self.wanting)].concat();
+            for &rank in &asked {
+                self.send(rank, Kind::Decided, self.turn, &words);
+            }
+            return !asked.is_empty();
+        }
+        if follows || self.refused.is_empty() {
+            return false;
+        }
+        for rank in std::mem::take(&mut self.refused) {
+            self.send(rank, Kind::Again, self.answered - 1, &[]);
+        }
+        true
     }
 }
 
@@ -200,18 +311,25 @@ impl<T: Transport> Engine<T> {
         group.shrinks = (group.shrinks + 1) & COUNT;
         let number = self.agreed;
         let group = self.group(id)?;
+        let members = group.peers();
         self.agreements.push(Agreement {
             number,
-            members: group.peers(),
+            reached: vec![Vec::new(); members.len()],
+            members,
             rank: group.rank as usize,
             context: group.context + 1,
             tag: TAGS + group.shrinks,
             free,
+            turn: group.rank as usize,
             answered: 0,
             adopted: None,
             decided: false,
             told_by: None,
             lead: Lead::Not,
+            refused: Vec::new(),
+            wanting: Vec::new(),
+            held: None,
+            wants: None,
             out: Vec::new(),
             sending: Vec::new(),
             receiving: Vec::new(),
@@ -256,9 +374,11 @@ impl<T: Transport> Engine<T> {
         let mut moved = false;
         // Taken out while they run: a message may complete at once and touch the engine.
         let mut running = std::mem::take(&mut self.agreements);
+        let came = std::mem::take(&mut self.agreement_came);
         for agreement in &mut running {
             let at_rest = |leader: usize| {
-                agreement.is_over()
+                !came
+                    && agreement.is_over()
                     && agreement.receiving.is_empty()
                     && self.presence(agreement.members[leader]) == Presence::Here
             };
@@ -274,7 +394,12 @@ impl<T: Transport> Engine<T> {
 
     fn run_agreement(&mut self, agreement: &mut Agreement) -> bool {
         let mut moved = self.listen(agreement);
-        moved |= self.lead(agreement);
+        let follows = agreement.followed().is_some_and(|leader| {
+            let leader = agreement.members[leader];
+            leader != self.me && self.presence(leader) == Presence::Here
+        });
+        moved |= agreement.answer_asked(follows);
+        moved |= self.lead(agreement, follows);
         moved | self.speak(agreement)
     }
 
@@ -286,7 +411,7 @@ impl<T: Transport> Engine<T> {
             source: None,
             tag: TagSelect::Exactly(agreement.tag),
         };
-        let longest = 8 * (5 + agreement.members.len().div_ceil(64));
+        let longest = 8 * (5 + 2 * agreement.members.len().div_ceil(64));
         while !self.unexpected.is_empty()
             && let Some(message) = self.unexpected.find(&select)
             && let Some(source) = self.unexpected.get(message).map(|found| found.source)
@@ -318,7 +443,8 @@ impl<T: Transport> Engine<T> {
                         u64::from_le_bytes(word)
                     });
                     // What makes no sense is as good as not sent.
-                    let _ = agreement.heard(from, &words.collect::<Vec<_>>());
+                    let there = self.others_there(agreement);
+                    let _ = agreement.heard(from, &words.collect::<Vec<_>>(), &there);
                     moved = true;
                 }
                 // It is gone, and that will be seen.
@@ -328,12 +454,22 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
-    /// What the leader does next, if this task is the leader.
-    fn lead(&mut self, agreement: &mut Agreement) -> bool {
+    /// What the leader does next, if this task is the leader. Another one may be followed, though.
+    fn lead(&mut self, agreement: &mut Agreement, follows: bool) -> bool {
         let there = self.others_there(agreement);
-        let turn = agreement.rank;
-        if there[..turn].contains(&true) {
-            return false;
+        let (turn, rank) = (agreement.turn, agreement.rank);
+        if let Some(leader) = there[..rank].iter().position(|&there| there) {
+            return agreement.want_of(leader);
+        }
+        let begun = matches!(agreement.lead, Lead::Asking(_) | Lead::Proposing(_));
+        if agreement.decided && begun {
+            // By a later leader. Who was asked may wait for this one.
+            agreement.lead = Lead::Not;
+        } else if agreement.answered > turn + 1 && !agreement.decided {
+            if !follows {
+                agreement.begin_later(agreement.answered - 1);
+            }
+            return !follows;
         }
         let waits = |waiting: &[bool]| (0..there.len()).any(|rank| waiting[rank] && there[rank]);
         match &agreement.lead {
@@ -345,48 +481,47 @@ impl<T: Transport> Engine<T> {
             Lead::Asking(waiting) if !waits(waiting) => {
                 let choice = match agreement.adopted.take() {
                     Some((_, choice)) => choice,
-                    None => self.choose(&agreement.members, agreement.free, &there, turn),
+                    None => self.choose(agreement, &there),
                 };
                 agreement.send_all(&there, Kind::Propose, &choice.words());
                 agreement.adopted = Some((turn, choice));
                 agreement.lead = Lead::Proposing(there);
             }
-            Lead::Not => self.tell_all(agreement, &there),
-            Lead::Proposing(waiting) if !waits(waiting) => self.tell_all(agreement, &there),
+            Lead::Not => agreement.tell_all(&there),
+            Lead::Proposing(waiting) if !waits(waiting) => agreement.tell_all(&there),
             _ => return false,
         }
         true
     }
 
-    /// The survivors are those that answered and are there.
-    fn choose(&mut self, members: &[Peer], context: u32, there: &[bool], me: usize) -> Choice {
-        let mut survives = there.to_vec();
+    /// The survivors are those that answered, are there and reach each other, the first in rank before others.
+    fn choose(&mut self, agreement: &Agreement, there: &[bool]) -> Choice {
+        let me = agreement.rank;
+        let mut survives = vec![false; there.len()];
         survives[me] = true;
-        let both = members.iter().zip(&survives);
+        let reaches = |one: usize, other: usize| {
+            let reached = if one == me {
+                there
+            } else {
+                &agreement.reached[one]
+            };
+            reached.get(other).is_some_and(|&reached| reached)
+        };
+        for rank in (0..there.len()).filter(|&rank| there[rank]) {
+            let mut others = (0..there.len()).filter(|&other| survives[other]);
+            survives[rank] = others.all(|other| reaches(rank, other) && reaches(other, rank));
+        }
+        let both = agreement.members.iter().zip(&survives);
         let peers: Vec<Peer> = both
             .filter(|&(_, &survives)| survives)
             .map(|(&peer, _)| peer)
             .collect();
         Choice {
-            context,
+            context: agreement.free,
             // Without memory for a hall the group meets by messages.
             hall: self.make_hall(&peers).unwrap_or(0),
             survives,
         }
-    }
-
-    fn tell_all(&mut self, agreement: &mut Agreement, there: &[bool]) {
-        agreement.lead = Lead::Told;
-        agreement.decided = true;
-        agreement.told_by = Some(agreement.rank);
-        let words = match &mut agreement.adopted {
-            Some((turn, choice)) => {
-                *turn = agreement.rank;
-                choice.words()
-            }
-            None => return,
-        };
-        agreement.send_all(there, Kind::Decided, &words);
     }
 
     /// Send what there is to say.

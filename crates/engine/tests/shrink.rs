@@ -3,7 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
-use regatta_engine::{Engine, GroupId, Handle, Peer, Settings, Shrinking};
+use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Settings, Shrinking};
 use support::cases;
 use support::net::{End, Net, Sizes};
 
@@ -23,6 +23,8 @@ struct Fleet {
     engines: Vec<Engine<End>>,
     called: Vec<Option<Shrinking>>,
     made: Vec<Option<GroupId>>,
+    /// The others took it for dead.
+    left_out: Vec<bool>,
 }
 
 impl Fleet {
@@ -33,6 +35,7 @@ impl Fleet {
             engines: (0..tasks).map(engine).collect(),
             called: (0..tasks).map(|_| None).collect(),
             made: vec![None; tasks as usize],
+            left_out: vec![false; tasks as usize],
             net,
         }
     }
@@ -61,9 +64,16 @@ impl Fleet {
         if self.net.is_here(peer)
             && self.made[at].is_none()
             && let Some(called) = &self.called[at]
+            && !self.left_out[at]
             && let Some(made) = engine.shrunk(called)
         {
-            self.made[at] = Some(made.expect("a group"));
+            match made {
+                Ok(group) => self.made[at] = Some(group),
+                Err(error) => {
+                    assert!(matches!(error, Error::State(_)), "{error:?}");
+                    self.left_out[at] = true;
+                }
+            }
         }
     }
 
@@ -82,13 +92,51 @@ impl Fleet {
         panic!("{story}: one waits for ever: {made:?}, and {living:?} live");
     }
 
+    /// Everybody goes on until all that live know what came of it, though some have given each other up.
+    fn end(&mut self, order: &[Peer], story: &str) {
+        for _ in 0..PATIENCE {
+            order.iter().for_each(|&peer| self.turn(peer));
+            let knows = |&peer: &Peer| {
+                let at = peer as usize;
+                self.made[at].is_some() || self.left_out[at]
+            };
+            if self.living().iter().all(knows) {
+                return;
+            }
+        }
+        let (made, left_out) = (&self.made, &self.left_out);
+        panic!("{story}: one waits for ever: {made:?}, left out {left_out:?}");
+    }
+
+    /// Who has a group has it with all its members that live and that it reaches, and who has none is in none of theirs.
+    fn check_apart(&self, story: &str) {
+        let living = self.living();
+        for &peer in &living {
+            let Some(group) = self.group(peer) else {
+                continue;
+            };
+            let reached =
+                |&&member: &&Peer| living.contains(&member) && !self.net.are_apart(peer, member);
+            for &member in group.0.iter().filter(reached) {
+                let theirs = self.group(member);
+                let same = theirs.as_ref() == Some(&group);
+                assert!(
+                    same,
+                    "{story}: {peer} has {group:?}, {member} has {theirs:?}"
+                );
+            }
+        }
+    }
+
+    fn group(&self, peer: Peer) -> Option<(Vec<Peer>, u32)> {
+        let id = self.made[peer as usize]?;
+        let group = self.engines[peer as usize].group(id).expect("a live group");
+        Some((group.peers(), group.context))
+    }
+
     fn check(&mut self, story: &str) {
         let living = self.living();
-        let group = |peer: Peer| {
-            let id = self.made[peer as usize].expect("made");
-            let group = self.engines[peer as usize].group(id).expect("a live group");
-            (group.peers(), group.context)
-        };
+        let group = |peer: Peer| self.group(peer).expect("made");
         let Some(&first) = living.first() else {
             return;
         };
@@ -107,9 +155,13 @@ impl Fleet {
 
     /// The new group works, if nobody dies meanwhile.
     fn meet(&mut self, story: &str) {
+        self.meet_of(&self.living(), story);
+    }
+
+    fn meet_of(&mut self, members: &[Peer], story: &str) {
         let living = self.living();
         let mut handles: Vec<Handle> = vec![];
-        for &peer in &living {
+        for &peer in members {
             let id = self.made[peer as usize].expect("made");
             match self.engines[peer as usize].start_barrier(id) {
                 Ok(handle) => handles.push(handle),
@@ -124,7 +176,7 @@ impl Fleet {
         if self.living() != living {
             return;
         }
-        for (&peer, handle) in living.iter().zip(handles) {
+        for (&peer, handle) in members.iter().zip(handles) {
             let outcome = self.engines[peer as usize]
                 .finish(handle)
                 .expect("a handle");
@@ -194,8 +246,99 @@ fn one_that_has_gone_on_still_tells_the_others() {
     assert!(seen > 0, "it never came to that");
 }
 
+/// One of the two is of the new group with all the others, and it works.
+#[test]
+fn of_two_that_have_given_each_other_up_one_is_left_out() {
+    for sizes in [Sizes::TINY, ROOMY] {
+        for tasks in 2..6 {
+            for (one, other) in pairs(tasks) {
+                for backward in [false, true] {
+                    let mut fleet = Fleet::new(tasks, sizes);
+                    fleet.net.part(one, other);
+                    let mut order: Vec<Peer> = (0..tasks).collect();
+                    if backward {
+                        order.reverse();
+                    }
+                    let story = format!("{one} and {other} of {tasks}, {order:?}");
+                    fleet.end(&order, &story);
+                    fleet.check_apart(&story);
+                    let groups = (0..tasks).filter_map(|peer| fleet.group(peer));
+                    let largest = groups.max_by_key(|(members, _)| members.len());
+                    let (members, _) = largest.expect("a group");
+                    assert_eq!(members.len() as u32, tasks - 1, "{story}: {members:?}");
+                    let both = [one, other].iter().all(|peer| members.contains(peer));
+                    assert!(!both, "{story}: {members:?}");
+                    fleet.meet_of(&members, &story);
+                }
+            }
+        }
+    }
+}
+
+fn pairs(tasks: u32) -> impl Iterator<Item = (Peer, Peer)> {
+    (0..tasks).flat_map(move |one| (one + 1..tasks).map(move |other| (one, other)))
+}
+
 proptest! {
     #![proptest_config(cases(300))]
+
+    /// Where one pair does so, or all do before, the groups agree. Otherwise it ends at least: who gives up somebody in the middle
+    /// decides without him.
+    #[test]
+    fn pairs_give_each_other_up_at_any_moment(
+        tasks in 2u32..6,
+        apart in prop::collection::vec((0u32..6, 0u32..6), 1..4),
+        when in 0usize..200,
+        fuses in prop::collection::vec((0u32..6, 0usize..40), 0..2),
+        turns in prop::collection::vec(0u32..6, 0..200),
+        tiny in any::<bool>(),
+    ) {
+        let mut fleet = Fleet::new(tasks, if tiny { Sizes::TINY } else { ROOMY });
+        for (peer, things) in fuses {
+            fleet.net.die_after(peer % tasks, things);
+        }
+        let part = |fleet: &Fleet| {
+            for &(one, other) in &apart {
+                if one % tasks != other % tasks {
+                    fleet.net.part(one % tasks, other % tasks);
+                }
+            }
+        };
+        for (at, peer) in turns.iter().enumerate() {
+            if at == when {
+                part(&fleet);
+            }
+            fleet.turn(peer % tasks);
+        }
+        if when >= turns.len() {
+            part(&fleet);
+        }
+        let order: Vec<Peer> = (0..tasks).collect();
+        let story = format!("{apart:?} after {when} turns");
+        fleet.end(&order, &story);
+        if apart.len() == 1 || when == 0 {
+            fleet.check_apart(&story);
+        }
+    }
+
+    #[test]
+    fn pairs_that_have_given_each_other_up_agree(
+        tasks in 2u32..6,
+        apart in prop::collection::vec((0u32..6, 0u32..6), 1..5),
+        turns in prop::collection::vec(0u32..6, 0..100),
+        tiny in any::<bool>(),
+    ) {
+        let mut fleet = Fleet::new(tasks, if tiny { Sizes::TINY } else { ROOMY });
+        for (one, other) in apart.iter().map(|(one, other)| (one % tasks, other % tasks)) {
+            if one != other {
+                fleet.net.part(one, other);
+            }
+        }
+        turns.iter().for_each(|peer| fleet.turn(peer % tasks));
+        let (order, story): (Vec<Peer>, _) = ((0..tasks).collect(), format!("{apart:?}"));
+        fleet.end(&order, &story);
+        fleet.check_apart(&story);
+    }
 
     #[test]
     fn anybody_dies_at_any_moment(

@@ -83,6 +83,8 @@ struct Shared {
     fuses: HashMap<Peer, usize>,
     /// Peers whose frames the other one does not want to see.
     closed: Vec<(Peer, Peer)>,
+    /// Peers that have given each other up.
+    apart: Vec<(Peer, Peer)>,
     /// Peers are dealt to so many hosts.
     hosts: u32,
     halls: Vec<Vec<Place>>,
@@ -127,10 +129,26 @@ impl Net {
             damaged: Vec::new(),
             fuses: HashMap::new(),
             closed: Vec::new(),
+            apart: Vec::new(),
             hosts: 1,
             halls: Vec::new(),
             without_halls: None,
         })))
+    }
+
+    /// Two peers give each other up: each counts as dead for the other, and hears nothing more of it.
+    pub fn part(&self, one: Peer, other: Peer) {
+        let mut net = self.0.borrow_mut();
+        for pair in [(one, other), (other, one)] {
+            net.apart.push(pair);
+            net.rings.remove(&pair);
+        }
+        net.losses += 1;
+    }
+
+    /// Have they given each other up?
+    pub fn are_apart(&self, one: Peer, other: Peer) -> bool {
+        self.0.borrow().apart.contains(&(one, other))
     }
 
     /// Deal the peers to `hosts` hosts. Everything else stays as it is.
@@ -256,7 +274,10 @@ impl Transport for End {
         self.net.0.borrow().presence.len() as u32
     }
     fn presence(&self, peer: Peer) -> Presence {
-        self.net.0.borrow().presence[peer as usize]
+        match self.net.are_apart(self.me, peer) {
+            true => Presence::Dead,
+            false => self.net.0.borrow().presence[peer as usize],
+        }
     }
     fn losses(&self) -> u32 {
         self.net.0.borrow().losses
@@ -286,7 +307,7 @@ impl Transport for End {
         if ring.len() >= room {
             return Ok(false);
         }
-        let lives = net.lives_to_send(self.me);
+        let lives = net.lives_to_send(self.me) && !net.apart.contains(&(self.me, to));
         let ring = net.rings.entry((self.me, to)).or_default();
         if lives {
             ring.push_back((frame, payload.to_vec()));
