@@ -258,7 +258,11 @@ impl Agent {
         let busy = self.begun && self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = match busy {
             true => Duration::ZERO,
-            false => BEAT.saturating_sub(self.spoken.elapsed()),
+            false => {
+                let open = self.entrance.as_ref().and_then(Entrance::until_open);
+                let beat = BEAT.saturating_sub(self.spoken.elapsed());
+                open.map_or(beat, |open| open.min(beat))
+            }
         };
         let mut fds: Vec<PollFd> = self
             .owner

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use rustix::event::PollFd;
 
@@ -75,6 +76,11 @@ impl Entrance {
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.door.polls()
+    }
+
+    /// Until a door that is closed opens again.
+    pub(crate) fn until_open(&self) -> Option<Duration> {
+        self.door.until_open()
     }
 
     /// Those who have knocked by now.

@@ -60,6 +60,16 @@ impl Place {
         Place::of(&format!("{name}{JOB}"))
     }
 
+    /// A place of a test's own.
+    #[cfg(test)]
+    pub(crate) fn scratch(name: &str) -> Place {
+        let name = format!("regatta-place-{}-{name}", std::process::id());
+        Place {
+            directory: std::env::temp_dir().join(name),
+            machine: "m".to_owned(),
+        }
+    }
+
     /// Where the tasks of a job that stays write.
     pub fn log(&self) -> PathBuf {
         self.directory.join(format!("{}.log", self.machine))
@@ -76,9 +86,8 @@ impl Place {
 
     /// A connection to the daemon; `None` if there is none.
     pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
-        match check_private(&self.directory) {
-            Err(_) if is_gone(&self.directory) => return Ok(None),
-            checked => checked?,
+        if !is_private(&self.directory)? {
+            return Ok(None);
         }
         match UnixStream::connect(self.socket()) {
             Ok(stream) => {
@@ -109,9 +118,8 @@ impl Place {
                 }
                 _ => {}
             }
-            match check_private(&self.directory) {
-                Err(_) if is_gone(&self.directory) => continue,
-                checked => checked?,
+            if !is_private(&self.directory)? {
+                continue;
             }
             let lock = match File::open(&self.directory) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -158,26 +166,25 @@ fn is_at(known: &Metadata, path: &Path) -> bool {
     found.is_ok_and(|found| (known.dev(), known.ino()) == (found.dev(), found.ino()))
 }
 
-fn is_gone(path: &Path) -> bool {
-    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
-}
-
-/// Refuses a directory that somebody else could have put something into.
-fn check_private(directory: &Path) -> Result<(), Refusal> {
+/// Refuses a directory that somebody else could have put something into. False: there is none.
+fn is_private(directory: &Path) -> Result<bool, Refusal> {
     let refused = |why: String| {
         Refusal::of_regatta(format!(
             "the directory {} is not used for the daemon's socket, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
             directory.display()
         ))
     };
-    let found = std::fs::symlink_metadata(directory).map_err(|e| refused(e.to_string()))?;
+    let found = match std::fs::symlink_metadata(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        found => found.map_err(|error| refused(error.to_string()))?,
+    };
     match () {
         () if !found.is_dir() => Err(refused("it is no directory".to_owned())),
         () if found.uid() != own_uid() => {
             Err(refused(format!("it belongs to the user {}", found.uid())))
         }
         () if found.mode() & 0o077 != 0 => Err(refused("others can enter it".to_owned())),
-        () => Ok(()),
+        () => Ok(true),
     }
 }
 
@@ -223,15 +230,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn scratch(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("regatta-place-{}-{name}", std::process::id()))
-    }
-
     fn place(name: &str) -> Place {
-        Place {
-            directory: scratch(name),
-            machine: "m".to_owned(),
-        }
+        Place::scratch(name)
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
         std::thread::scope(|scope| {
             for machine in ["a", "b", "c"] {
                 let place = Place {
-                    directory: scratch("busy"),
                     machine: machine.to_owned(),
+                    ..place("busy")
                 };
                 scope.spawn(move || {
                     for _ in 0..500 {
@@ -275,7 +275,7 @@ mod tests {
                 });
             }
         });
-        assert!(!scratch("busy").exists());
+        assert!(!place("busy").directory.exists());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
 
 use crate::abreast;
 use crate::channel::messages::{Sight, Target, Token};
@@ -20,6 +21,12 @@ use regatta_wire::fields;
 
 /// How long an attempt to reach an address may take. Two retransmissions of a lost packet are within it.
 const PATIENCE: Duration = Duration::from_millis(3500);
+
+/// How long nobody is answered when no file is to be had.
+const CLOSED: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 
 /// A listening socket that says who this host is, until it is dropped.
 #[derive(Debug)]
@@ -61,16 +68,26 @@ impl Drop for Beacon {
 }
 
 fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
+    let mut closed = false;
     loop {
         let mut fds = [
-            PollFd::new(listener, PollFlags::IN),
             PollFd::new(told, PollFlags::IN),
+            PollFd::new(listener, PollFlags::IN),
         ];
-        let _ = rustix::event::poll(&mut fds, None);
-        if !fds[1].revents().is_empty() {
+        // Who calls while no file is to be had waits, and must not wake this thread all the time.
+        let (count, limit) = match closed {
+            true => (1, Some(CLOSED)),
+            false => (2, None),
+        };
+        let _ = rustix::event::poll(&mut fds[..count], limit.as_ref());
+        if !fds[0].revents().is_empty() {
             return;
         }
-        if let Ok((mut stream, _)) = listener.accept() {
+        let called = listener.accept();
+        closed = called
+            .as_ref()
+            .is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
+        if let Ok((mut stream, _)) = called {
             // A token fits the buffer of a fresh connection: this does not wait.
             let _ = stream.set_nonblocking(true);
             let _ = stream.write(&token);

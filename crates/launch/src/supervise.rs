@@ -347,6 +347,7 @@ impl<'p> Supervisor<'p> {
                 .chain(self.until_reaches())
                 .chain(step)
                 .chain(look)
+                .chain(self.door.as_ref().and_then(Door::until_open))
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();

@@ -36,6 +36,9 @@ impl Supervisor<'_> {
             self.knocked(caller);
         }
         let arrivals = self.door.as_mut().map_or_else(Vec::new, Door::heed);
+        if let Some(mishap) = self.door.as_mut().and_then(Door::take_mishap) {
+            self.output.say(&mishap);
+        }
         for arrival in arrivals {
             let Some(arrival) = self.claimed(arrival) else {
                 continue;

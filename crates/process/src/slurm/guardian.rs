@@ -78,6 +78,8 @@ fn end_with(
     Ok(())
 }
 
+/// How long nobody is let in when no file is to be had.
+const CLOSED: Duration = Duration::from_millis(50);
 /// Processes of this user that call and say nothing; when there are more, the one that came first goes.
 const VISITORS: usize = 64;
 
@@ -122,6 +124,10 @@ fn gather(
         }
         if ready[0] {
             let caller = rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
+            if caller.is_err() {
+                give_way(&mut callers);
+                continue;
+            }
             let ours = caller.ok().filter(is_of_this_user);
             if ours.is_some() && callers.len() >= step.here.len() + VISITORS {
                 callers.remove(0);
@@ -130,6 +136,14 @@ fn gather(
         }
     }
     Ok(())
+}
+
+/// No file is to be had for another caller: the one that came first gives way, or all wait for a while.
+fn give_way(callers: &mut Vec<OwnedFd>) {
+    match callers.is_empty() {
+        true => std::thread::sleep(CLOSED),
+        false => drop(callers.remove(0)),
+    }
 }
 
 fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
@@ -238,6 +252,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
     let mut told = tasks.len();
     while told < step.here.len() && door::readable(listener.as_fd(), until) {
         let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
+            give_way(&mut Vec::new());
             continue;
         };
         if !is_of_this_user(&line) {
