@@ -204,6 +204,50 @@ static void no_circle(void)
     each_thread(2, one_sends_one_receives);
 }
 
+enum { LENT = 6000, LENT_TAG = 9 };
+static atomic_int lent_left = LENT;
+
+static size_t lent_length(int number)
+{
+    uint64_t state = (uint64_t)number;
+    return sizeof number + some_length(&state) % 3000;
+}
+
+/* Threads take what comes in place, from whoever, whatever its length. */
+static void *by_loan(void *arg)
+{
+    (void)arg;
+    while (atomic_fetch_sub(&lent_left, 1) > 0) {
+        void *block = NULL;
+        int number = -1;
+        rg_status status;
+        OK(rg_loan_recv(&block, RG_ANY, LENT_TAG, RG_WORLD, &status));
+        memcpy(&number, block, sizeof number);
+        CHECK(number >= 0 && number < LENT && atomic_fetch_add(&arrived[number], 1) == 0);
+        CHECK(status.length == lent_length(number));
+        unsigned char *rest = (unsigned char *)block + sizeof number;
+        size_t len = status.length - sizeof number;
+        CHECK(unpainted(rest, len, (uint64_t)number) == len);
+        OK(rg_loan_free(block));
+    }
+    return NULL;
+}
+
+/* lent: messages that were not lent are received in place. */
+static void lent(void)
+{
+    if (me == 0) {
+        each_thread(THREADS, by_loan);
+        return;
+    }
+    unsigned char bytes[sizeof(int) + 3000];
+    for (int number = 0; number < LENT; number++) {
+        memcpy(bytes, &number, sizeof number);
+        paint(bytes + sizeof number, lent_length(number) - sizeof number, (uint64_t)number);
+        OK(rg_send(bytes, lent_length(number), 0, LENT_TAG, RG_WORLD));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
@@ -212,6 +256,7 @@ int main(int argc, char **argv)
         {"both", both, false},
         {"listener", listener, false},
         {"no-circle", no_circle, false},
+        {"lent", lent, false},
         {NULL, NULL, false},
     };
     return check_main(argc, argv, scenarios);

@@ -187,6 +187,11 @@ fn what_another_thread_will_receive_is_no_circle() {
 }
 
 #[test]
+fn threads_that_receive_in_place_take_no_message_of_another() {
+    passes(2, "traffic_threads", "lent");
+}
+
+#[test]
 fn two_hundred_tasks_each_to_all() {
     passes(200, "traffic_crowd", "alltoall");
     passes(200, "traffic_crowd", "messages");

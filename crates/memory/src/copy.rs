@@ -102,6 +102,31 @@ pub fn may_pull(pid: u32, probe_address: u64) -> std::io::Result<()> {
     }
 }
 
+/// Another process whose memory is read. The number of a process is given to others when it has ended, so each has a word of its
+/// own in its memory: where that is read, the memory is the one that is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// The number of the process.
+    pub pid: u32,
+    /// Where its word is.
+    pub address: u64,
+    /// The word, which no other process has there.
+    pub word: u64,
+}
+
+impl Remote {
+    /// Is it there, and may this process read its memory? After a read of it: it was the one that was read.
+    pub fn check(&self) -> std::io::Result<()> {
+        let mut word = [0; size_of::<u64>()];
+        // SAFETY: the array is writable for its length.
+        let got = unsafe { pull(self.pid, self.address, word.as_mut_ptr(), word.len()) }?;
+        match got == word.len() && u64::from_ne_bytes(word) == self.word {
+            true => Ok(()),
+            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

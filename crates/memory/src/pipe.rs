@@ -21,7 +21,7 @@
 
 use std::ptr::NonNull;
 
-use crate::copy;
+use crate::copy::{self, Remote};
 use crate::ends::{End, Ends, Made, Use};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::views::Views;
@@ -395,12 +395,13 @@ impl Pipe {
     }
 
     /// Receiver, after `take_over`: read the rest, from byte `moved()` of the message on, out of
-    /// the memory of the sender, process `pid`, where it is one block. True: the message is
-    /// complete. False: the sender has given it up. After an error it is the sender's turn again,
-    /// from where it was.
-    pub fn pull(&mut self, views: &Views, total: u64, pid: u32) -> std::io::Result<bool> {
+    /// the memory of the sender, where it is one block. True: the message is complete. False: the
+    /// sender has given it up. After an error it is the sender's turn again, from where it was; it
+    /// is one, too, that another process has the sender's number by now.
+    pub fn pull(&mut self, views: &Views, total: u64, sender: &Remote) -> std::io::Result<bool> {
         let (before, address) = (self.at, self.address());
-        let read = self.read_rest(views, total, pid, address);
+        let read = self.read_rest(views, total, sender.pid, address);
+        let read = read.and_then(|()| sender.check());
         let stands = self.control().end_take_over(read.is_ok());
         self.at = match stands && read.is_ok() {
             true => total,

@@ -4,7 +4,7 @@ use regatta_engine::{Error, GroupId, Mode, Peer, Result, Status};
 use regatta_engine::{TagSelect, Transport};
 use regatta_memory::views::Views;
 
-use crate::message::{NONE, probe, receive};
+use crate::message::{NONE, just, probe, wait_or_forget};
 use crate::state::{Process, enter};
 
 /// Borrow shared memory.
@@ -102,25 +102,20 @@ pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views,
         return Ok((lend(0)?, Status::EMPTY));
     }
     loop {
-        let status = probe(from, tag, group)?;
+        probe(from, tag, group)?;
         let mut held = enter()?;
         let select = crate::message::selection(&held, group, from, tag)?;
         if let Some((status, _, views)) = held.engine.take_loan(&select)? {
             return Ok((views, held.in_ranks(status)));
         }
-        // Another thread may have taken it meanwhile.
-        if held.engine.probe(&select)?.is_none() {
+        // Another thread may have taken it meanwhile. From here to the start of the receive none can.
+        let Some(seen) = held.engine.probe(&select)? else {
             continue;
-        }
-        let (place, views) = held.engine.transport.lend(status.length)?;
+        };
+        let (place, views) = held.engine.transport.lend(seen.length)?;
+        let started = held.engine.start_receive(just(&seen), views.clone());
         drop(held);
-        let received = receive(
-            views.clone(),
-            status.source,
-            TagSelect::Exactly(status.tag),
-            group,
-        );
-        return match received {
+        return match started.and_then(wait_or_forget) {
             Ok((status, None)) => Ok((views, status)),
             Ok((_, Some(error))) | Err(error) => {
                 enter()?.engine.transport.give_back(place);

@@ -205,6 +205,41 @@ pub fn receive(
     wait_or_forget(handle)
 }
 
+/// Receive the next message, whatever its length, into memory that `room` makes for so many bytes; blocks until one has come.
+/// No other thread can take that message meanwhile: `room` is called under the lock. When it fails, the message stays.
+pub fn receive_sized(
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+    mut room: impl FnMut(usize) -> Result<Views>,
+) -> Result<(Status, Option<Error>)> {
+    if from == NONE {
+        return Ok((Status::EMPTY, None));
+    }
+    loop {
+        probe(from, tag, group)?;
+        let mut held = enter()?;
+        let select = selection(&held, group, from, tag)?;
+        // Another thread may have taken it meanwhile.
+        let Some(seen) = held.engine.probe(&select)? else {
+            continue;
+        };
+        let into = room(seen.length)?;
+        let handle = held.engine.start_receive(just(&seen), into)?;
+        drop(held);
+        return wait_or_forget(handle);
+    }
+}
+
+/// Selects the message that the engine has just seen, under the lock of that look.
+pub(crate) fn just(seen: &Status) -> Select {
+    Select {
+        context: seen.context,
+        source: Some(seen.source as Peer),
+        tag: TagSelect::Exactly(seen.tag),
+    }
+}
+
 /// Start to receive a small message of this source and tag: it has come, or nothing else is being
 /// waited for. `None`: nothing has happened.
 #[inline(always)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use regatta_engine::{Error, GroupId, Look, Peer, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
-use crate::message::{ANY, LOOKS, selection, wait_or_forget};
+use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, LOOK, wait_for};
 
@@ -86,12 +86,7 @@ pub fn receive_within(
         if status.length > into.len() {
             return Ok((Came::TooLong(held.in_ranks(status)), None));
         }
-        let exactly = Select {
-            context: select.context,
-            source: Some(status.source as Peer),
-            tag: TagSelect::Exactly(status.tag),
-        };
-        let handle = held.engine.start_receive(exactly, into)?;
+        let handle = held.engine.start_receive(just(&status), into)?;
         drop(held);
         let (status, error) = wait_or_forget(handle)?;
         return Ok((Came::Whole(status), error));

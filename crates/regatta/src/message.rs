@@ -2,7 +2,7 @@
 
 use regatta_process::{self as process, Mode};
 
-use crate::error::{Error, Result, ours};
+use crate::error::{Result, ours};
 use crate::memory::{Data, Gather, Scatter};
 use crate::raw::{self, blocking};
 use crate::select::tag_number;
@@ -63,10 +63,7 @@ impl Group<'_> {
 
     /// Receive a message of whatever length as a vector. Blocks until one comes.
     ///
-    /// A message that is no whole number of elements is an error, and stays where it is. If other
-    /// threads of this task receive what this call selects, one of them may take the message
-    /// between the look at its length and its receipt; this call then takes the next one from the
-    /// same source with the same tag, which may be longer, and so truncated.
+    /// A message that is no whole number of elements is an error, and stays where it is.
     ///
     /// ```
     /// use regatta::{Source, TagMatch};
@@ -81,26 +78,8 @@ impl Group<'_> {
         from: impl Into<Source>,
         tag: impl Into<TagMatch>,
     ) -> Result<(Vec<T>, Status)> {
-        let seen = self.probe(from, tag)?;
-        let width = const {
-            assert!(size_of::<T>() > 0, "elements have a size");
-            size_of::<T>()
-        };
-        if !seen.length.is_multiple_of(width) {
-            return Err(Error::argument(format!(
-                "a message of {} bytes is no whole number of elements of {width}",
-                seen.length
-            )));
-        }
-        let mut elements = Vec::new();
-        let count = seen.length / width;
-        let reserved = elements.try_reserve_exact(count);
-        reserved.map_err(|_| Error::of(process::Refused(seen.length).into()))?;
-        elements.resize(count, T::zeroed());
-        let Some(source) = seen.source else {
-            return Ok((elements, seen));
-        };
-        let status = self.recv(&mut elements, source, seen.tag)?;
+        let (from, tag) = (from.into().number(), tag.into().select()?);
+        let (mut elements, status) = blocking::receive_vec(from, tag, self.id())?;
         elements.truncate(status.count::<T>());
         Ok((elements, status))
     }

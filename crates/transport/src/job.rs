@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
 use regatta_memory::gate::Gate;
 use regatta_memory::losses::Losses;
@@ -156,10 +157,10 @@ struct Blocked {
 pub(crate) struct Slot {
     state: AtomicU32,
     pid: AtomicU32,
-    /// 0 none, 1 exited, 2 signalled, 3 lost with its host.
+    /// 0 none, 1 exited, 2 signalled, 3 lost with its host, 4 ended.
     cause: AtomicU32,
     value: AtomicU32,
-    /// An address whose first byte others may try to read: the probe of the single copy.
+    /// Where in its memory others find its word ([`Job::word`]), by which they know that memory when they read it.
     probe: AtomicU64,
     pub(crate) place: PlaceWords,
     pub(crate) world: WorldWords,
@@ -652,8 +653,19 @@ impl Job {
         self.slot(rank).probe.store(address, Ordering::Release);
     }
 
-    pub(crate) fn probe(&self, rank: u32) -> u64 {
-        self.slot(rank).probe.load(Ordering::Acquire)
+    /// The memory of a task's process.
+    pub(crate) fn remote(&self, rank: u32) -> Remote {
+        Remote {
+            pid: self.pid(rank),
+            address: self.slot(rank).probe.load(Ordering::Acquire),
+            word: self.word(rank),
+        }
+    }
+
+    /// A word that only this task has in its memory: made of what no other job of this machine has, and of its rank.
+    pub(crate) fn word(&self, rank: u32) -> u64 {
+        let inode = rustix::fs::fstat(self.segment.fd()).map_or(0, |file| file.st_ino);
+        MAGIC ^ inode ^ u64::from(rank + 1) << 40
     }
 
     /// Checks that header and table lie inside the segment.

@@ -21,7 +21,6 @@ use std::sync::atomic::Ordering;
 
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
 use regatta_memory::bell::Fencing;
-use regatta_memory::copy;
 use regatta_memory::held::Held;
 use regatta_memory::losses::Losses;
 use regatta_memory::pipe::{Filled, GivenUp, Pipe, Pool};
@@ -74,8 +73,8 @@ pub struct Shm {
     crowded: bool,
     /// The job's count of losses, looked at before every send.
     losses: NonNull<Losses>,
-    /// Its address is what others probe.
-    _probe: Box<u8>,
+    /// By it others know this process's memory.
+    _word: Box<u64>,
 }
 
 // SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
@@ -96,8 +95,8 @@ pub struct Bulk {
 impl Shm {
     /// The transport of task `me` of a job it has joined.
     pub fn new(job: Arc<Job>, me: Peer) -> Shm {
-        let probe = Box::new(0u8);
-        job.set_probe(me, &raw const *probe as u64);
+        let word = Box::new(job.word(me));
+        job.set_probe(me, &raw const *word as u64);
         Shm {
             me,
             fencing: job.fencing(),
@@ -113,7 +112,7 @@ impl Shm {
             loans: Loans::default(),
             crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_seen_by_all()),
-            _probe: probe,
+            _word: word,
             job,
         }
     }
@@ -272,12 +271,13 @@ impl Shm {
 
     fn may_pull(&mut self, peer: Peer) -> bool {
         let job = &self.job;
-        let found = self.pull.entry(peer).or_insert_with(|| {
-            match copy::may_pull(job.pid(peer), job.probe(peer)) {
+        let found = self
+            .pull
+            .entry(peer)
+            .or_insert_with(|| match job.remote(peer).check() {
                 Ok(()) => Pull::Yes,
                 Err(_) => Pull::No,
-            }
-        });
+            });
         *found == Pull::Yes
     }
 
@@ -301,7 +301,7 @@ impl Shm {
         }
         // It may have put more in since the last look.
         while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
-        match pipe.pull(into, total, self.job.pid(from)) {
+        match pipe.pull(into, total, &self.job.remote(from)) {
             Ok(true) => {
                 // The sender gives the pipe back.
                 pipe.let_go(self.me);

@@ -61,6 +61,36 @@ fn counts_no_peer_writes_are_refused() {
     assert!(tx.fill(&views, 1024).is_err());
 }
 
+/// This process, as a sender whose memory may be read.
+fn myself() -> Remote {
+    static WORD: u64 = 0x5eed_0f41;
+    Remote {
+        pid: std::process::id(),
+        address: &raw const WORD as u64,
+        word: WORD,
+    }
+}
+
+#[test]
+fn what_is_read_from_another_process_of_that_number_is_void() {
+    let (_segment, mut tx, mut rx) = pair(1024);
+    let mut from = vec![5u8; 3000];
+    let mut to = vec![0u8; 3000];
+    tx.set_address(from.as_ptr() as u64);
+    let (source, into) = (block(&mut from), block(&mut to));
+    assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
+    assert!(rx.take_over());
+    while rx.drain(&into, 3000, 400).unwrap() > 0 {}
+    let another = Remote {
+        word: myself().word + 1,
+        ..myself()
+    };
+    assert!(rx.pull(&into, 3000, &another).is_err());
+    assert_eq!(rx.moved(), 700);
+    let filled = tx.fill(&source, 700).unwrap();
+    assert!(matches!(filled, Filled::Some(1..)), "its turn again");
+}
+
 #[test]
 fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
     let (_segment, mut tx, mut rx) = pair(1024);
@@ -72,7 +102,7 @@ fn a_starving_receiver_takes_over_once_and_the_sender_is_told() {
     assert!(rx.take_over() && !rx.take_over());
     assert_eq!(tx.fill(&source, 700).unwrap(), Filled::TakenOver);
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
-    match rx.pull(&into, 3000, std::process::id()) {
+    match rx.pull(&into, 3000, &myself()) {
         Ok(complete) => assert!(complete),
         Err(refused) => {
             assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
@@ -97,7 +127,7 @@ fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
     assert!(rx.take_over());
     assert_eq!(tx.move_to(8).unwrap(), Some(Filled::TakenOver));
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
-    if rx.pull(&into, 3000, std::process::id()).is_err() {
+    if rx.pull(&into, 3000, &myself()).is_err() {
         // It may not read there.
         while rx.moved() < 3000 {
             tx.fill(&block(&mut copy), 700).unwrap();
@@ -118,7 +148,7 @@ fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
     assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     assert!(rx.take_over());
-    assert!(rx.pull(&into, 3000, std::process::id()).is_err());
+    assert!(rx.pull(&into, 3000, &myself()).is_err());
     while rx.moved() < 3000 {
         if tx.moved() < 3000 {
             tx.fill(&source, 700).unwrap();
@@ -140,10 +170,7 @@ fn what_is_read_after_the_sender_gave_up_is_void() {
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     assert!(rx.take_over());
     assert_eq!(tx.give_up(), GivenUp::Receivers);
-    assert!(!matches!(
-        rx.pull(&into, 3000, std::process::id()),
-        Ok(true)
-    ));
+    assert!(!matches!(rx.pull(&into, 3000, &myself()), Ok(true)));
     assert_eq!(rx.moved(), 700);
     assert!(!rx.take_over());
 }
@@ -168,7 +195,7 @@ fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
     assert_eq!(tx.fill(&source, 700).unwrap(), Filled::Some(700));
     assert!(rx.take_over());
     while rx.drain(&into, 8192, 400).unwrap() > 0 {}
-    assert!(rx.pull(&into, 8192, std::process::id()).is_err());
+    assert!(rx.pull(&into, 8192, &myself()).is_err());
     assert!(!matches!(rx.drain(&into, 8192, 400), Ok(1..)));
     assert!(rx.moved() < 8192);
     // SAFETY: mapped above, not used any more.
@@ -221,10 +248,10 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
     assert_eq!(pool.take(4, 5).unwrap().unwrap().offset(), place);
 }
 
-/// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed.
-fn use_pipes(pool: &Pool, me: u32, uses: &AtomicU64) {
+/// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed. Says so once.
+fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
     let mut cursor = 0;
-    loop {
+    for uses in 0_u64.. {
         let pipe = match pool.take(me, me).ok().flatten() {
             Some(pipe) => Some(pipe),
             None => pool
@@ -232,31 +259,35 @@ fn use_pipes(pool: &Pool, me: u32, uses: &AtomicU64) {
                 .or_else(|| pool.make(me, me).ok()),
         };
         pipe.into_iter().for_each(|pipe| pool.give(pipe));
-        uses.fetch_add(1, Ordering::Relaxed);
+        if uses == 50 {
+            // SAFETY: one byte of our own.
+            unsafe { libc::write(said, (&raw const uses).cast(), 1) };
+        }
     }
+    unreachable!("it is killed long before")
 }
 
 #[test]
 fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
     let segment = Segment::create("test", 1 << 22).unwrap();
-    let place = segment.allocate(3 * 64, 64).unwrap();
+    let place = segment.allocate(2 * 64, 64).unwrap();
     // SAFETY: atomics only, in memory that children of a fork share.
     let word = |at: u64| unsafe { segment.words::<AtomicU64>(place + at) }.unwrap();
     let pool = Pool::new(&segment, word(0), word(64), 1024);
-    let uses = word(128);
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     for me in 0..200 {
-        // SAFETY: the child calls nothing but the pool, which takes no lock and no memory of its process.
+        // SAFETY: the child calls nothing but the pool, which takes no lock and no memory of its process, and one system call.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            use_pipes(&pool, me, uses);
+            use_pipes(&pool, me, ends[1]);
         }
         assert!(child > 0);
-        let before = uses.load(Ordering::Relaxed);
-        while uses.load(Ordering::Relaxed) < before + 50 + u64::from(me) {
-            std::thread::yield_now();
-        }
-        // SAFETY: our own child, which is waited for.
+        let mut byte = 0_u8;
+        // SAFETY: a byte of our own; and our own child, which is waited for.
         unsafe {
+            assert_eq!(libc::read(ends[0], (&raw mut byte).cast(), 1), 1);
             assert_eq!(libc::kill(child, libc::SIGKILL), 0);
             assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
         }

@@ -7,6 +7,7 @@ use regatta_process::{self as process, GroupId, Mode, Parts, Reduction, TagSelec
 
 use super::{Block, Gives, Takes, outside};
 use crate::error::{Error, Result, ours};
+use crate::memory::Data;
 use crate::{Status, Task};
 
 /// A complete operation's status, or its error.
@@ -47,6 +48,33 @@ pub(crate) fn receive(
     }
     let status = told(ours(process::receive(into.views, from, tag, group))?)?;
     Ok(Status::of(&status))
+}
+
+/// Receive a message of whatever length.
+pub(crate) fn receive_vec<T: Data>(
+    from: i32,
+    tag: TagSelect,
+    group: GroupId,
+) -> Result<(Vec<T>, Status)> {
+    let width = const {
+        assert!(size_of::<T>() > 0, "elements have a size");
+        size_of::<T>()
+    };
+    outside()?;
+    let mut elements = Vec::new();
+    let room = |length: usize| {
+        if !length.is_multiple_of(width) {
+            return Err(process::Error::Argument(format!(
+                "a message of {length} bytes is no whole number of elements of {width}"
+            )));
+        }
+        let reserved = elements.try_reserve_exact(length / width);
+        reserved.map_err(|_| process::Refused(length))?;
+        elements.resize(length / width, T::zeroed());
+        Ok(Takes::slice(&mut elements).views)
+    };
+    let status = told(ours(process::receive_sized(from, tag, group, room))?)?;
+    Ok((elements, Status::of(&status)))
 }
 
 pub(crate) fn lend(_task: &Task, len: usize) -> Result<Block<'_>> {
