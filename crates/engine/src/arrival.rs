@@ -6,7 +6,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::matching::Waiting;
+use crate::matching::{Unexpected, Waiting};
 use crate::told::Toll;
 use crate::transport::{Arrival, Fault, Peer, Transport};
 
@@ -27,8 +27,10 @@ pub(crate) enum Body {
     Loan { place: u64, total: u64 },
 }
 
-/// What keeping a message costs besides its bytes: without it, messages of no bytes would be free.
-const KEEPING: usize = 64;
+/// Bytes that keeping a message costs besides its own: what is known of it, and its places in the lists under matching, of which
+/// those for its tag may be its alone.
+const KEEPING: usize = 256;
+const _: () = assert!(Unexpected::<Body>::KEEPING <= KEEPING);
 /// So many messages may wait for receives, even if the buffer is smaller than what keeping these costs.
 const ALWAYS: usize = 1 << 12;
 /// Bytes of agreements that are taken in beyond a full buffer: far more than there are while all keep to the protocol.

@@ -48,6 +48,11 @@ impl<const M: usize, T> Default for Index<M, T> {
 }
 
 impl<const M: usize, T> Index<M, T> {
+    /// Bytes of an entry.
+    pub(crate) const ENTRY: usize = size_of::<Node<M, T>>();
+    /// Bytes of a list, in a table that is half full.
+    pub(crate) const LIST: usize = 2 * size_of::<(Key, (u32, u32))>() + 2;
+
     /// How many entries.
     #[inline(always)]
     pub fn len(&self) -> usize {

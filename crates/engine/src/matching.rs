@@ -300,6 +300,10 @@ impl<T> Default for Unexpected<T> {
 }
 
 impl<T> Unexpected<T> {
+    /// Bytes of memory that a message takes here, with two lists of its own: those that tell tags apart.
+    pub(crate) const KEEPING: usize =
+        Index::<4, Waiting<T>>::ENTRY + 2 * Index::<4, Waiting<T>>::LIST;
+
     /// None waiting?
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

@@ -299,7 +299,7 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
 #[test]
 fn a_full_buffer_in_front_of_a_receive_shows() {
     let net = Net::new(2, Sizes::TINY);
-    let mut receiver = Engine::new(net.end(0), Settings { buffer: 100 });
+    let mut receiver = Engine::new(net.end(0), Settings { buffer: 400 });
     let mut sender = Engine::new(net.end(1), Settings::default());
     let wanted = receiver.start_receive(from(1, 9), room(1)).expect("posted");
     for tag in [1, 1, 1, 9] {
