@@ -208,7 +208,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
     check_others(arguments, &own)?;
     let name = own.name.clone();
     let tied = nodes.is_some() && reaching.rsh.is_none();
-    let tie = commands::begin(
+    let mut tie = commands::begin(
         &place,
         &Beginning {
             silence: arguments.host_timeout,
@@ -223,15 +223,23 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         None => reaching.across(named(&arguments.hosts)),
     };
     let say = regatta_launch::warn;
-    let added = match (across.hosts.is_empty(), tied) {
-        (false, false) => commands::add(&place, &across, say),
-        (false, true) => commands::add_tied(&place, &across, say).and_then(|(added, channels)| {
-            channels.keep(&tie)?;
-            Ok(added)
+    let added = match across.hosts.is_empty() {
+        false => commands::add_first(&place, &across, (&mut tie, tied), say).and_then(
+            |(added, channels)| {
+                match tied {
+                    true => channels.keep(&tie)?,
+                    false => channels.end(),
+                }
+                Ok(added)
+            },
+        ),
+        true => tie.keep().and_then(|()| {
+            // The only node is this one: a channel to itself ends with the job.
+            if tied {
+                hold_here(&across, nodes.as_ref(), &tie)?;
+            }
+            Ok(Vec::new())
         }),
-        (true, false) => Ok(Vec::new()),
-        // The only node is this one: a channel to itself ends with the job.
-        (true, true) => hold_here(&across, nodes.as_ref(), &tie).map(|()| Vec::new()),
     };
     let added = added.inspect_err(|_| {
         // What was begun and cannot be finished leaves nothing.

@@ -33,7 +33,8 @@ use regatta_launch::place::{Claimed, Place};
 
 /// How long a daemon may take to belong to its machine. Beyond that, its datagrams do not come through.
 const JOINING: Duration = Duration::from_secs(8);
-/// How long a starter may take until it says that the daemon is to stay: it may wait for other hosts.
+/// How long a starter may take until it says that the daemon is to stay: it may wait for other hosts. That of a machine's first daemon is
+/// the command on the same host, whose end is noticed: it may take longer.
 const PROBATION: Duration = Duration::from_secs(60);
 /// So many hosts are tried in both directions: all in a machine of few, enough to find a firewall in one of many.
 const WITNESSES: usize = 4;
@@ -165,7 +166,8 @@ fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
 fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
     talk.limit(Some(answer::LIMIT));
     let joined = join(daemon);
-    talk.limit(Some(PROBATION));
+    let is_first = daemon.charge.contacts.is_empty();
+    talk.limit((!is_first).then_some(PROBATION));
     let kept = match joined {
         Ok(()) => {
             let answered = talk.say(done);

@@ -33,8 +33,16 @@ pub struct Beginning {
     pub tied: bool,
 }
 
-/// What a daemon is tied to: it leaves when this is dropped by the last process that has it.
+/// The daemon of a machine that begins. Until [`Tie::keep`] it leaves when this is dropped, or the process that has it ends; one that
+/// is tied leaves then at any time.
 pub struct Tie(Talk);
+
+impl Tie {
+    /// Has the daemon stay.
+    pub fn keep(&mut self) -> Result<(), Refusal> {
+        birth::keep(&mut self.0)
+    }
+}
 
 impl AsFd for Tie {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -51,7 +59,7 @@ pub struct Added {
     pub address: IpAddr,
 }
 
-/// Begins a machine on this host. `say` gets what is worth telling on the way.
+/// Begins a machine on this host, which is to be kept when it is whole. `say` gets what is worth telling on the way.
 pub fn begin(
     place: &Place,
     beginning: &Beginning,
@@ -74,7 +82,7 @@ pub fn begin(
         .first()
         .copied()
         .ok_or_else(|| Refusal::of_regatta("this host has no address that --interface allows"))?;
-    let (mut talk, note) = birth::start(&Charge {
+    let (talk, note) = birth::start(&Charge {
         machine: place.machine().to_owned(),
         key,
         silence_ms: crate::journal::milliseconds(beginning.silence),
@@ -85,31 +93,32 @@ pub fn begin(
         tied: beginning.tied,
     })?;
     note.iter().for_each(|note| say(note));
-    birth::keep(&mut talk)?;
     Ok(Tie(talk))
 }
 
 /// Adds hosts: all of them, or, with a sentence for each that cannot be, none. `say` gets what is worth telling on the way.
 pub fn add(place: &Place, across: &Across, say: impl FnMut(&str)) -> Result<Vec<Added>, Refusal> {
-    add_with(place, across, false, say).map(|(added, channels)| {
+    add_with(place, across, (None, false), say).map(|(added, channels)| {
         channels.end();
         added
     })
 }
 
-/// Adds hosts whose daemons leave when the channels end, or what carries them.
-pub fn add_tied(
+/// The same in a machine that begins, which is kept when all belong to it. The daemons of hosts that are `tied` leave when the channels
+/// end, or what carries them.
+pub fn add_first(
     place: &Place,
     across: &Across,
+    (tie, tied): (&mut Tie, bool),
     say: impl FnMut(&str),
 ) -> Result<(Vec<Added>, Channels), Refusal> {
-    add_with(place, across, true, say)
+    add_with(place, across, (Some(tie), tied), say)
 }
 
 fn add_with(
     place: &Place,
     across: &Across,
-    tied: bool,
+    (mut tie, tied): (Option<&mut Tie>, bool),
     mut say: impl FnMut(&str),
 ) -> Result<(Vec<Added>, Channels), Refusal> {
     let invitation = invitation(place)?;
@@ -149,9 +158,11 @@ fn add_with(
             )?)?;
             invitation = self::invitation(place)?;
         }
-        for note in begin_on(muster, across, place, &invitation, tied, address_of)? {
-            say(&note);
-        }
+        let begun = begin_on(muster, across, place, &invitation, tied, address_of)?;
+        begun.iter().for_each(|note| say(note));
+        // A command that ends before this leaves nothing anywhere.
+        tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
+        keep_on(muster, across)?;
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -162,7 +173,7 @@ fn add_with(
     })
 }
 
-/// Has every host start its daemon, and, when all belong to the machine, has them stay. Returns what is worth telling.
+/// Has every host start its daemon, until all belong to the machine. Returns what is worth telling.
 fn begin_on(
     muster: &mut Muster<'_>,
     across: &Across,
@@ -185,15 +196,19 @@ fn begin_on(
         muster.tell(number, ask::encode(&Birth::Begin(charge)))?;
     }
     let begun = all_or_none(muster.hear())?;
-    for number in 0..across.hosts.len() as u32 {
-        muster.tell(number, ask::encode(&Birth::Keep))?;
-    }
-    all_or_none(muster.hear())?;
     let note = |(_, bytes): (u32, Vec<u8>)| match ask::decode::<Reply>(&bytes) {
         Ok(Reply::Note(note)) => Some(note),
         _ => None,
     };
     Ok(begun.into_iter().filter_map(note).collect())
+}
+
+/// Has the daemons stay.
+fn keep_on(muster: &mut Muster<'_>, across: &Across) -> Result<(), Refusal> {
+    for number in 0..across.hosts.len() as u32 {
+        muster.tell(number, ask::encode(&Birth::Keep))?;
+    }
+    all_or_none(muster.hear()).map(drop)
 }
 
 /// Whom a new host meets: the one who invites, and a few others, different ones for each.

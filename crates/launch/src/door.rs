@@ -16,7 +16,7 @@ use regatta_wire::frames::{self, Frames};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, Resource};
 
 use crate::attend::Guest;
 use crate::place::Claimed;
@@ -25,7 +25,7 @@ use crate::place::Claimed;
 const DOOR: &str = ".job.socket";
 /// Who has said so little by then does not mean us.
 const MOST_SAID: usize = 64 << 10;
-/// Callers that have not said yet what they want.
+/// Callers that have not said yet what they want; no more than a quarter of the files that may be open. A task needs several.
 const MOST_CALLERS: usize = 256;
 /// How long nobody is let in when no file is to be had. Who knocks waits meanwhile, and must not wake us all the time.
 const CLOSED: Duration = Duration::from_millis(100);
@@ -37,6 +37,7 @@ pub(crate) struct Door {
     claimed: Claimed,
     /// Oldest first.
     callers: Vec<Caller>,
+    most: usize,
     /// Nobody is let in before this time.
     closed: Option<Instant>,
     /// When it was last said that no file is to be had, and a sentence to be said now.
@@ -64,9 +65,12 @@ impl Door {
     /// Its place is given up with it.
     pub(crate) fn new(claimed: Claimed) -> std::io::Result<Door> {
         claimed.listener.set_nonblocking(true)?;
+        let files = rustix::process::getrlimit(Resource::Nofile).current;
+        let files = files.map_or(usize::MAX, |files| files as usize);
         Ok(Door {
             claimed,
             callers: Vec::new(),
+            most: (files / 4).clamp(1, MOST_CALLERS),
             closed: None,
             said: None,
             mishap: None,
@@ -111,7 +115,7 @@ impl Door {
                 if !is_ours(&stream) {
                     continue;
                 }
-                if self.callers.len() == MOST_CALLERS {
+                if self.callers.len() == self.most {
                     self.callers.remove(0);
                 }
                 self.callers.push(Caller {
@@ -355,7 +359,9 @@ mod tests {
     #[test]
     fn the_oldest_of_too_many_silent_callers_gives_way() {
         let (mut door, place) = door("many");
-        let callers: Vec<UnixStream> = (0..=MOST_CALLERS)
+        assert!((1..=MOST_CALLERS).contains(&door.most));
+        door.most = 3;
+        let callers: Vec<UnixStream> = (0..4)
             .map(|_| {
                 let caller = knock(&place);
                 assert!(door.heed().is_empty());
@@ -364,6 +370,6 @@ mod tests {
             .collect();
         let gone: Vec<bool> = callers.iter().map(hung_up_on).collect();
         let gone = gone.iter().take_while(|gone| **gone).count();
-        assert_eq!((gone, door.callers.len()), (1, MOST_CALLERS));
+        assert_eq!((gone, door.callers.len()), (1, 3));
     }
 }
