@@ -2,7 +2,7 @@
 //!
 //! The hosts are network namespaces at a bridge, inside namespaces of the job's own, in which it may add and kill them itself.
 
-use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
+use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
 /// After the hosts h0 to h4 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
@@ -38,6 +38,8 @@ exec $regatta "\$@"
 END
 chmod +x /run/mishap
 $on_first $regatta up --as h0:1 $hosts
+# Until they have said what they are called.
+for host in $hosts; do sees h0 "\"name\":\"${host%:*}\""; done
 status=0
 $on_first "$@" || status=$?
 cd /
@@ -47,7 +49,7 @@ exit $status
 
 fn on_hosts(hosts: &str, job: Job) -> Job {
     let regatta = command().display().to_string();
-    let script = make_hosts(5) + WORLD;
+    let script = make_hosts(5) + SEES + WORLD;
     let shell = ["sh", "-ec", &script, "sh", &regatta, hosts];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     job.around(&around).limit(100)

@@ -346,6 +346,12 @@ impl Agent {
                     taken.map_err(|_| Refusal::of_regatta("a copy of the desk makes no sense"))?;
                 }
             }
+            Order::Confirm {} => {
+                let heritage = self.heritage.as_ref();
+                if let Some(changes) = heritage.and_then(Heritage::changes) {
+                    self.say(&Report::Copied { changes });
+                }
+            }
             Order::Lead { tasks, changes } => self.tell_state(tasks, changes),
             Order::Start { addresses } => {
                 if let Some(tasks) = &self.tasks {

@@ -44,8 +44,10 @@
 //! each task what it has been told in the copy and has not heard, and hears the questions that the copy does not know. Tasks
 //! notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
 //!
-//! Some words may be lost: those said in the last moment and reached a task on a host without a copy but no host with one, and what tasks had written and
-//! nobody had shown yet. Standard input ends.
+//! A word for a task on a host without a copy waits until a host with one says that it has the changes before it
+//! (`unconfirmed.rs`). So the next launcher knows what any task has heard, unless that host is lost at the same time.
+//!
+//! What tasks had written and nobody had shown yet may be lost. Standard input ends.
 
 use std::time::Duration;
 
@@ -58,6 +60,7 @@ mod cuts;
 pub(crate) mod heritage;
 pub(crate) mod lead;
 pub(crate) mod rally;
+pub(crate) mod unconfirmed;
 
 /// What an agent says on its channel when its launcher's host is lost, for the daemon that holds the other end.
 pub const ORPHAN: &str = "\nregatta-orphan\n";

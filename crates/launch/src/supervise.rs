@@ -31,6 +31,7 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
+use crate::succession::unconfirmed::Unconfirmed;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
@@ -152,6 +153,8 @@ struct Supervisor<'p> {
     /// Where the tasks ask.
     desk: Original,
     gates: Gates,
+    /// What tasks are told when a copy of the desk knows of it.
+    unconfirmed: Unconfirmed,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -207,6 +210,7 @@ impl<'p> Supervisor<'p> {
         let mut supervisor = Self {
             desk: Original::new(desk, lineage.is_some()),
             gates: Gates::default(),
+            unconfirmed: Unconfirmed::default(),
             lineage,
             tether: None,
             spawning: Vec::new(),

@@ -35,6 +35,8 @@
 //! Line        who that is             >
 //! Copy        what the desk knows     >
 //!                                     < Heard          so much a task has been told
+//! Confirm     how much is that?       >
+//!                                     < Copied
 //! Lead        I come after another    >
 //!                                     < Copy           of the desk, if it is a later one
 //!                                     < State          what runs here, and what that one may not have known
@@ -109,6 +111,8 @@ messages! {
         23 TurnAway { caller: u32, sentence: String }
         /// What time is it? A task has asked, under this number.
         24 Clock { by: u32, id: u32 }
+        /// How much do you know of the desk?
+        25 Confirm {}
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
     }
@@ -163,6 +167,8 @@ messages! {
         24 Farewell { why: String }
         /// A task has been told so many words of those that are kept for it. Not said of each.
         25 Heard { task: u32, count: u32 }
+        /// The answer to `Confirm`: the copy of the desk has seen so many changes.
+        26 Copied { changes: u64 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
     }

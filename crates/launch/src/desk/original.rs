@@ -56,6 +56,8 @@ pub(crate) struct Original {
     desk: Desk,
     /// None: nobody has a copy.
     changes: Option<Vec<Change>>,
+    /// How many changes there were at the last one that a task could miss.
+    last: u64,
 }
 
 impl Deref for Original {
@@ -75,6 +77,7 @@ impl Original {
         Self {
             desk,
             changes: kept.then(Vec::new),
+            last: 0,
         }
     }
 
@@ -86,7 +89,20 @@ impl Original {
             .unwrap_or_default()
     }
 
+    /// After so many changes the desk was as it is, but for what has only been looked at. None that a copy has to know: 0.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.last
+    }
+
     fn note(&mut self, change: impl FnOnce() -> Change) {
+        self.note_light(change);
+        if self.changes.is_some() {
+            self.last = self.desk.changes;
+        }
+    }
+
+    /// Of a change that nobody misses: a question that changes nothing, and who has heard how much.
+    fn note_light(&mut self, change: impl FnOnce() -> Change) {
         if let Some(changes) = &mut self.changes {
             changes.push(change());
             self.desk.changes += 1;
@@ -156,13 +172,13 @@ impl Original {
     pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
         let again = self.desk.untold(task, heard);
         let count = self.desk.told_count(task);
-        self.note(|| Change::Counted { task, count });
+        self.note_light(|| Change::Counted { task, count });
         again
     }
 
     /// A task has heard so many words.
     pub(crate) fn has_heard(&mut self, task: u32, count: u32) {
-        self.note(|| Change::Heard { task, count });
+        self.note_light(|| Change::Heard { task, count });
         self.desk.has_heard(task, count);
     }
 
@@ -184,11 +200,18 @@ impl Original {
     /// A task asks something, in these bytes. What makes no sense is not answered: its asker is no task of this version.
     pub(crate) fn asked(&mut self, by: u32, bytes: &[u8]) -> Option<Deed> {
         let ask = Ask::decode(bytes).ok()?;
-        if ask.id().is_some() {
-            self.note(|| Change::Asked {
-                task: by,
-                bytes: bytes.to_vec(),
-            });
+        let change = || Change::Asked {
+            task: by,
+            bytes: bytes.to_vec(),
+        };
+        match ask {
+            Ask::Tasks { .. }
+            | Ask::Hosts { .. }
+            | Ask::Names { .. }
+            | Ask::Members { .. }
+            | Ask::Groups { .. } => self.note_light(change),
+            _ if ask.id().is_some() => self.note(change),
+            _ => {}
         }
         self.desk.asked(by, ask)
     }

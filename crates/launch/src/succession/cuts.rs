@@ -10,6 +10,7 @@ use regatta_wire::fields::Message;
 use super::Will;
 use super::heritage::Heritage;
 use super::lead::latest;
+use super::unconfirmed::Unconfirmed;
 use crate::course::End;
 use crate::desk::original::Original;
 use crate::desk::{Desk, Host, SPEED};
@@ -19,6 +20,7 @@ use crate::supervise::resuming::is_open;
 #[derive(Clone)]
 enum Sent {
     Copy { change: bool, bytes: Vec<u8> },
+    Confirm,
     Tell { task: u32, bytes: Vec<u8> },
 }
 
@@ -32,6 +34,9 @@ fn bytes_of(message: &impl Message) -> Vec<u8> {
 struct Machine {
     desk: Original,
     agents: BTreeMap<u32, Heritage>,
+    /// Those that have copies.
+    copies: HashSet<u32>,
+    unconfirmed: Unconfirmed,
     ways: BTreeMap<u32, VecDeque<Sent>>,
     /// Events heard, by task.
     heard: BTreeMap<u32, Vec<Tell>>,
@@ -39,6 +44,10 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
+        Machine::with_copies(&[1, 2, 3])
+    }
+
+    fn with_copies(copies: &[u32]) -> Machine {
         let host = |number| Host {
             number,
             name: format!("h{number}"),
@@ -64,6 +73,8 @@ impl Machine {
         let mut machine = Machine {
             desk: Original::new(desk, true),
             agents: (1..4).map(|host| (host, Heritage::new(will()))).collect(),
+            copies: copies.iter().copied().collect(),
+            unconfirmed: Unconfirmed::default(),
             ways: BTreeMap::new(),
             heard: BTreeMap::new(),
         };
@@ -74,7 +85,7 @@ impl Machine {
 
     fn send_whole(&mut self) {
         let bytes = self.desk.to_bytes();
-        for &host in self.agents.keys() {
+        for &host in self.copies.iter() {
             let (change, bytes) = (false, bytes.clone());
             let way = self.ways.entry(host).or_default();
             way.push_back(Sent::Copy { change, bytes });
@@ -84,14 +95,24 @@ impl Machine {
     /// As the launcher does it: first the changes, then what came of them.
     fn speak(&mut self) {
         for change in self.desk.take_changes() {
-            for &host in self.agents.keys() {
+            for &host in self.copies.iter() {
                 let (change, bytes) = (true, bytes_of(&change));
                 let way = self.ways.entry(host).or_default();
                 way.push_back(Sent::Copy { change, bytes });
             }
         }
         for (task, tell) in self.desk.take_said() {
-            self.tell(task, bytes_of(&tell));
+            let changes = self.desk.last_change();
+            let waits = self.agents.contains_key(&task) && !self.copies.contains(&task);
+            match waits && !self.unconfirmed.is_confirmed(changes) {
+                true => self.unconfirmed.keep(changes, task, bytes_of(&tell)),
+                false => self.tell(task, bytes_of(&tell)),
+            }
+        }
+        if self.unconfirmed.is_to_be_asked() {
+            for host in &self.copies {
+                self.ways.entry(*host).or_default().push_back(Sent::Confirm);
+            }
         }
     }
 
@@ -117,7 +138,7 @@ impl Machine {
 
     /// So many messages arrive on each host.
     fn arrive(&mut self, counts: &[usize; 4]) {
-        let mut counts_heard = Vec::new();
+        let (mut counts_heard, mut confirmed) = (Vec::new(), None);
         for (host, agent) in &mut self.agents {
             let way = self.ways.entry(*host).or_default();
             for _ in 0..counts[*host as usize].min(way.len()) {
@@ -131,9 +152,13 @@ impl Machine {
                         let tell = Tell::decode(&bytes).expect("something to tell");
                         self.heard.entry(task).or_default().push(tell);
                     }
+                    Some(Sent::Confirm) => confirmed = confirmed.max(agent.changes()),
                     None => {}
                 }
             }
+        }
+        for (task, bytes) in self.unconfirmed.confirm(confirmed.unwrap_or(0)) {
+            self.tell(task, bytes);
         }
         for (task, count) in counts_heard {
             self.desk.has_heard(task, count);
@@ -144,6 +169,8 @@ impl Machine {
     fn cut(&mut self, lost: u32, next: u32) {
         self.ways.clear();
         let mut own = self.agents.remove(&next).expect("the next launcher");
+        self.copies = self.agents.keys().copied().collect();
+        self.unconfirmed = Unconfirmed::default();
         let desk = own.take_desk().expect("its copy");
         let copies = self
             .agents
@@ -318,4 +345,56 @@ fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
         assert_eq!(answers, all, "{heard} answers had been heard");
         assert_eq!(events, all, "{heard} answers had been heard");
     }
+}
+
+/// A task on a host without a copy joins a group, puts an entry and watches. Whatever it has heard of that by the time of the cut, the
+/// next launcher knows, and the rest is done once.
+#[test]
+fn no_task_hears_of_what_the_next_launcher_does_not_know() {
+    let begun = || {
+        let mut machine = Machine::with_copies(&[1, 2]);
+        let group = "crew".to_owned();
+        machine.ask(3, &Ask::Join { id: 1, group });
+        machine.ask(3, &put(2, "once", 0));
+        machine.ask(3, &watch(3, What::TaskEnds, 0));
+        machine
+    };
+    let mut heard_before = HashSet::new();
+    for first in combinations(begun().under_way()) {
+        let second = || {
+            let mut machine = begun();
+            machine.arrive(&first);
+            machine
+        };
+        for last in combinations(second().under_way()) {
+            let mut machine = second();
+            machine.arrive(&last);
+            let before = machine.heard.get(&3).map_or(0, Vec::len);
+            heard_before.insert(before);
+            machine.cut(0, 1);
+            machine.arrive(&[usize::MAX; 4]);
+            let story = format!("{first:?} arrived, then {last:?}");
+            let group = "crew".to_owned();
+            machine.ask(2, &Ask::Members { id: 9, group });
+            machine.arrive(&[usize::MAX; 4]);
+            let answers: Vec<u32> = machine.heard[&3].iter().filter_map(Tell::id).collect();
+            assert_eq!(answers, [1, 2, 3], "{story}");
+            let refused = |tell: &Tell| matches!(tell, Tell::Refused { .. });
+            assert!(
+                !machine.heard[&3].iter().any(refused),
+                "{story}: asked twice"
+            );
+            let events = machine.heard[&3].iter();
+            let events = events.filter(|tell| matches!(tell, Tell::Event { .. }));
+            assert_eq!(events.count(), 1, "{story}: it watches");
+            let members = machine.heard[&2].iter().find(|tell| tell.id() == Some(9));
+            let tasks = vec![Some(3)];
+            assert_eq!(members, Some(&Tell::Members { id: 9, tasks }), "{story}");
+        }
+    }
+    assert_eq!(
+        heard_before.len(),
+        4,
+        "some of it was heard before: {heard_before:?}"
+    );
 }

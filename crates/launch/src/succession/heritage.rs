@@ -278,6 +278,11 @@ impl Heritage {
         }
     }
 
+    /// How many changes of the desk the copy has seen.
+    pub(crate) fn changes(&self) -> Option<u64> {
+        self.copy.as_ref().map(Desk::changes)
+    }
+
     /// The desk, as far as it is known here.
     pub(crate) fn take_desk(&mut self) -> Option<Desk> {
         self.copy.take()

@@ -86,13 +86,17 @@ impl Supervisor<'_> {
         for (task, tell) in self.desk.take_said() {
             self.tell(task, &tell);
         }
+        self.ask_copies();
     }
 
     fn tell(&mut self, task: u32, tell: &Tell) {
         let mut bytes = Vec::new();
         tell.encode(&mut bytes);
         let host = self.desk.host_of(task);
-        if let Some(remote) = host.and_then(|host| self.remote(host)) {
+        if host.is_some_and(|host| self.must_wait(host)) {
+            let changes = self.desk.last_change();
+            self.unconfirmed.keep(changes, task, bytes);
+        } else if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {
             tasks.tell(task, &bytes);

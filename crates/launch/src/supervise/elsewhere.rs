@@ -158,6 +158,10 @@ impl Supervisor<'_> {
                 then,
             }),
             Report::Heard { task, count } if remote.has(task) => self.desk.has_heard(task, count),
+            Report::Copied { changes } => {
+                let words = self.unconfirmed.confirm(changes);
+                self.pass_on(words);
+            }
             Report::Hushed { task } if remote.has(task) => self.hushed(task),
             Report::Expected {
                 birth,

@@ -78,10 +78,11 @@ impl Supervisor<'_> {
             .take(copies)
             .map(|heir| heir.number)
             .collect();
-        let mut whole = None;
+        let (mut whole, mut new) = (None, Vec::new());
         for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
             if first.contains(&remote.number) && !remote.copies {
                 remote.copies = true;
+                new.push(remote.number);
                 send_copy(
                     remote,
                     false,
@@ -90,6 +91,54 @@ impl Supervisor<'_> {
             }
             let line = line.clone();
             let _ = remote.send(&Order::Line { line });
+        }
+        let nobody = !self.has_copies();
+        let desk = &self.desk;
+        let has_copy = |task: u32| desk.host_of(task).is_some_and(|host| new.contains(&host));
+        let words = self
+            .unconfirmed
+            .copies_change(|task| nobody || has_copy(task));
+        self.pass_on(words);
+    }
+
+    /// Whether another host has a copy of the desk.
+    fn has_copies(&self) -> bool {
+        let mut remotes = self.remotes.iter();
+        remotes.any(|remote| remote.copies && !remote.lost)
+    }
+
+    /// Whether what is said to tasks on a host has to wait until a copy of the desk knows of what it comes. Tasks on this host
+    /// are lost with it.
+    pub(super) fn must_wait(&self, host: u32) -> bool {
+        let Some(lineage) = &self.lineage else {
+            return false;
+        };
+        let is_here = lineage.runs.get(&host) == Some(&lineage.run);
+        if is_here || self.unconfirmed.is_confirmed(self.desk.last_change()) {
+            return false;
+        }
+        let mut remotes = self.remotes.iter();
+        let remote = remotes.find(|remote| remote.number == host);
+        remote.is_some_and(|remote| !remote.copies && !remote.lost) && self.has_copies()
+    }
+
+    /// Asks the hosts with copies how much they know, if words wait for that.
+    pub(super) fn ask_copies(&mut self) {
+        if self.unconfirmed.is_to_be_asked() {
+            let keepers = self.remotes.iter_mut();
+            for remote in keepers.filter(|remote| remote.copies && !remote.lost) {
+                let _ = remote.send(&Order::Confirm {});
+            }
+        }
+    }
+
+    /// Says to tasks on other hosts what has waited.
+    pub(super) fn pass_on(&mut self, words: Vec<(u32, Vec<u8>)>) {
+        for (task, bytes) in words {
+            let host = self.desk.host_of(task);
+            if let Some(remote) = host.and_then(|host| self.remote(host)) {
+                let _ = remote.send(&Order::Tell { task, bytes });
+            }
         }
     }
 

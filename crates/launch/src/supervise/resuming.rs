@@ -33,6 +33,7 @@ use crate::remote::Remote;
 use crate::signals::Signals;
 use crate::streams::Streams;
 use crate::succession::rally::Found;
+use crate::succession::unconfirmed::Unconfirmed;
 use crate::succession::{Heir, Line, NO_MORE};
 use crate::tasks::{Ended, Tasks};
 use crate::wakes::Wakes;
@@ -199,6 +200,7 @@ impl<'p> Supervisor<'p> {
         let supervisor = Self {
             desk: Original::new(stock.desk, true),
             gates: Gates::default(),
+            unconfirmed: Unconfirmed::default(),
             spawning: Vec::new(),
             births: 0,
             clocks: Vec::new(),
