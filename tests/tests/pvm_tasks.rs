@@ -92,6 +92,14 @@ fn a_look_takes_in_one_message_as_on_pvm() {
     machine.halt();
 }
 
+#[test]
+fn what_a_task_that_exits_has_not_sent_goes_in_a_time_that_grows_as_its_number() {
+    let machine = Machine::new("pvm-drain");
+    let program = machine.install(&pvm::program("pvm_drain"), "pvm_drain");
+    assert_eq!(said(&mut machine.by_hand(&program)), "as their number\n");
+    machine.halt();
+}
+
 /// The lines that tasks have written into a log, each with its task's number in it, without that and the time.
 fn written(log: &str) -> Vec<String> {
     let of_tasks = log.lines().filter(|line| line.contains(" [t4"));
