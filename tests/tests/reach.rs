@@ -334,6 +334,38 @@ exit $status
 }
 
 #[test]
+fn a_host_that_does_not_hear_that_two_others_reach_each_other_again_forgets_that_they_did_not() {
+    let job = Job::new(3, "reach", &["pair", "16"]).option("--map=round");
+    on_hosts(
+        job,
+        r#"
+export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+on h0 $regatta up --as h0:1 h1:1 h2:1 >/dev/null
+sees h0 '"cores":1.*"cores":1.*"cores":1'
+on h0 "$@" >/run/said 2>&1 &
+job=$!
+heard begun
+cut h1 10.78.0.3
+sees h2 '"unreached":\[{'
+# The launcher's daemon gets no new connection to that of h2.
+on h2 nft 'add table ip deaf; add chain ip deaf in { type filter hook input priority 0; }'
+on h2 nft 'add rule ip deaf in ip saddr 10.78.0.1 tcp flags & (syn | ack) == syn drop'
+mend h1
+sees h0 '"unreached":\[\]'
+sees h2 '"unreached":\[\]'
+on h2 nft 'delete table ip deaf'
+status=0
+wait $job || status=$?
+cat /run/said
+on h0 $regatta down
+exit $status
+"#,
+    )
+    .passed()
+    .said("all is well");
+}
+
+#[test]
 fn the_next_launcher_gives_up_tasks_that_cannot_reach_each_other() {
     let job = Job::new(4, "reach", &["given-up", "1"])
         .option("--map=round")

@@ -180,6 +180,7 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
                 Some(state) => state,
                 None => daemon.lock(),
             };
+            state.remarks.expire(Instant::now());
             // Who has gone away is noticed once a second.
             let now = Some(Instant::now());
             if wait(&mut [PollFd::new(&talk, PollFlags::IN)], now) {

@@ -370,14 +370,18 @@ pub fn pass_unreached(place: &Place, lines: impl BufRead) {
         let Ok(said) = ask::decode::<Vec<Unreached>>(line.as_bytes()) else {
             continue;
         };
-        if talk.is_none() {
-            talk = open(place, Ask::Unreached, LIMIT).ok();
-        }
-        let took = talk.as_mut().is_some_and(|talk| {
-            talk.limit(Some(LIMIT));
-            talk.say(&said).is_ok()
-        });
-        if !took {
+        // A conversation that has ended meanwhile is begun anew.
+        for _ in 0..2 {
+            if talk.is_none() {
+                talk = open(place, Ask::Unreached, LIMIT).ok();
+            }
+            let took = talk.as_mut().is_some_and(|talk: &mut Talk| {
+                talk.limit(Some(LIMIT));
+                talk.say(&said).is_ok()
+            });
+            if took {
+                break;
+            }
             talk = None;
         }
     }

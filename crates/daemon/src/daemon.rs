@@ -222,7 +222,8 @@ impl Daemon {
 
     /// The machine, as this host sees it.
     pub(crate) fn report(&self) -> Report {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.remarks.expire(Instant::now());
         let now = self.now();
         let (seen, known) = state.counts();
         let standing = match state.membership.standing() {

@@ -3,10 +3,14 @@
 //! A launcher says it to the daemon of its host, which passes it on to the other daemons, so that it is told on every host. It
 //! counts until the launcher says something else or ends, or until the host that has passed it on is lost. In machines of more than
 //! [`FEW`] hosts only the launcher's host tells.
+//!
+//! A daemon may be out of reach just when it is told that all is well again. So what lasts is told again in each [`RENEWAL`], and what
+//! another daemon has not told for [`LASTS`] does not count any more.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use regatta_machine::HostId;
 
@@ -17,6 +21,10 @@ use crate::talk::Talk;
 
 /// Machines of up to so many hosts pass on what a launcher says.
 pub(crate) const FEW: usize = 256;
+/// The other daemons are told again after this time.
+const RENEWAL: Duration = Duration::from_secs(2);
+/// What another daemon says counts for so long. Telling them all may take a renewal and the time of one that does not answer.
+const LASTS: Duration = Duration::from_secs(8);
 
 /// From whom it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,12 +43,21 @@ pub(crate) struct Remarks {
 }
 
 impl Remarks {
-    fn put(&mut self, source: Source, said: Vec<Unreached>) {
+    fn put(&mut self, source: Source, said: Vec<Unreached>, now: Instant) {
         self.changes += 1;
         match said.is_empty() {
             true => self.said.remove(&source),
-            false => self.said.insert(source, (Instant::now(), said)),
+            false => self.said.insert(source, (now, said)),
         };
+    }
+
+    /// What other daemons have not told again for too long counts no more.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let before = self.said.len();
+        self.said.retain(|source, (at, _)| {
+            matches!(source, Source::Launcher(_)) || now.saturating_duration_since(*at) < LASTS
+        });
+        self.changes += (before - self.said.len()) as u64;
     }
 
     /// A host is no more.
@@ -81,9 +98,17 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk) {
         state.remarks.conversations += 1;
         Source::Launcher(state.remarks.conversations)
     };
-    talk.limit(None);
-    while let Ok(said) = talk.hear::<Vec<Unreached>>() {
-        put(daemon, source, said);
+    let mut lasts = false;
+    loop {
+        talk.limit(lasts.then_some(RENEWAL));
+        match talk.hear::<Vec<Unreached>>() {
+            Ok(said) => {
+                lasts = !said.is_empty();
+                put(daemon, source, said);
+            }
+            Err(error) if error.kind() == ErrorKind::TimedOut && lasts => {}
+            Err(_) => break,
+        }
         pass_on(daemon);
     }
     put(daemon, source, Vec::new());
@@ -104,7 +129,7 @@ fn put(daemon: &Arc<Daemon>, source: Source, said: Vec<Unreached>) {
     {
         return;
     }
-    state.remarks.put(source, said);
+    state.remarks.put(source, said, Instant::now());
     drop(state);
     daemon.announce();
 }
@@ -143,18 +168,36 @@ mod tests {
     fn what_a_launcher_or_a_host_said_counts_until_it_says_something_else_or_is_lost() {
         let mut remarks = Remarks::default();
         let host = HostId::new("10.0.0.1:9".parse().expect("an address"), 7, 8);
-        remarks.put(Source::Launcher(1), vec![unreached(1)]);
-        remarks.put(Source::Daemon(host), vec![unreached(2)]);
+        let now = Instant::now();
+        remarks.put(Source::Launcher(1), vec![unreached(1)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now);
         let tasks = |all: Vec<Unreached>| -> Vec<u32> { all.iter().map(|one| one.task).collect() };
         assert_eq!(tasks(remarks.all()), [1, 2]);
         assert!(remarks.all().iter().all(|one| one.since_ms >= 1000));
-        remarks.put(Source::Launcher(1), vec![unreached(3), unreached(4)]);
+        remarks.put(Source::Launcher(1), vec![unreached(3), unreached(4)], now);
         assert_eq!(tasks(remarks.all()), [3, 4, 2]);
         let before = remarks.changes();
         remarks.lose(&host);
         assert_ne!(remarks.changes(), before);
         assert_eq!(tasks(remarks.all()), [3, 4]);
-        remarks.put(Source::Launcher(1), Vec::new());
+        remarks.put(Source::Launcher(1), Vec::new(), now);
         assert!(remarks.all().is_empty());
+    }
+
+    #[test]
+    fn what_another_host_does_not_tell_again_counts_no_more() {
+        let mut remarks = Remarks::default();
+        let host = HostId::new("10.0.0.1:9".parse().expect("an address"), 7, 8);
+        let now = Instant::now();
+        remarks.put(Source::Launcher(1), vec![unreached(1)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now + LASTS);
+        remarks.expire(now + LASTS);
+        assert_eq!(remarks.all().len(), 2);
+        let before = remarks.changes();
+        remarks.expire(now + LASTS * 2);
+        assert_ne!(remarks.changes(), before);
+        let left: Vec<u32> = remarks.all().iter().map(|one| one.task).collect();
+        assert_eq!(left, [1]);
     }
 }
