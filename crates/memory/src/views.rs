@@ -4,7 +4,9 @@
 //! views. Copies go straight between user memory and shared memory, starting anywhere in the
 //! message; there is no pack buffer in between.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::copy::copy;
@@ -76,10 +78,7 @@ unsafe impl Sync for Shared {}
 impl Scratch {
     /// `len` zero bytes.
     pub fn new(len: usize) -> Result<Scratch, Refused> {
-        let mut bytes: Vec<UnsafeCell<u8>> = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|_| Refused(len))?;
-        bytes.resize_with(len, || UnsafeCell::new(0));
-        Ok(Scratch(Arc::new(Shared(bytes.into_boxed_slice()))))
+        Ok(Scratch(Arc::new(Shared(zeros(len).ok_or(Refused(len))?))))
     }
 
     /// Bytes `from .. from + len` as memory of a message; cut off at the end.
@@ -87,6 +86,19 @@ impl Scratch {
         let from = from.min(self.0.0.len());
         Views::Scratch(self.clone(), from, len.min(self.0.0.len() - from))
     }
+}
+
+/// Memory that the allocator has cleared, which costs nothing where it is new. `None`: there is none.
+fn zeros(len: usize) -> Option<Box<[UnsafeCell<u8>]>> {
+    if len == 0 {
+        return Some(Box::default());
+    }
+    let layout = Layout::array::<UnsafeCell<u8>>(len).ok()?;
+    // SAFETY: the layout is not empty.
+    let bytes = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+    let bytes = NonNull::slice_from_raw_parts(bytes.cast::<UnsafeCell<u8>>(), len);
+    // SAFETY: just allocated with the layout of this slice, and zero bytes are values of it.
+    Some(unsafe { Box::from_raw(bytes.as_ptr()) })
 }
 
 // SAFETY: views are only pointers; whoever made them promised validity until completion, from
