@@ -269,16 +269,19 @@ impl Shm {
         }
     }
 
-    fn may_pull(&mut self, peer: Peer) -> bool {
-        let job = &self.job;
-        let found = self
-            .pull
-            .entry(peer)
-            .or_insert_with(|| match job.remote(peer).check() {
-                Ok(()) => Pull::Yes,
-                Err(_) => Pull::No,
-            });
-        *found == Pull::Yes
+    /// May this process read from a peer's memory? That is found out once the peer has joined.
+    fn pull(&mut self, peer: Peer) -> Option<Pull> {
+        if let Some(&found) = self.pull.get(&peer) {
+            return Some(found);
+        }
+        let remote = self.job.remote(peer);
+        let found = match remote.check() {
+            _ if remote.address == 0 => return None,
+            Ok(()) => Pull::Yes,
+            Err(_) => Pull::No,
+        };
+        self.pull.insert(peer, found);
+        Some(found)
     }
 
     /// The sender is away: read the rest of its message without it.
@@ -290,7 +293,7 @@ impl Shm {
         into: &Views,
         total: u64,
     ) -> Result<Flow, Fault> {
-        let may = self.may_pull(from);
+        let may = self.pull(from) == Some(Pull::Yes);
         let fault = self.fault(from);
         let Some(pipe) = bulk.pipe.as_mut().filter(|_| may) else {
             bulk.pulls = false;
@@ -329,10 +332,12 @@ impl Shm {
             return "self: one copy inside the task".into();
         }
         let geometry = self.job.geometry();
-        let pull = if self.may_pull(peer) {
-            "single copy by the kernel (CMA) when the sender is away"
-        } else {
-            "no single copy: the kernel refuses process_vm_readv between these tasks"
+        let pull = match self.pull(peer) {
+            Some(Pull::Yes) => "single copy by the kernel (CMA) when the sender is away",
+            Some(Pull::No) => {
+                "no single copy: the kernel refuses process_vm_readv between these tasks"
+            }
+            None => "whether there is a single copy shows when that task has joined",
         };
         format!(
             "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \

@@ -32,6 +32,26 @@ fn shm() -> World<Shm> {
     }
 }
 
+/// Whoever asked too early was told that there is none, and never had one.
+#[test]
+fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
+    let job = Job::create(2).unwrap();
+    let join = |rank| {
+        let fd = job.fd().try_clone_to_owned().unwrap();
+        let invitation = Invitation::handed(rank, 2);
+        Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
+    };
+    let mut early = join(0);
+    assert!(early.path(1).contains("when that task has joined"));
+    let mut late = join(1);
+    let found = |path: String| {
+        path.split_once("at once; ")
+            .map(|(_, found)| found.to_owned())
+    };
+    assert_eq!(found(early.path(1)), found(late.path(0)));
+    assert!(!early.path(1).contains("when that task has joined"));
+}
+
 /// Two tasks on different hosts.
 fn across(trusted: bool) -> World<Paths> {
     let hosts = Hosts::new(trusted, [42; 32], |address| address);
