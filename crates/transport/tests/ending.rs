@@ -6,7 +6,7 @@ mod hosts;
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Engine, Error, Handle, Mode, Select, Settings, TagSelect};
+use regatta_engine::{Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 use regatta_transport::job::Cause;
 use regatta_transport::paths::Paths;
@@ -130,5 +130,45 @@ fn small_messages_outlive_a_sender_that_leaves_large_ones_behind() {
         for streams in [0, 2, 3, 5] {
             what_was_sent_in_full_is_received(trusted, streams, leaves);
         }
+    }
+}
+
+/// Its receiver has taken a large message whole and leaves; the last word of that is still unread.
+#[test]
+fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
+    for trusted in [true, false] {
+        let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
+        let (mut there, mut heard) = (vec![3; LARGE], vec![0; LARGE]);
+        let sent = send(&mut sender, 1, 2, &mut there);
+        let received = receive(&mut receiver, 0, 2, &mut heard).unwrap();
+        let start = Instant::now();
+        while receiver.finish(received).unwrap().is_none() {
+            assert!(start.elapsed() < PATIENCE, "it does not come");
+            sender.progress();
+            receiver.progress();
+        }
+        while !receiver.transport.leave() {
+            assert!(start.elapsed() < PATIENCE, "its last words do not go out");
+        }
+        drop(receiver);
+        hosts.jobs[0].leave(1);
+        sender.transport.go_on();
+        assert_eq!(outcome(&mut sender, Ok(sent)), None);
+        assert_eq!(there, heard);
+    }
+}
+
+/// Its host was cut off from the launcher, and it has not heard of that.
+#[test]
+fn a_task_that_is_called_dead_and_sends_on_and_on_is_dead_all_the_same() {
+    let (hosts, [mut caller, mut lives]) = acquainted(true);
+    hosts.jobs[0].mark_dead(1, Cause::Lost);
+    let (mut word, mut heard) = ([1; 4], [0; 4]);
+    let start = Instant::now();
+    while caller.presence(1) != Presence::Dead {
+        assert!(start.elapsed() < PATIENCE, "it is waited for without end");
+        let _ = lives.start_send(0, 0, 5, memory(&mut word), Mode::Standard);
+        let _ = receive(&mut caller, 1, 5, &mut heard);
+        caller.progress();
     }
 }

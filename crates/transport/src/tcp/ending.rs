@@ -40,36 +40,35 @@ pub(super) struct Farewell {
     quiet: Instant,
     /// Whatever comes.
     over: Instant,
+    /// Bytes that had come when that was last set.
+    heard: u64,
 }
 
 impl Link {
-    /// Receives everything that is there, also what the drain of a stream would take. True: some bytes have come.
-    pub(crate) fn read_out(&mut self) -> bool {
-        let mut came = false;
+    /// Receives everything that is there, also what the drain of a stream would take.
+    pub(crate) fn read_out(&mut self) {
         for _ in 0..LOOKS {
             match self.try_receive() {
-                Ok(true) => came = true,
-                Ok(false) => break,
-                Err(trouble) => {
-                    self.trouble(trouble);
-                    break;
-                }
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(trouble) => return self.trouble(trouble),
             }
         }
-        came
     }
 
-    /// Whether more may come from a peer that the table calls gone. `came`: something has, just now.
-    fn may_hear_more(&mut self, came: bool, now: Instant) -> bool {
+    /// Whether more may come from a peer that the table calls gone.
+    fn may_hear_more(&mut self, now: Instant) -> bool {
         if !matches!(self.phase, Phase::Open(_) | Phase::Resuming(_)) {
             return false;
         }
+        let heard = self.heard_bytes;
         let farewell = self.farewell.get_or_insert(Farewell {
             quiet: now + GRACE,
             over: now + MOST,
+            heard,
         });
-        if came {
-            farewell.quiet = now + GRACE;
+        if farewell.heard != heard {
+            (farewell.quiet, farewell.heard) = (now + GRACE, heard);
         }
         now < farewell.quiet.min(farewell.over)
     }
@@ -88,8 +87,8 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return false;
         };
-        let came = link.read_out();
-        if link.may_hear_more(came, now) {
+        link.read_out();
+        if link.may_hear_more(now) {
             return true;
         }
         link.gone = true;
@@ -127,5 +126,36 @@ impl Tcp {
             link.part();
             self.restless = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::channel::Channel;
+    use regatta_wire::link::{Head, Parcel};
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_that_is_gone_has_more_time_while_something_comes_but_not_without_end() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut link = Link::new();
+        link.phase = Phase::Open(Channel::plain(OwnedFd::from(ours)));
+        let word = Head::bare(Parcel::Taken, 0, 0).encode();
+        let start = Instant::now();
+        let tick = GRACE * 3 / 4;
+        let (mut now, mut ticks) = (start, 0);
+        while link.may_hear_more(now) {
+            theirs.write_all(&word).unwrap();
+            // As any look at the connection does.
+            link.receive();
+            (now, ticks) = (now + tick, ticks + 1);
+        }
+        assert!(now >= start + MOST && now < start + MOST + tick, "{ticks}");
+        link.farewell = None;
+        assert!(link.may_hear_more(now) && link.may_hear_more(now + tick));
+        assert!(!link.may_hear_more(now + GRACE), "nothing came");
     }
 }

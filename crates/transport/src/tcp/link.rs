@@ -102,6 +102,8 @@ pub(crate) struct Link {
     pub(crate) reported: bool,
     /// The table of the job says it is gone, and all that it sent is here (see [`super::ending`]).
     pub(crate) gone: bool,
+    /// Bytes that have come on any connection.
+    pub(super) heard_bytes: u64,
     /// How long more may come, since the table has said so.
     pub(super) farewell: Option<Farewell>,
     /// It lives, but the table of its host says that this task is dead. Nothing more comes from it.
@@ -147,6 +149,7 @@ impl Link {
             closed: false,
             reported: false,
             gone: false,
+            heard_bytes: 0,
             farewell: None,
             disowned: false,
             parted: false,
@@ -464,6 +467,7 @@ impl Link {
             return Ok(false);
         };
         self.hint = n == asked || channel.holds_back();
+        self.heard_bytes += n as u64;
         self.arrived(n)?;
         Ok(true)
     }
@@ -761,6 +765,7 @@ impl Link {
         };
         let whole = chunk.left + tail;
         self.hint = n == whole || channel.holds_back();
+        self.heard_bytes += n as u64;
         let placed = n.min(chunk.left);
         stream.passed(placed);
         chunk.left -= placed;
