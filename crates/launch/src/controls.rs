@@ -172,7 +172,8 @@ impl Line {
         }
     }
 
-    /// Writes what the task takes now. False: nobody is at the other end.
+    /// Writes what the task takes now. One that has ended takes nothing, and its last words are read before its end is. False: it
+    /// cannot be watched.
     fn flush(&mut self, epoll: &OwnedFd, task: u32) -> bool {
         let mut sent = 0;
         let mut full = false;
@@ -181,7 +182,7 @@ impl Line {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => full = true,
-                Err(_) => return false,
+                Err(_) => sent = self.unsent.len(),
             }
         }
         if sent == 0 && !full {
@@ -253,6 +254,22 @@ mod tests {
         }
         assert!(controls.lines.is_empty());
         assert_eq!(controls.heed(|_, _| ()), [1]);
+    }
+
+    #[test]
+    fn the_last_words_of_a_task_that_has_not_read_everything_are_heard() {
+        let mut controls = Controls::new().unwrap();
+        let task = controls.open(1).unwrap();
+        rustix::io::write(&task, &written(b"last words")).unwrap();
+        controls.say(1, &vec![7; 8 << 20]);
+        drop(task);
+        let mut heard = Vec::new();
+        while controls
+            .heed(|_, bytes| heard.push(bytes.to_vec()))
+            .is_empty()
+        {}
+        assert_eq!(heard, [b"last words".to_vec()]);
+        assert!(controls.lines.is_empty());
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Control {
         }
     }
 
-    /// Write what the launcher takes now.
+    /// Write what the launcher takes now. One that has ended takes nothing; its last words can still be read, and then its end.
     fn flush(&mut self) {
         while !self.unsent.is_empty() && !self.ended {
             let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
@@ -99,7 +99,7 @@ impl Control {
                 Err(_) => match io::Error::last_os_error().kind() {
                     io::ErrorKind::Interrupted => {}
                     io::ErrorKind::WouldBlock => return,
-                    _ => self.ended = true,
+                    _ => self.unsent.clear(),
                 },
             }
         }
@@ -400,5 +400,27 @@ impl Awaited for Answer {
     fn check(&mut self, process: &mut Process, _waited: Duration) -> Result<()> {
         process.listen();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn the_last_words_of_a_launcher_are_heard_by_a_task_that_has_something_to_say() {
+        let (launcher, ours) = UnixStream::pair().unwrap();
+        let mut control = Control::new(OwnedFd::from(ours));
+        let mut words = Vec::new();
+        frames::put_bytes(b"last words", &mut words).unwrap();
+        rustix::io::write(&launcher, &words).unwrap();
+        drop(launcher);
+        control.unsent.extend_from_slice(&words);
+        control.flush();
+        assert!(control.check().is_ok(), "there is something to read");
+        assert!(control.read() && control.check().is_err());
+        let heard = control.frames.next_bytes().unwrap();
+        assert_eq!(heard, Some(&b"last words"[..]));
     }
 }
