@@ -653,6 +653,55 @@ static void host_lost(void)
     end(1, tids);
 }
 
+/*
+ * The agent of task 1 gets no memory for a while: what is asked for then fails, on whatever host, and nothing else. What is asked for later
+ * is known on that host, too.
+ */
+static void host_without_room(void)
+{
+    enum { TASKS = 60 };
+    struct rlimit before = {0, 0}, none;
+    char *argv[] = {"as-exit", "0", NULL};
+    int tids[TASKS], started = -1, late = -1;
+    if (me == 1) {
+        CHECK(prlimit(getppid(), RLIMIT_FSIZE, NULL, &before) == 0);
+        none = before;
+        none.rlim_cur = 4096;
+        CHECK(prlimit(getppid(), RLIMIT_FSIZE, &none, NULL) == 0);
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0) {
+        const char *hosts[] = {"alpha", "beta"};
+        for (int i = 0; i < 4; i++) {
+            rg_spawn_options options = {.host = hosts[i % 2]};
+            int said = rg_spawn(own_path(), argv, &options, TASKS, tids, &started);
+            CHECK(said == RG_ERR_MEMORY && started == 0);
+            CHECK(strstr(rg_last_error(), "on the host beta: shared memory") != NULL);
+        }
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (me == 1)
+        CHECK(prlimit(getppid(), RLIMIT_FSIZE, &before, NULL) == 0);
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0) {
+        rg_spawn_options options = {.host = "alpha"};
+        char *quiet[] = {"as-quiet", NULL};
+        OK(rg_spawn(own_path(), quiet, &options, 1, &late, &started));
+        OK(rg_send(&late, sizeof late, 1, GREETING, RG_WORLD));
+        OK(rg_recv(NULL, 0, 1, GREETING, RG_WORLD, NULL));
+        end(1, &late);
+    } else {
+        OK(rg_recv(&late, sizeof late, 0, GREETING, RG_WORLD, NULL));
+        /* It can be sent to, and its end is heard of. */
+        int watch;
+        OK(rg_notify(RG_TASK_EXIT, late, EVENT, RG_ALL, &watch));
+        OK(rg_send(NULL, 0, late, GREETING, RG_ALL));
+        OK(rg_send(NULL, 0, 0, GREETING, RG_WORLD));
+        CHECK(next_event().tid == late);
+    }
+    OK(rg_barrier(RG_WORLD));
+}
+
 /* Started by hand, and gone before what it has started. */
 static void early_leaver(void)
 {
@@ -739,6 +788,7 @@ int main(int argc, char **argv)
         {"storm", storm, false},
         {"as-host", as_host, false},
         {"host-lost", host_lost, false},
+        {"host-without-room", host_without_room, false},
         {"as-late", as_late, false},
         {"as-orphan", as_orphan, false},
         {"early-leaver", early_leaver, false},

@@ -222,3 +222,9 @@ fn names_and_groups_are_the_jobs_on_all_hosts() {
     let ended = job.across("alpha:1,beta:1").run().passed();
     ended.said("talker 0 of 2").said("talker 1 of 2");
 }
+
+#[test]
+fn a_host_without_memory_for_more_tasks_fails_what_is_asked_for_then_and_nothing_else() {
+    let job = Job::new(2, "spawn", &["host-without-room"]);
+    job.across("alpha:1,beta:1").run().passed();
+}

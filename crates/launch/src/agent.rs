@@ -40,6 +40,7 @@ use crate::{
 };
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
+use regatta_transport::world::World;
 use regatta_wire::control::Why;
 
 mod orphan;
@@ -130,6 +131,9 @@ struct Agent {
     tasks: Option<Tasks>,
     /// Where processes of this host come in that want to be tasks.
     entrance: Option<Entrance>,
+    /// Tasks for which the table has had no room, in their order, and those of them that are gone.
+    unentered: Vec<World>,
+    gone_early: Vec<(u32, Option<Cause>)>,
     /// How they were prepared, and what is kept in case the launcher's host is lost.
     template: Option<Preparation>,
     heritage: Option<Heritage>,
@@ -152,6 +156,17 @@ struct Agent {
     wakes: Wakes,
 }
 
+/// Enters into the table that a task is no more.
+fn note_gone(job: &Job, rank: u32, cause: Option<Cause>) {
+    // A new launcher says again what an old one may have said.
+    let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
+    match cause {
+        _ if known => {}
+        Some(cause) => job.mark_dead(rank, cause),
+        None => job.leave(rank),
+    }
+}
+
 impl Agent {
     fn new(link: Link, signals: Signals, owner: Owner) -> Result<Self, Refusal> {
         Ok(Self {
@@ -162,6 +177,8 @@ impl Agent {
             hello: None,
             tasks: None,
             entrance: None,
+            unentered: Vec::new(),
+            gone_early: Vec::new(),
             template: None,
             heritage: None,
             streams: Streams::new()?,
@@ -435,14 +452,15 @@ impl Agent {
                 });
             }
             Order::Enter { world } => {
-                let entered = tasks.enter(&world);
-                entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
                 let first = world.first;
-                if let Some(heritage) = &mut self.heritage {
-                    heritage.worlds.push(world);
-                }
-                self.say(&Report::Entered { first });
+                let refused = self.enter(world, &mut tasks).err();
+                self.say(&Report::Entered { first, refused });
             }
+            Order::Bear {
+                birth,
+                first,
+                count: 0,
+            } => tasks.abandon(birth, first),
             Order::Bear {
                 birth: number,
                 first,
@@ -468,6 +486,35 @@ impl Agent {
         Ok(tasks)
     }
 
+    /// Enters tasks into the table, and before them those for which there was no room when they came: the table has no gaps.
+    fn enter(&mut self, world: World, tasks: &mut Tasks) -> Result<(), (Why, String)> {
+        if self
+            .unentered
+            .iter()
+            .all(|known| known.first != world.first)
+        {
+            self.unentered.push(world);
+        }
+        while let Some(world) = self.unentered.first() {
+            // Another launcher says again what the one before has said.
+            if world.first >= tasks.job().tasks() {
+                let entered = tasks.enter(world);
+                entered.map_err(|error| (Why::Memory, error.to_string()))?;
+                let worlds = self.heritage.iter_mut().map(|it| &mut it.worlds);
+                worlds.for_each(|worlds| worlds.push(world.clone()));
+            }
+            self.unentered.remove(0);
+            let known = tasks.job().tasks();
+            self.gone_early.retain(|&(rank, cause)| {
+                if rank < known {
+                    note_gone(tasks.job(), rank, cause);
+                }
+                rank >= known
+            });
+        }
+        Ok(())
+    }
+
     /// Passes on what the tasks ask.
     fn pass_on_questions(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
@@ -490,20 +537,10 @@ impl Agent {
         if let Some(heritage) = &mut self.heritage {
             heritage.gone.push((rank, cause));
         }
-        let Some(job) = self
-            .tasks
-            .as_ref()
-            .map(Tasks::job)
-            .filter(|job| rank < job.tasks())
-        else {
-            return;
-        };
-        // A new launcher says again what an old one may have said.
-        let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
-        match cause {
-            _ if known => {}
-            Some(cause) => job.mark_dead(rank, cause),
-            None => job.leave(rank),
+        match self.tasks.as_ref().map(Tasks::job) {
+            Some(job) if rank < job.tasks() => note_gone(job, rank, cause),
+            Some(_) if !self.unentered.is_empty() => self.gone_early.push((rank, cause)),
+            _ => {}
         }
     }
 

@@ -179,6 +179,14 @@ impl Tasks {
         self.births.expected.remove(&birth);
     }
 
+    /// Nothing comes of a birth whose tasks have numbers.
+    pub(crate) fn abandon(&mut self, birth: u32, first: u32) {
+        self.expect_no_more(birth);
+        if let Ok(world) = self.job().membership(first) {
+            self.job().end_world(world.first);
+        }
+    }
+
     /// Nothing comes of any birth that has not been given numbers.
     pub(crate) fn forget_expected(&mut self) {
         self.births.expected.clear();

@@ -16,7 +16,7 @@
 //! Expect      tasks for another one   >
 //!                                     < Expected       where they will listen, or why not
 //! Enter       new tasks of any host   >                into the table
-//!                                     < Entered
+//!                                     < Entered        or why not
 //! Bear        start what is expected  >
 //!                                     < Born           for each: its process, or why not
 //!                                     < Caught         what it wrote, if that is for another task
@@ -93,7 +93,7 @@ messages! {
         13 Expect { birth: u32, count: u32, order: Spawn, route: Option<Route> }
         /// Enter these tasks, of whatever hosts, into the table.
         14 Enter { world: World }
-        /// Start the tasks that are expected.
+        /// Start the tasks that are expected; of none, nothing comes of them.
         15 Bear { birth: u32, first: u32, count: u32 }
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
@@ -148,7 +148,7 @@ messages! {
         /// The answer to `Expect`.
         13 Expected { birth: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
         /// The answer to `Enter`.
-        14 Entered { first: u32 }
+        14 Entered { first: u32, refused: Option<(Why, String)> }
         /// The answer to `Bear`, for each task.
         15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
         /// What a task wrote for another one.

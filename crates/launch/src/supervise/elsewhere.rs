@@ -175,9 +175,12 @@ impl Supervisor<'_> {
                 };
                 self.expected(host, birth, ready);
             }
-            Report::Entered { first } => {
+            Report::Entered { first, refused } => {
                 let host = remote.number;
-                self.entered(host, first);
+                let refused = refused.map(|(why, sentence)| {
+                    (why, format!("on the host {}: {sentence}", remote.name))
+                });
+                self.entered(host, first, refused)?;
             }
             Report::Born { task, pid, refused } => {
                 let at = remote

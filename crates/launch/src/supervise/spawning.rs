@@ -27,6 +27,8 @@ pub(super) struct Spawning {
     route: Option<Route>,
     shares: Vec<Share>,
     step: Step,
+    /// Why a host cannot enter the tasks.
+    refused: Option<Refused>,
 }
 
 /// Who wants them.
@@ -128,6 +130,7 @@ impl Supervisor<'_> {
             order,
             route,
             step: Step::Readying,
+            refused: None,
         }
     }
 
@@ -207,15 +210,24 @@ impl Supervisor<'_> {
         self.advance_births();
     }
 
-    /// A host has entered a world into its table.
-    pub(super) fn entered(&mut self, host: u32, first: u32) {
+    /// A host has entered a world into its table, or cannot: then nothing comes of what was asked for, as that host would not know the
+    /// tasks. An error: nobody waits for them, because they run already.
+    pub(super) fn entered(
+        &mut self,
+        host: u32,
+        first: u32,
+        refused: Option<Refused>,
+    ) -> Result<(), String> {
+        let mut refused = refused;
         for spawning in &mut self.spawning {
             let begins = spawning.shares.iter().any(|share| share.first == first);
             if let (true, Step::Entering(hosts)) = (begins, &mut spawning.step) {
                 hosts.remove(&host);
+                spawning.refused = spawning.refused.take().or(refused.take());
             }
         }
         self.advance_births();
+        refused.map_or(Ok(()), |(_, sentence)| Err(sentence))
     }
 
     /// A task that was to be born has been started, or not.
@@ -300,6 +312,10 @@ impl Supervisor<'_> {
     fn next_step(&mut self, mut spawning: Spawning) -> Option<Spawning> {
         match spawning.step {
             Step::Readying => self.enter(spawning),
+            Step::Entering(_) if spawning.refused.is_some() => {
+                self.abandon(spawning);
+                None
+            }
             Step::Entering(_) => {
                 spawning.step = Step::Bearing(Vec::new());
                 Some(self.bear(spawning))
@@ -317,6 +333,31 @@ impl Supervisor<'_> {
                 }
                 None
             }
+        }
+    }
+
+    /// Nothing comes of tasks that have numbers already.
+    fn abandon(&mut self, spawning: Spawning) {
+        let birth = spawning.number;
+        for share in &spawning.shares {
+            if !matches!(share.ready, Some(Ok(_))) {
+                continue;
+            }
+            let first = share.first;
+            if let Some(remote) = self.remote(share.host) {
+                let count = 0;
+                let _ = remote.send(&Order::Bear {
+                    birth,
+                    first,
+                    count,
+                });
+            } else if let Some(tasks) = &mut self.tasks {
+                tasks.abandon(birth, first);
+            }
+            (first..first + share.count).for_each(|rank| self.note_born(rank, None));
+        }
+        if let Some(refused) = spawning.refused {
+            self.refuse(spawning.asker, refused);
         }
     }
 

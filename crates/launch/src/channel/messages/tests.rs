@@ -337,7 +337,7 @@ fn report() -> impl Strategy<Value = Report> {
                 addresses,
                 refused
             }),
-        any::<u32>().prop_map(|first| Report::Entered { first }),
+        (any::<u32>(), refused()).prop_map(|(first, refused)| Report::Entered { first, refused }),
         (any::<u32>(), any::<u32>(), refused()).prop_map(|(task, pid, refused)| Report::Born {
             task,
             pid,
