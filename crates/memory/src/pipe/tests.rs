@@ -252,12 +252,9 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
 fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
     let mut cursor = 0;
     for uses in 0_u64.. {
-        let pipe = match pool.take(me, me).ok().flatten() {
-            Some(pipe) => Some(pipe),
-            None => pool
-                .adopt(&mut cursor, me, me, |task| task < me)
-                .or_else(|| pool.make(me, me).ok()),
-        };
+        let pipe = pool.take(me, me).ok().flatten();
+        let pipe = pipe.or_else(|| pool.adopt(&mut cursor, me, me, |task| task < me));
+        let pipe = pipe.or_else(|| pool.make(me, me).ok());
         pipe.into_iter().for_each(|pipe| pool.give(pipe));
         if uses == 50 {
             // SAFETY: one byte of our own.
