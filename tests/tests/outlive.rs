@@ -198,6 +198,8 @@ fn a_launcher_whose_daemon_is_killed_leaves_the_job_to_another_host() {
     for host in ["h1", "h2", "h3"] {
         let verdict = format!("the host {host} is lost");
         assert!(!ended.story().contains(&verdict), "{}", ended.story());
+        let twice = format!("{host}: regatta: ");
+        assert!(!ended.story().contains(&twice), "{}", ended.story());
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Remote {
     ended: Option<Instant>,
     errors: Option<OwnedFd>,
     said: String,
+    /// Since when its last line may be the last word of a command of our own.
+    held: Option<Instant>,
     /// What whoever asked for it has said of it.
     pub options: Options,
     /// Its agent was started by others, and has been called.
@@ -142,6 +144,7 @@ impl Remote {
             ended: None,
             errors: None,
             said: String::new(),
+            held: None,
             options: Options::default(),
             called: true,
         }
@@ -211,8 +214,8 @@ impl Remote {
         self.link.polls().filter(|_| !self.lost).chain(errors)
     }
 
-    /// Reads what the command says to its standard error, and returns the lines that are whole.
-    pub(crate) fn errors(&mut self) -> Vec<String> {
+    /// Reads what the command says to its standard error.
+    pub(crate) fn hear_errors(&mut self) {
         let mut bytes = [0_u8; 1024];
         while let Some(errors) = &self.errors {
             match rustix::io::read(errors, &mut bytes) {
@@ -226,17 +229,37 @@ impl Remote {
         let excess = self.said.len().saturating_sub(SAID);
         let cut = (excess..self.said.len()).find(|&at| self.said.is_char_boundary(at));
         self.said.drain(..cut.unwrap_or_default());
-        match (self.hello.is_some(), self.said.rfind('\n')) {
-            (true, Some(end)) => {
-                let lines = self.said.drain(..=end).collect::<String>();
-                lines
-                    .lines()
-                    .map(|line| line.trim_end().to_owned())
-                    .filter(|line| !line.is_empty())
-                    .collect()
+    }
+
+    /// The lines of that which are whole, from a host that has an agent. One that may be a command's last word is kept for a
+    /// moment, since the end of the channel may be about to come.
+    pub(crate) fn errors(&mut self) -> Vec<String> {
+        self.hear_errors();
+        let mut end = self.said.rfind('\n').map_or(0, |end| end + 1);
+        if self.said.len() == end && self.last_words().is_some() {
+            let held = *self.held.get_or_insert_with(Instant::now);
+            if held.elapsed() < LAST_WORD {
+                end = self.said[..end - 1].rfind('\n').map_or(0, |end| end + 1);
             }
-            _ => Vec::new(),
         }
+        self.hand_out(end)
+    }
+
+    /// All of these lines, at the end of the job.
+    pub(crate) fn last_errors(&mut self) -> Vec<String> {
+        self.hear_errors();
+        self.hand_out(self.said.len())
+    }
+
+    fn hand_out(&mut self, end: usize) -> Vec<String> {
+        if self.hello.is_none() || end == 0 {
+            return Vec::new();
+        }
+        self.held = None;
+        let lines = self.said.drain(..end).collect::<String>();
+        let lines = lines.lines().map(str::trim_end);
+        let lines = lines.filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
     }
 
     /// Everything that was said and has not been handed out.
@@ -244,6 +267,12 @@ impl Remote {
         let mut said = self.errors().join("\n");
         said.push('\n');
         said + &self.said
+    }
+
+    /// Why a command of our own has ended, as it has said in a sentence.
+    pub(crate) fn last_words(&self) -> Option<&str> {
+        let last = self.said.trim_end().lines().last()?;
+        last.strip_prefix("regatta: ")
     }
 
     /// Takes note of a child's end, if it is this host's command.
@@ -333,20 +362,27 @@ fn command_name(across: &Across) -> &str {
 mod tests {
     use super::*;
 
-    #[test]
-    fn nobody_waits_for_a_command_that_has_closed_its_channel_and_stays() {
-        let script = "exec >&- 2>&-; read -r line; exit 3";
+    fn open(script: &str) -> Remote {
         let across = Across {
             rsh: Some(["sh", "-c", script].map(str::to_owned).into()),
             ..Across::new(Vec::new())
         };
         let signals = Signals::catch().expect("signals");
-        let mut remote = Remote::open(&across, 1, "beta", &signals).expect("a command");
+        Remote::open(&across, 1, "beta", &signals).expect("a command")
+    }
+
+    fn await_end_of_channel(remote: &mut Remote, mut each: impl FnMut(&mut Remote)) {
         while !remote.link.is_ended() {
             rustix::event::poll(&mut remote.polls().collect::<Vec<_>>(), None).expect("a poll");
             remote.read();
-            remote.errors();
+            each(remote);
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_command_that_has_closed_its_channel_and_stays() {
+        let mut remote = open("exec >&- 2>&-; read -r line; exit 3");
+        await_end_of_channel(&mut remote, Remote::hear_errors);
         let before = Instant::now();
         assert!(!remote.is_concluded() && remote.status().is_none());
         assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");
@@ -359,5 +395,27 @@ mod tests {
         remote.await_end(Instant::now() + PATIENCE);
         assert!(remote.is_concluded());
         assert_eq!(remote.status(), Some(3));
+    }
+
+    #[test]
+    fn the_last_words_of_a_command_are_kept_for_its_end() {
+        let mut remote = open("echo wait >&2; echo 'regatta: it is over' >&2; read -r line");
+        remote.hello = Some(crate::gather::hello_again());
+        let mut shown = Vec::new();
+        while remote.last_words().is_none() {
+            let errors = remote.errors.as_ref().expect("errors");
+            let mut polls = [PollFd::new(errors, PollFlags::IN)];
+            rustix::event::poll(&mut polls, None).expect("a poll");
+            shown.append(&mut remote.errors());
+        }
+        assert_eq!(shown, ["wait"]);
+        assert!(remote.errors().is_empty());
+        assert_eq!(remote.last_words(), Some("it is over"));
+        // It goes on: that was none.
+        remote.held = Instant::now().checked_sub(LAST_WORD);
+        assert_eq!(remote.errors(), ["regatta: it is over"]);
+        assert!(remote.last_errors().is_empty());
+        remote.lose();
+        remote.await_end(Instant::now() + PATIENCE);
     }
 }

@@ -277,6 +277,7 @@ impl<'p> Supervisor<'p> {
             }
         }
         self.drain();
+        self.pass_last_errors();
         self.conclude();
         self.flush();
         let lost = self.output.tell_loss();

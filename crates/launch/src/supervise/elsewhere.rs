@@ -59,16 +59,33 @@ impl Supervisor<'_> {
                 Ok(()) => self.is_gone(index),
                 Err(cause) => Some(cause),
             };
-            for line in self.remotes[index].errors() {
-                let line = format!("{}: {line}", self.remotes[index].name);
-                self.output.say(&line);
-            }
+            self.pass_errors(index);
             if let Some(cause) = gone {
                 self.heed_own_daemon(&cause);
                 self.host_lost(index, &cause);
             } else {
                 self.repay(index);
                 self.remotes[index].beat();
+            }
+        }
+    }
+
+    /// Shows what the command of a channel says, but for its last words: these say why the host is lost.
+    fn pass_errors(&mut self, index: usize) {
+        let remote = &mut self.remotes[index];
+        if remote.link.is_ended() {
+            return remote.hear_errors();
+        }
+        for line in remote.errors() {
+            self.output.say(&format!("{}: {line}", remote.name));
+        }
+    }
+
+    /// The same at the end of the job, with nothing kept back.
+    pub(super) fn pass_last_errors(&mut self) {
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+            for line in remote.last_errors() {
+                self.output.say(&format!("{}: {line}", remote.name));
             }
         }
     }
@@ -249,17 +266,16 @@ impl Supervisor<'_> {
             let status = remote
                 .status()
                 .map_or(String::new(), |status| format!(" with status {status}"));
-            let said = remote.said().trim().to_owned();
+            remote.hear_errors();
             // A command of our own says why in a sentence.
-            let last = said.lines().last().unwrap_or_default();
-            if let Some(why) = last.strip_prefix("regatta: ") {
+            if let Some(why) = remote.last_words() {
                 let known = format!("the host {} is lost: ", remote.name);
                 return Some(why.strip_prefix(&known).unwrap_or(why).to_owned());
             }
-            let said = if said.is_empty() {
-                said
-            } else {
-                format!(" ({said})")
+            let said = remote.said().trim().to_owned();
+            let said = match said.is_empty() {
+                true => String::new(),
+                false => format!(" ({said})"),
             };
             return Some(format!("its channel ended{status}{said}"));
         }
