@@ -412,3 +412,28 @@ fn tasks_are_bound_as_asked() {
     let bound = format!("Cpus_allowed_list:\t{first}");
     assert_eq!(affinity(first), [bound.clone(), bound]);
 }
+
+#[test]
+fn a_job_that_cannot_stay_is_no_success() {
+    let scratch = Scratch::new("resident");
+    let home = scratch.file("home", 0o600, b"");
+    let home = std::path::Path::new(&home).parent().expect("a directory");
+    // A file system that takes no files of this size has no room for the memory that tasks share.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 8; exec \"$0\" resident early", REGATTA])
+        .env("XDG_RUNTIME_DIR", home)
+        .env("HOME", home)
+        .env_remove("REGATTA_VM")
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell");
+    let (status, _, said) = told(&output);
+    assert_eq!(status, 125, "{said}");
+    assert!(
+        said.contains("has ended with status 125 before anybody could enter the job"),
+        "{said}"
+    );
+    let log = std::fs::read_to_string(home.join("regatta/early.job.log")).expect("a log");
+    assert!(log.contains("file size limit"), "{log}");
+    assert!(!home.join("regatta/early.job.socket").exists());
+}

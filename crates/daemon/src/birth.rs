@@ -137,16 +137,16 @@ pub fn live() -> Result<(), Refusal> {
             });
             if let Err(error) = thread {
                 let refusal = limits::no_process("the daemon cannot run", &error);
-                let _ = talk.say(&Reply::Refused(refusal.sentence));
-                return Ok(());
+                let _ = talk.say(&Reply::Refused(refusal.sentence.clone()));
+                return Err(refusal);
             }
             let _ = hand.send(talk);
             drive::run(&daemon, sockets, claimed, &ends);
             Ok(())
         }
         Err(refusal) => {
-            let _ = talk.say(&Reply::Refused(refusal.sentence));
-            Ok(())
+            let _ = talk.say(&Reply::Refused(refusal.sentence.clone()));
+            Err(refusal)
         }
     }
 }

@@ -17,6 +17,7 @@ use regatta_transport::job::{Job, MOST_TASKS};
 use regatta_transport::place::{Key, Places};
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, WaitOptions};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
@@ -88,13 +89,14 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     let ready = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
     let (gathered, ready) = ready.map_err(|errno| refused("no pipe to it", errno))?;
     match sys::fork().map_err(|errno| refused("no process for it", errno))? {
-        Some(_) => {
+        Some(child) => {
             // The child has it.
             std::mem::forget(beginning.door);
             drop(ready);
-            // Nothing comes but the end.
-            let _ = File::from(gathered).read(&mut [0]);
-            Ok(0)
+            match File::from(gathered).read(&mut [0]) {
+                Ok(1) => Ok(0),
+                _ => Err(ended_early(child, beginning.stays)),
+            }
         }
         None => {
             let streams = (&nothing, &log);
@@ -105,6 +107,26 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
             std::process::exit(i32::from(status));
         }
     }
+}
+
+/// Why there is no job although its process was made. It has said more where it writes.
+fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
+    let end = rustix::process::waitpid(Some(child), WaitOptions::empty());
+    let status = end.ok().flatten().map(|(_, status)| status);
+    let how = status.map_or_else(String::new, |status| {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => format!(" with status {code}"),
+            (_, Some(signal)) => format!(" by signal {signal}"),
+            _ => String::new(),
+        }
+    });
+    let more = match stays {
+        Stays::UntilTold(log) => format!("; {} may say more", log.display()),
+        Stays::OnLeash => String::new(),
+    };
+    Refusal::of_regatta(format!(
+        "the launcher of the job that is to stay has ended{how} before anybody could enter the job{more}"
+    ))
 }
 
 /// Waits until such a job, whose launcher is at the other end, has the hosts with which it begins.

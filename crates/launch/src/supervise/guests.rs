@@ -31,7 +31,10 @@ impl Supervisor<'_> {
         if !self.is_open() {
             return;
         }
-        self.ready = None;
+        if let Some(ready) = self.ready.take() {
+            // Who began the job may be gone.
+            let _ = rustix::io::write(ready, &[1]);
+        }
         for caller in std::mem::take(&mut self.early) {
             self.knocked(caller);
         }
