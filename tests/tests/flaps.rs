@@ -5,16 +5,17 @@
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
-/// Begins with hosts that are made. Arguments: the command, how many hosts, for how long a link is
-/// down, then what is run on h0.
+/// Begins with hosts that are made. Arguments: the command, how many hosts, whose link goes down, and for how long, then what is run
+/// on h0.
 const FLAPS: &str = r#"mkdir /run/job
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 unset REGATTA_VM
 on() { host=$1; shift; env XDG_RUNTIME_DIR=/run/user.$host ip netns exec $host "$@"; }
 regatta=$1
 all=$2
-down=$3
-shift 3
+flapping=$3
+down=$4
+shift 4
 cd /run/job
 mkfifo begun
 : >there
@@ -26,23 +27,24 @@ on h0 "$@" &
 job=$!
 read -r word <begun || true
 for time in $(seq 10); do
-    ip -n h1 link set eth0 down
+    ip -n $flapping link set eth0 down
     sleep $down
-    ip -n h1 link set eth0 up
+    ip -n $flapping link set eth0 up
     sleep 0.7
 done
 rm there
 status=0
 wait $job || status=$?
 sees h0 "\"known\":$all,.*\"seen\":$all,"
+sees h1 "\"known\":$all,.*\"seen\":$all,"
 on h0 $regatta down >/dev/null
 exit $status
 "#;
 
-fn a_job_on(hosts: u32, down: &str) {
+fn a_job_on(hosts: u32, flapping: &str, down: &str) {
     let (regatta, all) = (command().display().to_string(), hosts.to_string());
     let script = make_hosts(hosts) + SEES + FLAPS;
-    let shell = ["sh", "-ec", &script, "sh", &regatta, &all, down];
+    let shell = ["sh", "-ec", &script, "sh", &regatta, &all, flapping, down];
     let around = [&["unshare"], &AS_ROOT[..], &APART, &shell].concat();
     Job::new(2, "traffic_ways", &["while-there", "there", "begun"])
         .option("--on-failure=continue")
@@ -57,10 +59,21 @@ fn a_job_on(hosts: u32, down: &str) {
 /// The fewer hosts there are, the longer a suspect has to object.
 #[test]
 fn a_job_on_two_hosts_outlives_a_link_that_flaps() {
-    a_job_on(2, "1");
+    a_job_on(2, "h1", "1");
 }
 
 #[test]
 fn a_job_on_three_hosts_outlives_a_link_that_flaps() {
-    a_job_on(3, "0.7");
+    a_job_on(3, "h1", "0.7");
+}
+
+/// The launcher's host sees the others go silent, all at once.
+#[test]
+fn a_job_on_two_hosts_outlives_its_launchers_link_that_flaps() {
+    a_job_on(2, "h0", "0.7");
+}
+
+#[test]
+fn a_job_on_three_hosts_outlives_its_launchers_link_that_flaps() {
+    a_job_on(3, "h0", "0.7");
 }
