@@ -157,7 +157,7 @@ struct Agent {
 }
 
 /// Enters into the table that a task is no more.
-fn note_gone(job: &Job, rank: u32, cause: Option<Cause>) {
+pub(crate) fn note_gone(job: &Job, rank: u32, cause: Option<Cause>) {
     // A new launcher says again what an old one may have said.
     let known = matches!(job.state(rank), TaskState::Dead | TaskState::Left);
     match cause {

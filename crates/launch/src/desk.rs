@@ -228,6 +228,12 @@ impl Desk {
         task.is_some_and(|task| task.ended.is_none())
     }
 
+    /// How those tasks ended that have.
+    pub(crate) fn endings(&self) -> impl Iterator<Item = (u32, Ending)> {
+        let tasks = (0..).zip(&self.tasks);
+        tasks.filter_map(|(number, task)| Some((number, task.ended?)))
+    }
+
     /// What is to be said to whom; asked once.
     pub(crate) fn take_said(&mut self) -> Vec<(u32, Tell)> {
         std::mem::take(&mut self.said)

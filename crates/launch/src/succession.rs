@@ -57,6 +57,7 @@ use crate::plan::{Across, Form, OnFailure, Plan};
 
 #[cfg(test)]
 mod cuts;
+pub(crate) mod gone;
 pub(crate) mod heritage;
 pub(crate) mod lead;
 pub(crate) mod rally;

@@ -97,6 +97,7 @@ impl Agent {
                 .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
                 .collect(),
             births: self.births,
+            gone: heritage.gone.clone(),
         };
         let unanswered = heritage.asked.iter();
         let unanswered: Vec<Report> = unanswered

@@ -297,6 +297,8 @@ pub(crate) struct State {
     pub heard: Vec<(u32, (u32, u32))>,
     /// How often it was told to start tasks that other tasks had asked for.
     pub births: u32,
+    /// The tasks of other hosts that it has heard to be gone; without a cause they left in good order.
+    pub gone: Vec<(u32, Option<Cause>)>,
 }
 fields!(State {
     hello,
@@ -306,7 +308,8 @@ fields!(State {
     running,
     ended,
     heard,
-    births
+    births,
+    gone
 });
 
 fields!(Ended {

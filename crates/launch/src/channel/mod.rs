@@ -19,7 +19,7 @@ use regatta_wire::frames::{self, Frames, LONGEST};
 use way::Way;
 
 /// Raised when a message changes: launcher and agent must agree.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 /// Read at once.
 const PIECE: usize = 64 << 10;
 /// Longest text before the greeting: what a shell says when it starts.

@@ -2,12 +2,14 @@
 //!
 //! Hosts 0 to 3 have one task each, of the same number. The launcher is on host 0, then on 1, then on 2.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
+use regatta_transport::job::Cause;
 use regatta_wire::control::{Ask, Event, Tell, What, flags};
 use regatta_wire::fields::Message;
 
 use super::Will;
+use super::gone::{Testimony, all_gone};
 use super::heritage::Heritage;
 use super::lead::latest;
 use super::unconfirmed::Unconfirmed;
@@ -22,6 +24,7 @@ enum Sent {
     Copy { change: bool, bytes: Vec<u8> },
     Confirm,
     Tell { task: u32, bytes: Vec<u8> },
+    Gone { rank: u32, cause: Option<Cause> },
 }
 
 fn bytes_of(message: &impl Message) -> Vec<u8> {
@@ -40,6 +43,8 @@ struct Machine {
     ways: BTreeMap<u32, VecDeque<Sent>>,
     /// Events heard, by task.
     heard: BTreeMap<u32, Vec<Tell>>,
+    /// Which tasks are gone by the table of the launcher's host. Of the others the agents know.
+    table: BTreeSet<u32>,
 }
 
 impl Machine {
@@ -77,6 +82,7 @@ impl Machine {
             unconfirmed: Unconfirmed::default(),
             ways: BTreeMap::new(),
             heard: BTreeMap::new(),
+            table: BTreeSet::new(),
         };
         machine.send_whole();
         machine.arrive(&[usize::MAX; 4]);
@@ -152,6 +158,7 @@ impl Machine {
                         let tell = Tell::decode(&bytes).expect("something to tell");
                         self.heard.entry(task).or_default().push(tell);
                     }
+                    Some(Sent::Gone { rank, cause }) => agent.gone.push((rank, cause)),
                     Some(Sent::Confirm) => confirmed = confirmed.max(agent.changes()),
                     None => {}
                 }
@@ -163,6 +170,24 @@ impl Machine {
         for (task, count) in counts_heard {
             self.desk.has_heard(task, count);
         }
+    }
+
+    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+        self.table.insert(rank);
+        for host in self.agents.keys() {
+            let way = self.ways.entry(*host).or_default();
+            way.push_back(Sent::Gone { rank, cause });
+        }
+    }
+
+    /// A host is lost: the tables hear of it before the desk does.
+    fn lose(&mut self, host: u32) {
+        self.agents.remove(&host);
+        self.copies.remove(&host);
+        self.ways.remove(&host);
+        self.tell_gone(host, Some(Cause::Lost));
+        self.desk.ended(host, End::Lost);
+        self.desk.host_lost(host);
     }
 
     /// The launcher is cut off, with what is still on its way, and `next` goes on.
@@ -178,6 +203,12 @@ impl Machine {
             .map(|agent| agent.later_copy(desk.changes()));
         let later: Vec<Vec<u8>> = copies.flatten().collect();
         self.desk = Original::new(latest(desk, later.iter()), true);
+        self.table = own.gone.iter().map(|(rank, _)| *rank).collect();
+        let agents = std::iter::once(&own).chain(self.agents.values());
+        let all = all_gone(&self.desk, agents.map(testimony));
+        for (rank, cause) in all {
+            self.tell_gone(rank, cause);
+        }
         let mut answered = HashSet::new();
         let counts: Vec<(u32, u32)> = std::iter::once((next, &own))
             .chain(self.agents.iter().map(|(host, agent)| (*host, agent)))
@@ -190,8 +221,12 @@ impl Machine {
                 self.tell(task, bytes);
             }
         }
-        self.desk.ended(lost, End::Lost);
-        self.desk.host_lost(lost);
+        for host in 0..4 {
+            if host != next && self.desk.lives(host) && !self.agents.contains_key(&host) {
+                self.lose(host);
+            }
+        }
+        assert!(!self.desk.lives(lost));
         self.desk.take_changes();
         self.send_whole();
         let agents = self.agents.values().flat_map(|agent| &agent.asked);
@@ -212,6 +247,13 @@ impl Machine {
     /// How many messages are on their way to each host.
     fn under_way(&self) -> [usize; 4] {
         [0, 1, 2, 3].map(|host| self.ways.get(&host).map_or(0, VecDeque::len))
+    }
+}
+
+fn testimony(agent: &Heritage) -> Testimony<'_> {
+    Testimony {
+        gone: &agent.gone,
+        ended: &agent.ended,
     }
 }
 
@@ -344,6 +386,44 @@ fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
         let all: Vec<u32> = (0..QUESTIONS).collect();
         assert_eq!(answers, all, "{heard} answers had been heard");
         assert_eq!(events, all, "{heard} answers had been heard");
+    }
+}
+
+/// A host is lost, then the launcher's, then the next one's. Whoever is left has all of their tasks as gone, whatever has come
+/// of that from whom.
+#[test]
+fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was_cut_off() {
+    let begun = || {
+        let mut machine = Machine::new();
+        machine.lose(3);
+        machine.speak();
+        machine
+    };
+    let has_all = |machine: &Machine, lost: &[u32], story: &str| {
+        let lost: BTreeSet<u32> = lost.iter().copied().collect();
+        assert_eq!(machine.table, lost, "{story}: the launcher's table");
+        for (host, agent) in &machine.agents {
+            let gone: BTreeSet<u32> = agent.gone.iter().map(|(rank, _)| *rank).collect();
+            assert_eq!(gone, lost, "{story}: the table of host {host}");
+        }
+    };
+    for first in combinations(begun().under_way()) {
+        let second = || {
+            let mut machine = begun();
+            machine.arrive(&first);
+            machine.cut(0, 1);
+            machine
+        };
+        let mut whole = second();
+        whole.arrive(&[usize::MAX; 4]);
+        has_all(&whole, &[0, 3], &format!("{first:?} arrived, then all"));
+        for last in combinations(second().under_way()) {
+            let mut machine = second();
+            machine.arrive(&last);
+            let story = format!("{first:?} arrived, then {last:?}");
+            machine.cut(1, 2);
+            has_all(&machine, &[0, 1, 3], &story);
+        }
     }
 }
 

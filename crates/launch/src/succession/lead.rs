@@ -301,6 +301,7 @@ fn take_stock(
                 .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
                 .collect(),
             births: 0,
+            gone: heritage.gone,
         },
         asked: asked.map(|((task, _), bytes)| (task, bytes)).collect(),
         tether: link,
@@ -311,7 +312,6 @@ fn take_stock(
         streams,
         desk,
         worlds,
-        gone: heritage.gone,
         ground: Ground {
             template,
             addresses: heritage.addresses,

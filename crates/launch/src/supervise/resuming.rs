@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
-use regatta_transport::job::{Cause, TaskState};
+use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
@@ -18,6 +18,7 @@ use super::history::History;
 use super::lineage::Lineage;
 use super::reach::Reaches;
 use super::starters::Awaited;
+use crate::agent::note_gone;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
 use crate::course::Course;
@@ -32,6 +33,7 @@ use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::signals::Signals;
 use crate::streams::Streams;
+use crate::succession::gone::{Testimony, all_gone};
 use crate::succession::rally::Found;
 use crate::succession::unconfirmed::Unconfirmed;
 use crate::succession::{Heir, Line, NO_MORE};
@@ -52,9 +54,8 @@ pub(crate) struct Stock {
     pub streams: Streams,
     /// The copy.
     pub desk: Desk,
-    /// All that have been added, and who of other hosts is known to be gone.
+    /// All that have been added.
     pub worlds: Vec<World>,
-    pub gone: Vec<(u32, Option<Cause>)>,
     pub ground: Ground,
     /// Who led the job before, and why that host is lost.
     pub launcher: (Line, String),
@@ -68,7 +69,7 @@ struct Unfinished {
     states: Vec<(u32, State)>,
     asked: Vec<(u32, Vec<u8>)>,
     worlds: Vec<World>,
-    gone: Vec<(u32, Option<Cause>)>,
+    gone: BTreeMap<u32, Option<Cause>>,
     lost: BTreeMap<u32, String>,
     /// Who has knocked here.
     waiting: Vec<Newcomer>,
@@ -110,6 +111,15 @@ fn begun(
         .filter(|remote| lost.contains_key(&remote.number));
     let gone: usize = gone.map(|remote| remote.running.len()).sum();
     states.iter().map(of_state).sum::<usize>() + gone
+}
+
+/// Which tasks are no more, of all that these hosts and the desk know.
+fn gone(desk: &Desk, states: &[(u32, State)]) -> BTreeMap<u32, Option<Cause>> {
+    let hosts = states.iter().map(|(_, state)| Testimony {
+        gone: &state.gone,
+        ended: &state.ended,
+    });
+    all_gone(desk, hosts)
 }
 
 impl<'p> Supervisor<'p> {
@@ -169,6 +179,18 @@ impl<'p> Supervisor<'p> {
             };
             lost.entry(number).or_insert_with(|| why.to_owned());
             remotes.push(remote);
+        }
+        let gone = gone(desk, &states);
+        for (number, state) in states.iter().filter(|(number, _)| *number != here.number) {
+            // Some have heard already that the host is lost: the old launcher had given it up.
+            if state
+                .running
+                .iter()
+                .any(|(rank, _)| gone.contains_key(rank))
+            {
+                let why = "the launcher before this one had given it up";
+                lost.entry(*number).or_insert_with(|| why.to_owned());
+            }
         }
         let begun = begun(desk, &states, &remotes, &lost);
         let before = (0..desk.count()).filter(|&task| !desk.lives(task)).count();
@@ -236,7 +258,7 @@ impl<'p> Supervisor<'p> {
             states,
             asked,
             worlds: stock.worlds,
-            gone: stock.gone,
+            gone,
             lost,
             waiting,
         };
@@ -263,10 +285,7 @@ impl<'p> Supervisor<'p> {
         }
         // Some hosts may have been told of these and others not.
         for (rank, cause) in gone {
-            self.history.note_gone(rank, cause);
-            for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
-                let _ = remote.send(&Order::Gone { rank, cause });
-            }
+            self.tell_gone_again(rank, cause);
         }
         // Before anything new is said, so that tasks hear things in the order in which they happened.
         let answered = self.say_again(&states);
@@ -276,9 +295,6 @@ impl<'p> Supervisor<'p> {
                     // What it wrote last went nowhere.
                     self.desk.writes_no_more(ended.rank);
                     self.task_ended(ended);
-                } else {
-                    let left = ended.state == TaskState::Left;
-                    self.tell_gone(ended.rank, (!left).then(|| ended.end.cause()));
                 }
             }
             for &(rank, pid) in &state.running {
@@ -305,6 +321,18 @@ impl<'p> Supervisor<'p> {
         waiting
             .into_iter()
             .for_each(|newcomer| self.let_in(newcomer));
+    }
+
+    /// Says to every table that a task is gone, also to those that have it so.
+    fn tell_gone_again(&mut self, rank: u32, cause: Option<Cause>) {
+        self.history.note_gone(rank, cause);
+        let job = self.tasks.as_ref().map(Tasks::job);
+        if let Some(job) = job.filter(|job| rank < job.tasks()) {
+            note_gone(job, rank, cause);
+        }
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
+            let _ = remote.send(&Order::Gone { rank, cause });
+        }
     }
 
     /// Numbers that were given and whose tasks no host has, nor had, nor will start.

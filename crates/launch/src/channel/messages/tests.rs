@@ -285,9 +285,10 @@ fn report() -> impl Strategy<Value = Report> {
         vec(any::<(u32, u32)>(), 0..4),
         vec(ended, 0..3),
         vec(any::<(u32, (u32, u32))>(), 0..4),
+        vec((any::<u32>(), proptest::option::of(cause())), 0..4),
     )
         .prop_map(
-            |(hello, (tasks, births, asked), worlds, unstarted, running, ended, heard)| {
+            |(hello, (tasks, births, asked), worlds, unstarted, running, ended, heard, gone)| {
                 let state = State {
                     hello,
                     tasks,
@@ -297,6 +298,7 @@ fn report() -> impl Strategy<Value = Report> {
                     ended,
                     heard,
                     births,
+                    gone,
                 };
                 Report::State { state, asked }
             },
