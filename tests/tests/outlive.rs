@@ -233,6 +233,34 @@ fn a_job_outlives_the_next_host_too_that_is_lost_while_it_takes_over() {
         .said("[3] task 3 has outlived both");
 }
 
+/// The same, but it is the daemon of the next launcher's host that ends.
+const ALONE: &str = r#"
+read -r host how <plug
+name_output h2
+signal STOP h3 regatta-agent
+ip link set v0 down
+await 'the agent on the host h2 follows' $output
+signal KILL h1 regatta-daemon
+await 'the daemon of this host has ended.* The job ends here' $output
+signal CONT h3 regatta-agent
+await 'has ended with status 0' $output
+cat $output
+wait $job || echo "the launcher's status: $?"
+on_left="on h2"
+finish
+"#;
+
+#[test]
+fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_the_job_to_another() {
+    outlive_with(&["two", "cut", "1"], ALONE)
+        .option("--verbose")
+        .run()
+        .passed()
+        .said("and h2 goes on in its place")
+        .said("[2] task 2 has outlived both")
+        .said("[3] task 3 has outlived both");
+}
+
 /// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
 /// host is lost.
 const ANOTHER: &str = r#"

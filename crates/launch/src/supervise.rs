@@ -31,6 +31,7 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
+use crate::succession::rally::hears_nobody;
 use crate::succession::unconfirmed::Unconfirmed;
 use crate::tasks::{self, Ended, Started, Tasks};
 use crate::wakes::Wakes;
@@ -384,12 +385,7 @@ impl<'p> Supervisor<'p> {
         let mut acts = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        if let Some(tether) = &mut self.tether {
-            while tether.read() > 0 {
-                tether.forget();
-            }
-        }
-        if !lives || self.tether.take_if(|tether| tether.is_ended()).is_some() {
+        if !lives || self.tether.take_if(hears_nobody).is_some() {
             self.course.abandoned(now, &mut acts);
         }
         for Arrived {

@@ -70,6 +70,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         owner: &mut estate.owner,
         news: &mut news,
         told: &mut told,
+        tether: &mut estate.link,
         tasks: estate.tasks.job().tasks(),
         changes: desk.changes(),
         output: &mut output,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::Timespec;
 
-use super::{Heir, LEAD, NO_MORE, OWN, Will};
+use super::{DAEMON_ENDED, Heir, LEAD, NO_MORE, OWN, Will};
+use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
 use crate::output::Output;
@@ -64,6 +65,8 @@ pub(crate) struct Seeker<'a> {
     /// Who is there.
     pub news: &'a mut News,
     pub told: &'a mut news::Report,
+    /// The channel of this host's agent. Its end is that of the daemon here.
+    pub tether: &'a mut Link,
     /// How many tasks this launcher knows of, and how many changes of the desk.
     pub tasks: u32,
     pub changes: u64,
@@ -95,7 +98,9 @@ impl Seeker<'_> {
                 *self.told = report;
             }
             self.parted.retain_mut(|remote| !remote.has_ended());
-            if let Some(why) = why_cut_off(self.told, heirs) {
+            let alone = hears_nobody(self.tether).then(|| DAEMON_ENDED.to_owned());
+            if let Some(why) = alone.or_else(|| why_cut_off(self.told, heirs)) {
+                let why = format!("{why}. The job ends here, since it may go on there");
                 return Err(Refusal::new(STATUS_REFUSED, why));
             }
             let late = began.elapsed() >= PATIENCE;
@@ -232,6 +237,7 @@ impl Seeker<'_> {
     fn wait(&mut self, steps: &[Step]) -> Result<(), Refusal> {
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
         fds.extend(self.news.polls());
+        fds.extend(self.tether.polls());
         for step in steps {
             if let Step::Calling(calling) = step {
                 fds.extend(calling.remote.polls());
@@ -249,6 +255,15 @@ impl Seeker<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// Whether the daemon of this host has ended, which holds the other end of this channel. Nothing that it says is of interest: it is
+/// for an agent.
+pub(crate) fn hears_nobody(tether: &mut Link) -> bool {
+    while tether.read() > 0 {
+        tether.forget();
+    }
+    tether.is_ended()
 }
 
 /// Why the agent on a host is given up, if it is. A host that is none of the machine's does not come back: as it was, it is
@@ -271,12 +286,105 @@ fn why_cut_off(told: &news::Report, heirs: &[Heir]) -> Option<String> {
     };
     let why = told.hindrance.as_ref()?;
     let cut_off = heirs.iter().any(silent);
-    cut_off.then(|| format!("{why}. The job ends here, since it may go on there"))
+    cut_off.then(|| why.clone())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use rustix::pipe::PipeFlags;
+
     use super::*;
+    use crate::plan::Form;
+    use crate::sys;
+
+    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which this script leads.
+    struct Bench {
+        across: Across,
+        signals: Signals,
+        owner: Owner,
+        news: News,
+        told: news::Report,
+        tether: Link,
+        /// The daemon's end of that.
+        daemon: Option<OwnedFd>,
+        output: Output,
+        beta: Heir,
+    }
+
+    impl Bench {
+        fn new(script: &str) -> Self {
+            let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
+            let signals = Signals::catch().expect("signals");
+            let (tether, daemon) = channel();
+            Self {
+                across: Across {
+                    rsh: Some(words(script).into()),
+                    ..Across::new(Vec::new())
+                },
+                owner: Owner {
+                    leash: None,
+                    group: sys::process_group(),
+                },
+                // It says nothing new, to its end.
+                news: News::open(&words("exec cat"), &signals).expect("a shell"),
+                signals,
+                told: news::Report {
+                    hosts: Vec::new(),
+                    hindrance: None,
+                    ending: false,
+                    living: [("run".to_owned(), "up".to_owned())].into(),
+                    own: Some("own".to_owned()),
+                    causes: Default::default(),
+                },
+                tether,
+                daemon: Some(daemon),
+                output: Output::new(Form::Inherit).expect("an output"),
+                beta: Heir {
+                    number: 1,
+                    name: "beta".to_owned(),
+                    run: "run".to_owned(),
+                },
+            }
+        }
+
+        fn seeker(&mut self) -> Seeker<'_> {
+            Seeker {
+                across: &self.across,
+                signals: &self.signals,
+                owner: &mut self.owner,
+                news: &mut self.news,
+                told: &mut self.told,
+                tether: &mut self.tether,
+                tasks: 2,
+                changes: 0,
+                output: &mut self.output,
+                parted: Vec::new(),
+            }
+        }
+    }
+
+    /// A channel on which nothing is said, and its other end.
+    fn channel() -> (Link, OwnedFd) {
+        let nobody = File::options().write(true).open("/dev/null");
+        let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+        let link = Link::new(ours, nobody.expect("/dev/null").into());
+        (link.expect("a channel"), theirs)
+    }
+
+    #[test]
+    fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_that_to_others_at_once() {
+        let mut bench = Bench::new("exit 1");
+        bench.daemon = None;
+        let began = Instant::now();
+        let beta = bench.beta.clone();
+        let refused = bench.seeker().rally(&[beta]).err();
+        assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
+        let why = refused.expect("a reason").sentence;
+        assert!(why.starts_with(DAEMON_ENDED), "{why}");
+    }
 
     #[test]
     fn a_job_is_not_taken_over_by_a_host_that_is_cut_off_from_its_others() {
@@ -296,7 +404,7 @@ mod tests {
         assert_eq!(why_cut_off(&told("suspected", None), &heirs), None);
         assert_eq!(why_cut_off(&told("up", Some("alone")), &heirs), None);
         let why = why_cut_off(&told("suspected", Some("alone")), &heirs);
-        assert!(why.is_some_and(|why| why.starts_with("alone.")));
+        assert_eq!(why.as_deref(), Some("alone"));
     }
 
     #[test]
