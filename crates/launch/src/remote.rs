@@ -198,6 +198,22 @@ impl Remote {
         count > 0
     }
 
+    /// Keeps the channel of an agent alive for which there is no time now. Both sides hear each other: while nobody reads what it
+    /// says, the command of the channel may be stuck with that, and not pass on what is said to it. All that an agent says unasked keeps
+    /// within a window, so it fits here.
+    pub(crate) fn keep_up(&mut self) {
+        self.link.flush();
+        while self.read() {}
+        self.hear_errors();
+        self.beat();
+    }
+
+    /// Whether nothing has come for so long. Whatever waits to be read has come: a launcher that had other things to do must not
+    /// judge anybody by the time it last read.
+    pub(crate) fn is_silent(&mut self, silence: Duration) -> bool {
+        self.heard.elapsed() >= silence && !self.read()
+    }
+
     /// There is an agent: what was said on the way to it is of no interest any more.
     pub(crate) fn greeted(&mut self, hello: Hello) {
         self.errors();
@@ -377,6 +393,23 @@ mod tests {
             remote.read();
             each(remote);
         }
+    }
+
+    #[test]
+    fn a_host_is_not_silent_of_which_something_waits_to_be_read() {
+        let (ours, theirs) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+        let nobody = File::options().write(true).open("/dev/null");
+        let link = Link::new(ours, nobody.expect("/dev/null").into()).expect("a channel");
+        let mut remote = Remote::without_command("beta", 1, link);
+        let silence = Duration::from_secs(1);
+        let long_ago = Instant::now().checked_sub(2 * silence);
+        remote.heard = long_ago.expect("a clock that runs");
+        rustix::io::write(&theirs, b"a beat").expect("room");
+        assert!(!remote.is_silent(silence), "its beat was not read");
+        assert!(!remote.is_silent(silence), "it has been heard now");
+        remote.heard = long_ago.expect("a clock that runs");
+        assert!(remote.is_silent(silence), "nothing has come");
     }
 
     #[test]

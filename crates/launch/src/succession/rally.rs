@@ -128,8 +128,7 @@ impl Seeker<'_> {
 
     fn advance(&mut self, heir: &Heir, step: &mut Step, late: bool) {
         if let Step::Done(found) = step {
-            // One that has come must not take us for lost while others are looked for.
-            found.iter_mut().for_each(|found| found.remote.beat());
+            found.iter_mut().for_each(|found| found.remote.keep_up());
             return;
         }
         if let Some(why) = why_given_up(self.told, heir, late) {
@@ -239,8 +238,10 @@ impl Seeker<'_> {
         fds.extend(self.news.polls());
         fds.extend(self.tether.polls());
         for step in steps {
-            if let Step::Calling(calling) = step {
-                fds.extend(calling.remote.polls());
+            match step {
+                Step::Calling(calling) => fds.extend(calling.remote.polls()),
+                Step::Done(Ok(found)) => fds.extend(found.remote.polls()),
+                _ => {}
             }
         }
         let timeout = Timespec::try_from(AGAIN).ok();
@@ -292,13 +293,14 @@ fn why_cut_off(told: &news::Report, heirs: &[Heir]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::io::Write;
     use std::os::fd::OwnedFd;
 
     use rustix::pipe::PipeFlags;
 
     use super::*;
     use crate::plan::Form;
-    use crate::sys;
+    use crate::{gather, sys};
 
     /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which this script leads.
     struct Bench {
@@ -384,6 +386,47 @@ mod tests {
         assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
         let why = refused.expect("a reason").sentence;
         assert!(why.starts_with(DAEMON_ENDED), "{why}");
+    }
+
+    /// More than fits the channel is written for a launcher that still looks for others.
+    #[test]
+    fn an_agent_that_has_come_is_heard_while_others_are_looked_for() {
+        let mut bench = Bench::new("exit 1");
+        let beta = bench.beta.clone();
+        let (link, theirs) = channel();
+        let mut remote = Remote::without_command("beta", 1, link);
+        let long_ago = Instant::now().checked_sub(PATIENCE);
+        remote.heard = long_ago.expect("a clock that runs");
+        let state = State {
+            hello: gather::hello_again(),
+            tasks: 2,
+            worlds: Vec::new(),
+            unstarted: Vec::new(),
+            running: Vec::new(),
+            ended: Vec::new(),
+            heard: Vec::new(),
+            births: 0,
+            gone: Vec::new(),
+        };
+        let mut steps = [Step::Done(Ok(Box::new(Found {
+            remote,
+            state,
+            asked: Vec::new(),
+            copy: Vec::new(),
+        })))];
+        let agent = std::thread::spawn(move || File::from(theirs).write_all(&[0; 1 << 20]));
+        let until = Instant::now() + PATIENCE;
+        let mut seeker = bench.seeker();
+        while !agent.is_finished() {
+            assert!(Instant::now() < until, "nobody reads what it says");
+            seeker.advance(&beta, &mut steps[0], false);
+            seeker.wait(&steps).expect("no signal");
+        }
+        agent.join().expect("a thread").expect("a reader");
+        let [Step::Done(Ok(found))] = &mut steps else {
+            panic!("it was given up");
+        };
+        assert!(!found.remote.is_silent(PATIENCE));
     }
 
     #[test]

@@ -279,8 +279,7 @@ impl Supervisor<'_> {
             };
             return Some(format!("its channel ended{status}{said}"));
         }
-        let silent = remote.heard.elapsed() >= silence;
-        silent.then(|| {
+        remote.is_silent(silence).then(|| {
             format!(
                 "it has been silent for {} s (--host-timeout)",
                 silence.as_secs_f32()
