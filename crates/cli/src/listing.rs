@@ -57,6 +57,12 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
         next = Some(report.events.last().map_or(0, |event| event.number + 1));
         said = say::text(text);
         said.is_ok()
+    })
+    .inspect_err(|_| {
+        // For a job it makes a difference whether the daemon has ended or cannot answer now: it asks again in the second case.
+        if arguments.pass_on && matches!(place.connect(), Ok(None)) {
+            let _ = say::line(json!({"ending": true}));
+        }
     })?;
     said
 }

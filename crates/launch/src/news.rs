@@ -3,9 +3,10 @@
 //! The command is `regatta hosts --watch --json`, or whatever the plan says. Each line that it writes lists all hosts; the
 //! last one counts. It runs beside the tasks: no signal of the job is its, and it ends with the job.
 //!
-//! A command that ends before is started again: at once, then no more often than once in [`AGAIN`]. One that then exits without a report has
-//! found nothing to tell of: the daemon has ended, and it is over; it is, too, after a report that says so. One that was killed says
-//! nothing about the daemon.
+//! A command that ends before is started again: at once, then no more often than once in [`AGAIN`], and after longer and longer pauses (up to
+//! [`LONGEST_PAUSE`]) while it ends without a report or cannot be started at all. That says nothing about the daemon, which may have no thread for
+//! it at the moment. It is over only when a line says so (`"ending": true`): the last report of a daemon that ends, or the word of a command
+//! that finds no daemon.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +19,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
-use rustix::time::Timespec;
 use serde_json::Value;
 
 use crate::program;
@@ -32,7 +32,12 @@ const PIECE: usize = 64 << 10;
 const LONGEST: usize = 16 << 20;
 /// From one time that the command is started again to the next.
 const AGAIN: Duration = Duration::from_secs(1);
+/// The same after many lives without a report: a host that is cut off has to hear of it before a verdict is long past.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 const MOMENT: Duration = Duration::from_millis(10);
+
+/// What the command is, in a sentence.
+const TELLER: &str = "the process that tells this job of the hosts of the virtual machine";
 
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,10 +83,14 @@ pub(crate) struct News {
     began: Option<Instant>,
     /// It has reported since.
     has_reported: bool,
-    /// The last report says that the daemon ends.
+    /// How its process ended, until that has been looked at.
+    end: Option<WaitStatus>,
+    /// How many times in a row it has ended without a report, or could not be started.
+    failures: u32,
+    /// The last line says that the daemon ends, or has ended.
     ends: bool,
-    /// It was killed, or failed to start: a sentence, until somebody has taken it.
-    mishap: Option<String>,
+    /// How it fares, when there is something to say: a sentence, until somebody has taken it.
+    remark: Option<String>,
     /// It was started again, and nobody has asked yet.
     revived: bool,
     /// It is not started again.
@@ -96,28 +105,54 @@ struct Life {
 }
 
 impl News {
-    /// Runs the command.
-    pub(crate) fn open(words: &[String], signals: &Signals) -> Result<Self, Refusal> {
+    /// Runs the command. One that cannot be started now is tried again.
+    pub(crate) fn open(words: &[String], signals: &Signals) -> Self {
         Self::with_mask(words, *signals.before())
     }
 
-    fn with_mask(words: &[String], mask: Mask) -> Result<Self, Refusal> {
-        let life = Life::begin(words, &mask)?;
-        Ok(Self {
+    fn with_mask(words: &[String], mask: Mask) -> Self {
+        let mut news = Self {
             words: words.to_vec(),
             mask,
-            pipe: Some(life.pipe),
-            input: Some(life.input),
+            pipe: None,
+            input: None,
             unsaid: Vec::new(),
-            teller: Some(life.teller),
+            teller: None,
             arrived: Vec::new(),
             began: None,
             has_reported: false,
+            end: None,
+            failures: 0,
             ends: false,
-            mishap: None,
+            remark: None,
             revived: false,
             over: false,
-        })
+        };
+        news.begin();
+        news
+    }
+
+    /// Starts the command.
+    fn begin(&mut self) {
+        self.has_reported = false;
+        match Life::begin(&self.words, &self.mask) {
+            Ok(life) => {
+                self.pipe = Some(life.pipe);
+                self.input = Some(life.input);
+                self.teller = Some(life.teller);
+            }
+            Err(refusal) => self.fail(&refusal.sentence),
+        }
+    }
+
+    /// The command has ended without a report, or could not be started.
+    fn fail(&mut self, why: &str) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            self.remark = Some(format!(
+                "{why}. Until it tells something, this job does not hear of hosts that are lost or added, nor whether this one is cut off; it is started again and again"
+            ));
+        }
     }
 
     /// What is said now, if that is something new.
@@ -138,12 +173,15 @@ impl News {
         let end = self.arrived.iter().rposition(|&byte| byte == b'\n')?;
         let lines: Vec<u8> = self.arrived.drain(..=end).collect();
         let last = lines[..end].rsplit(|&byte| byte == b'\n').next()?;
-        let report = report(last);
-        if let Some(report) = &report {
-            (self.has_reported, self.ends) = (true, report.ending);
-        }
+        let said: Value = serde_json::from_slice(last).ok()?;
+        self.ends = said["ending"] == true;
         self.over |= self.ends && self.pipe.is_none();
-        report
+        let report = report(&said)?;
+        self.has_reported = true;
+        if std::mem::take(&mut self.failures) > 0 {
+            self.remark = Some(format!("{TELLER} tells of them again"));
+        }
+        Some(report)
     }
 
     /// Starts the command again if it has ended, and some time has passed since it was started last.
@@ -159,19 +197,27 @@ impl News {
                 Err(_) => self.teller = None,
             }
         }
+        if let Some(status) = self.end.take() {
+            self.note_end(status);
+        }
         if self.over || !self.pause().is_zero() {
             return;
         }
         self.began = Some(Instant::now());
-        self.has_reported = false;
-        match Life::begin(&self.words, &self.mask) {
-            Ok(life) => {
-                self.pipe = Some(life.pipe);
-                self.input = Some(life.input);
-                self.teller = Some(life.teller);
-                self.revived = true;
-            }
-            Err(refusal) => self.mishap = Some(refusal.sentence),
+        self.begin();
+        self.revived |= self.pipe.is_some();
+    }
+
+    /// All that the command has said in this life is known.
+    fn note_end(&mut self, status: WaitStatus) {
+        let how = match (status.exit_status(), status.terminating_signal()) {
+            (_, Some(signal)) => format!("was killed by signal {signal}"),
+            (code, None) => format!("has ended with status {}", code.unwrap_or_default()),
+        };
+        if !self.has_reported {
+            self.fail(&format!("{TELLER} {how} without a word"));
+        } else if status.signaled() {
+            self.remark = Some(format!("{TELLER} {how}; another one is started"));
         }
     }
 
@@ -183,7 +229,9 @@ impl News {
     }
 
     fn pause(&self) -> Duration {
-        let pause = |began: Instant| AGAIN.saturating_sub(began.elapsed());
+        let doublings = self.failures.saturating_sub(1).min(8);
+        let whole = (AGAIN * (1 << doublings)).min(LONGEST_PAUSE);
+        let pause = |began: Instant| whole.saturating_sub(began.elapsed());
         self.began.map_or(Duration::ZERO, pause)
     }
 
@@ -192,9 +240,9 @@ impl News {
         std::mem::take(&mut self.revived)
     }
 
-    /// Why the command has to be started again, until somebody has taken it.
-    pub(crate) fn take_mishap(&mut self) -> Option<String> {
-        self.mishap.take()
+    /// A sentence on how the command fares, once.
+    pub(crate) fn take_remark(&mut self) -> Option<String> {
+        self.remark.take()
     }
 
     /// Says a line to the command. False: it has not taken the one before yet, or has ended and will be started again.
@@ -253,23 +301,8 @@ impl News {
         if self.teller != Some(pid) {
             return;
         }
-        self.teller = None;
         // What it wrote last may be in the pipe yet.
-        self.over |= status.exited() && !self.has_reported && self.has_said_nothing();
-        if let Some(signal) = status.terminating_signal().filter(|_| !self.over) {
-            self.mishap = Some(format!(
-                "the process that tells this job of the hosts of the virtual machine was killed by signal {signal}; another one is started"
-            ));
-        }
-    }
-
-    fn has_said_nothing(&self) -> bool {
-        let waits = |pipe: &OwnedFd| {
-            let mut fds = [PollFd::new(pipe, PollFlags::IN)];
-            let polled = rustix::event::poll(&mut fds, Some(&Timespec::default()));
-            polled.is_ok_and(|count| count > 0) && fds[0].revents().contains(PollFlags::IN)
-        };
-        self.arrived.is_empty() && !self.pipe.as_ref().is_some_and(waits)
+        (self.teller, self.end) = (None, Some(status));
     }
 
     /// What to wait for.
@@ -281,11 +314,8 @@ impl News {
 
 impl Life {
     fn begin(words: &[String], mask: &Mask) -> Result<Self, Refusal> {
-        let failed = |what: String| {
-            Refusal::of_regatta(format!(
-                "nothing can be heard of hosts that are added later: {what}"
-            ))
-        };
+        let failed =
+            |what: String| Refusal::of_regatta(format!("{TELLER} cannot be started: {what}"));
         let name = words.first().map_or("", String::as_str);
         let path = program::find(name.as_ref(), std::env::var_os("PATH").as_deref())?;
         let nothing =
@@ -331,8 +361,7 @@ impl Life {
 }
 
 /// What a line says; nothing, of one that makes no sense.
-fn report(line: &[u8]) -> Option<Report> {
-    let report: Value = serde_json::from_slice(line).ok()?;
+fn report(report: &Value) -> Option<Report> {
     let all = report["hosts"].as_array()?;
     let living = |host: &&Value| {
         let state = host["state"].as_str();
@@ -378,7 +407,10 @@ fn listed(living: &[&Value]) -> Vec<Listed> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use proptest::prelude::*;
+    use rustix::time::Timespec;
     use serde_json::json;
 
     use super::*;
@@ -388,7 +420,7 @@ mod tests {
     }
 
     fn read(report: &Value) -> Report {
-        super::report(report.to_string().as_bytes()).expect("a report")
+        super::report(report).expect("a report")
     }
 
     #[test]
@@ -431,38 +463,69 @@ mod tests {
         );
     }
 
-    /// Runs a script of the shell until it is over, and counts its reports.
+    /// Runs a script of the shell, which knows in `$life` how often it was started, until it is over. Counts its reports.
     fn tell(script: &str) -> (u32, Vec<String>) {
-        let words = ["/bin/sh", "-c", script].map(str::to_owned);
-        let mut news = News::with_mask(&words, sys::block(&[])).expect("a shell");
-        let (mut reports, mut mishaps) = (0, Vec::new());
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("regatta-news-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir(&directory).expect("a directory");
+        let count = format!(
+            "cd {} && touch $$ && life=$(ls | wc -l) && {script}",
+            directory.display()
+        );
+        let words = ["/bin/sh", "-c", &count].map(str::to_owned);
+        let mut news = News::with_mask(&words, sys::block(&[]));
+        let (mut reports, mut remarks) = (0, Vec::new());
         while !news.is_over() {
             reports += u32::from(news.next().is_some());
-            mishaps.extend(news.take_mishap());
+            remarks.extend(news.take_remark());
             let left = news.until_revival().unwrap_or(AGAIN);
             let left = Timespec::try_from(left).expect("a short time");
             let mut fds: Vec<PollFd> = news.polls().collect();
             let _ = rustix::event::poll(&mut fds, Some(&left));
         }
-        (reports, mishaps)
+        std::fs::remove_dir_all(&directory).expect("it is ours");
+        (reports, remarks)
     }
 
     #[test]
-    fn a_command_that_is_killed_is_started_again_until_it_finds_nothing_to_tell_of() {
-        let directory = std::env::temp_dir().join(format!("regatta-news-{}", std::process::id()));
-        std::fs::create_dir(&directory).expect("a directory");
-        // The first life is killed, the second ends after a report, the third finds nothing.
-        let script = format!(
-            "cd {} && touch $$ && case $(ls | wc -l) in \
-             1) echo '{{\"hosts\":[]}}'; kill -9 $$ ;; \
-             2) echo '{{\"hosts\":[]}}' ;; \
-             esac",
-            directory.display()
-        );
-        let (reports, mishaps) = tell(&script);
-        std::fs::remove_dir_all(&directory).expect("it is ours");
-        assert_eq!((reports, mishaps.len()), (2, 1), "{mishaps:?}");
-        assert!(mishaps[0].contains("killed by signal 9"), "{mishaps:?}");
+    fn a_command_that_is_killed_is_started_again_until_it_finds_no_daemon() {
+        // The first life is killed, the second ends after a report, the third finds no daemon.
+        let script = "case $life in \
+             1) echo '{\"hosts\":[]}'; kill -9 $$ ;; \
+             2) echo '{\"hosts\":[]}' ;; \
+             3) echo '{\"ending\":true}'; exit 125 ;; \
+             esac";
+        let (reports, remarks) = tell(script);
+        assert_eq!((reports, remarks.len()), (2, 1), "{remarks:?}");
+        assert!(remarks[0].contains("killed by signal 9"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_command_that_ends_without_a_report_is_started_again_until_it_tells_something() {
+        // The daemon does not answer in the first two lives.
+        let script = "case $life in \
+             1) exit 125 ;; \
+             2) kill -9 $$ ;; \
+             3) echo '{\"hosts\":[]}'; echo '{\"ending\":true,\"hosts\":[]}' ;; \
+             esac";
+        let (reports, remarks) = tell(script);
+        assert!(reports > 0);
+        assert_eq!(remarks.len(), 2, "{remarks:?}");
+        let first = "has ended with status 125 without a word";
+        assert!(remarks[0].contains(first), "{remarks:?}");
+        assert!(remarks[1].ends_with("tells of them again"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_started_is_tried_again() {
+        let words = ["/nowhere/regatta".to_owned()];
+        let mut news = News::with_mask(&words, sys::block(&[]));
+        assert!(news.take_remark().is_some());
+        assert!(news.next().is_none() && !news.is_over());
+        assert_eq!(news.take_remark(), None, "it is said once");
+        assert!(news.until_revival().is_some_and(|left| left > AGAIN));
     }
 
     #[test]
@@ -474,7 +537,8 @@ mod tests {
     proptest! {
         #[test]
         fn nonsense_lists_nobody(line in ".{0,80}", name in ".*", address in ".*", state in ".*") {
-            let _ = super::report(line.as_bytes());
+            let said = serde_json::from_str(&line).unwrap_or(Value::Null);
+            let _ = super::report(&said);
             let host = json!({"name": name, "run": 3, "cores": 1, "address": address, "state": state});
             let report = json!({"hosts": [host, 7, null]});
             prop_assert_eq!(read(&report).hosts, Vec::new());

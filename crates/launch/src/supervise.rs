@@ -171,7 +171,7 @@ impl<'p> Supervisor<'p> {
         plan: &'p Plan,
         signals: Signals,
         owner: Owner,
-        mut output: Output,
+        output: Output,
         fleet: Fleet,
     ) -> Result<Self, Refusal> {
         let streams = match plan.form {
@@ -195,10 +195,6 @@ impl<'p> Supervisor<'p> {
         });
         let lineage = lineage.and_then(|runs| Lineage::new(growth, runs));
         let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
-        let growing = growing.unwrap_or_else(|refusal| {
-            output.say(&refusal.sentence);
-            None
-        });
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
         let number = fleet.here.unwrap_or(0);

@@ -168,7 +168,7 @@ impl Heritage {
         match (wanted, &mut self.news) {
             (true, None) if self.opened.is_none_or(|opened| opened.elapsed() >= AGAIN) => {
                 let words = std::iter::once(OWN.to_owned()).chain(self.will.tell.iter().cloned());
-                self.news = News::open(&words.collect::<Vec<_>>(), signals).ok();
+                self.news = Some(News::open(&words.collect::<Vec<_>>(), signals));
                 self.opened = Some(Instant::now());
                 self.told = None;
             }

@@ -21,7 +21,6 @@ use crate::desk::{Host, SPEED};
 use crate::fleet::Ground;
 use crate::news::{Listed, News};
 use crate::plan::Across;
-use crate::refusal::Refusal;
 use crate::remote::{self, Remote};
 use crate::signals::Signals;
 use crate::succession::Will;
@@ -67,18 +66,12 @@ impl<'p> Growing<'p> {
         ground: Option<Ground>,
         vacant: bool,
         signals: &Signals,
-    ) -> Result<Option<Self>, Refusal> {
-        let (Some(across), Some(ground)) = (across, ground) else {
-            return Ok(None);
-        };
-        let Some(growth) = &across.growth else {
-            return Ok(None);
-        };
-        let news = match growth.command.is_empty() {
-            true => None,
-            false => Some(News::open(&growth.command, signals)?),
-        };
-        Ok(Some(Self {
+    ) -> Option<Self> {
+        let (across, ground) = (across?, ground?);
+        let growth = across.growth.as_ref()?;
+        let tells = !growth.command.is_empty();
+        let news = tells.then(|| News::open(&growth.command, signals));
+        Some(Self {
             across,
             gathering: vacant && news.is_some(),
             // A job that may have no more tasks has no use for more hosts.
@@ -94,7 +87,7 @@ impl<'p> Growing<'p> {
             arriving: Vec::new(),
             parted: Vec::new(),
             next: across.hosts.len() as u32,
-        }))
+        })
     }
 
     /// Is the job one that begins with whatever hosts its machine has, and has not all of them yet?
@@ -240,8 +233,8 @@ impl Supervisor<'_> {
             growing.listed = report.hosts;
         }
         if let Some(news) = &mut growing.news {
-            let mishap = news.take_mishap();
-            mishap.iter().for_each(|mishap| self.output.say(mishap));
+            let remark = news.take_remark();
+            remark.iter().for_each(|remark| self.output.say(remark));
             if news.take_revived() {
                 self.retell_reaches();
             }

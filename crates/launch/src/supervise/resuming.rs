@@ -202,7 +202,7 @@ impl<'p> Supervisor<'p> {
             Some(stock.ground),
             plan.stays,
             &stock.signals,
-        )?;
+        );
         if let Some(growing) = &mut growing {
             growing.is_gathered();
         }
