@@ -82,6 +82,27 @@ static void ring_of(size_t len, int count, int all)
     free(requests);
 }
 
+/* The buffers are full of small messages, and of those that find no room some lie in front of the large one that each
+ * sends last. */
+static void behind_small(void)
+{
+    enum { SMALL = 70, LONG = 300000 };
+    unsigned char *bytes = need(LONG);
+    int next = (me + 1) % size, before = (me + size - 1) % size;
+    rg_status status;
+    for (int i = 0; i < SMALL; i++)
+        OK(rg_send(bytes, 1000, next, 1, RG_WORLD));
+    FAILS(rg_send(bytes, LONG, next, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+    printf("got %d %s\n", me, rg_last_error());
+    for (int i = 0; i < SMALL; i++)
+        OK(rg_recv(bytes, LONG, before, 1, RG_WORLD, NULL));
+    OK(rg_send(&me, sizeof me, next, 3, RG_WORLD));
+    OK(rg_probe(before, RG_ANY, RG_WORLD, &status));
+    CHECK(status.tag == 3);
+    OK(rg_recv(bytes, LONG, before, 3, RG_WORLD, NULL));
+    free(bytes);
+}
+
 static void large(void) { ring_of(4 << 20, 3, 'b'); }
 static void many(void) { ring_of(1000, 20000, 'b'); }
 static void tiny(void) { ring_of(8, 100000, 'b'); }
@@ -166,6 +187,7 @@ int main(int argc, char **argv)
     const struct scenario scenarios[] = {
         {"large", large, false},
         {"many", many, false},
+        {"behind-small", behind_small, false},
         {"tiny", tiny, false},
         {"started", started, false},
         {"any-of-started", any_of_started, false},

@@ -57,6 +57,14 @@ fn many_messages_in_a_circle_are_named() {
     }
 }
 
+/// Their receivers' full buffers keep the messages in front of them outside.
+#[test]
+fn large_messages_behind_small_ones_in_a_circle_are_named() {
+    for tasks in [2, 3] {
+        cycle(tasks, "behind-small");
+    }
+}
+
 #[test]
 fn tiny_messages_in_a_circle_are_named() {
     cycle(3, "tiny");
@@ -125,7 +133,7 @@ fn across(tasks: u32, hosts: &str, arguments: &[&str]) -> Job {
 #[test]
 fn circles_between_hosts_are_named_and_not_delivered() {
     for (tasks, hosts) in HOSTS {
-        for scenario in ["large", "synchronous", "many"] {
+        for scenario in ["large", "synchronous", "many", "behind-small"] {
             let job = across(tasks, hosts, &[scenario, "cycle"]);
             job.run().passed().said(NAMED);
         }

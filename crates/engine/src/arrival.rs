@@ -33,8 +33,9 @@ const KEEPING: usize = 256;
 const _: () = assert!(Unexpected::<Body>::KEEPING <= KEEPING);
 /// So many messages may wait for receives, even if the buffer is smaller than what keeping these costs.
 const ALWAYS: usize = 1 << 12;
-/// Bytes of agreements that are taken in beyond a full buffer: far more than there are while all keep to the protocol.
-const AGREEMENTS: usize = 16 << 20;
+/// Bytes that are taken in beyond a full buffer, of agreements and of peers that take their messages back: far more than there
+/// are while all keep to the protocol.
+const BEYOND: usize = 16 << 20;
 
 /// What a held message of so many bytes counts against the buffer.
 #[inline(always)]
@@ -78,7 +79,7 @@ impl<T: Transport> Engine<T> {
             self.unexpected.pass_over();
             return true;
         }
-        if self.buffer_is_full() && !self.is_urgent(context, tag) {
+        if self.buffer_is_full() && !self.is_urgent(peer, context, tag) {
             return false;
         }
         let bytes = self.transport.accept_bytes(peer);
@@ -95,15 +96,33 @@ impl<T: Transport> Engine<T> {
 
     /// Must it be taken in although the buffer is full?
     #[cold]
-    fn is_urgent(&self, context: u32, tag: i32) -> bool {
-        let most = self.settings.buffer.saturating_add(AGREEMENTS);
-        Self::is_agreement(context, tag) && self.buffered < most
+    fn is_urgent(&self, peer: Peer, context: u32, tag: i32) -> bool {
+        let most = self.settings.buffer.saturating_add(BEYOND);
+        let needed = Self::is_agreement(context, tag) || self.let_in.contains(&peer);
+        needed && self.buffered < most && self.has_place_beyond()
+    }
+
+    /// Are there not too many messages even for what is taken in beyond a full buffer?
+    fn has_place_beyond(&self) -> bool {
+        self.unexpected.len() < self.most_waiting() + BEYOND / KEEPING
+    }
+
+    /// From now on take in what these peers have sent although the buffer is full: behind it is the question or the answer that
+    /// ends a blocked send. Replaces the list of an earlier call; one that asks is taken off it.
+    pub fn let_in(&mut self, peers: &[Peer]) {
+        self.let_in.clear();
+        self.let_in.extend_from_slice(peers);
     }
 
     /// Do as many messages wait for receives as may? Then offers and loans, whose bytes are elsewhere, stay in front too.
     #[inline(always)]
     pub(crate) fn is_crowded(&self) -> bool {
-        self.unexpected.len() >= (self.settings.buffer / KEEPING).max(ALWAYS)
+        self.unexpected.len() >= self.most_waiting()
+    }
+
+    #[inline(always)]
+    fn most_waiting(&self) -> usize {
+        (self.settings.buffer / KEEPING).max(ALWAYS)
     }
 
     /// Is there a receive for such a message?
@@ -122,7 +141,10 @@ impl<T: Transport> Engine<T> {
         let (context, tag) = (front.frame.context, front.frame.tag);
         let is_message = matches!(front.frame.kind, Kind::Offer | Kind::Loan);
         if is_message && self.is_crowded() && !self.is_awaited(context, peer, tag) {
-            return Ok(false);
+            let urgent = self.let_in.contains(&peer) && self.has_place_beyond();
+            if !urgent {
+                return Ok(false);
+            }
         }
         let body = self.transport.accept_bytes(peer);
         match front.frame.kind {

@@ -567,8 +567,9 @@ impl<T: Transport> Engine<T> {
                 Some(_) => Kind::Void,
                 None => Kind::Begun,
             };
-            match self.send_or_queue(from, bare(answer), &Token(token).encode()) {
-                Ok(_) => {}
+            self.let_in.retain(|&peer| peer != from);
+            match self.send_ahead(from, bare(answer), &Token(token).encode()) {
+                Ok(()) => {}
                 Err(Error::Corrupt { peer, what }) => return Err(Fault::Corrupt { peer, what }),
                 // It can be asked again.
                 Err(_) => return Ok(()),

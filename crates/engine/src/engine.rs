@@ -92,6 +92,8 @@ pub struct Engine<T: Transport> {
     pub(crate) gone: FxHashSet<Peer>,
     /// Peers of these whose last frames stay outside while the buffer is full.
     pub(crate) unheard: Vec<Peer>,
+    /// See [`Engine::let_in`].
+    pub(crate) let_in: Vec<Peer>,
 }
 
 impl<T: Transport> Engine<T> {
@@ -124,6 +126,7 @@ impl<T: Transport> Engine<T> {
             condemned: FxHashMap::default(),
             gone: FxHashSet::default(),
             unheard: Vec::new(),
+            let_in: Vec::new(),
             transport,
         }
     }
@@ -265,6 +268,25 @@ impl<T: Transport> Engine<T> {
             content: Content::Body(copy, body.len()),
         });
         Ok(false)
+    }
+
+    /// As `send_or_queue`, but it overtakes frames that have found no room: an answer that need not come after these, for
+    /// which the other side would have to take them all in.
+    pub(crate) fn send_ahead(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
+        if self.is_gone(to) {
+            return Ok(());
+        }
+        let sent = self.transport.send_body(to, frame, body);
+        if sent.map_err(|fault| self.judge(fault.into()))? {
+            return Ok(());
+        }
+        let mut copy = [0; BODY];
+        copy[..body.len()].copy_from_slice(body);
+        self.queued.entry(to).or_default().push_front(Queued {
+            frame,
+            content: Content::Body(copy, body.len()),
+        });
+        Ok(())
     }
 
     /// Is a request complete? Stale handles are errors.

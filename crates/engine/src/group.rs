@@ -413,6 +413,12 @@ impl<T: Transport> Engine<T> {
         let mut last = None;
         let mut living = 0;
         for peer in group.peers() {
+            // Messages of a peer that is gone may still be outside, or its loss has not been looked at yet.
+            if peer != self.me && (!self.gone.contains(&peer) || self.may_be_unheard(peer, context))
+            {
+                living += 1;
+                continue;
+            }
             match self.presence(peer) {
                 Presence::Dead if !group.acknowledged.contains(&peer) => {
                     return Err(self.loss(peer));

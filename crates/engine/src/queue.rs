@@ -41,6 +41,12 @@ impl Queue {
         self.frames.push_back(queued);
     }
 
+    pub(crate) fn push_front(&mut self, queued: Queued) {
+        self.answers += usize::from(queued.is_answer());
+        self.loans += usize::from(queued.is_loan());
+        self.frames.push_front(queued);
+    }
+
     pub(crate) fn front(&self) -> Option<&Queued> {
         self.frames.front()
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use regatta_engine::{
-    Engine, Mode, Peer, Presence, Select, Settings, Status, TagSelect, Transport,
+    Engine, Error, Handle, Mode, Peer, Presence, Select, Settings, Status, TagSelect, Transport,
 };
 use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};
@@ -133,6 +133,134 @@ fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
             assert_eq!(error.is_none(), came, "{error:?}");
         }
         let refused = receiver.start_receive(from(1, 6), room(1));
+        assert!(refused.is_err());
+    }
+}
+
+/// Two whose buffers are full have sent each other messages that find no room, and a large one behind these.
+#[test]
+fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
+    let sizes = Sizes {
+        ring: 8,
+        ..Sizes::TINY
+    };
+    let net = Net::new(2, sizes);
+    let mut engines = [0, 1].map(|me| Engine::new(net.end(me), Settings { buffer: 1000 }));
+    let larges = send_behind_small(&mut engines);
+    for (me, large) in (0..).zip(&larges) {
+        let engine = &mut engines[me as usize];
+        engine.recall(*large).expect("a live handle");
+        engine.let_in(&[1 - me]);
+    }
+    while progress(&mut engines) {}
+    for (engine, large) in engines.iter_mut().zip(larges) {
+        let (_, error) = engine.finish(large).expect("live").expect("it is over");
+        assert_eq!(error, Some(Error::Cancelled));
+    }
+    assert_eq!(net.open_streams(), 0);
+}
+
+/// The same with three, none of which sends to the one that asks it.
+#[test]
+fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
+    let sizes = Sizes {
+        ring: 8,
+        ..Sizes::TINY
+    };
+    let net = Net::new(3, sizes);
+    let mut engines = [0, 1, 2].map(|me| Engine::new(net.end(me), Settings { buffer: 1000 }));
+    let larges = send_behind_small(&mut engines);
+    for (me, large) in (0..).zip(&larges) {
+        let engine = &mut engines[me as usize];
+        engine.recall(*large).expect("a live handle");
+        engine.let_in(&[(me + 1) % 3, (me + 2) % 3]);
+    }
+    while progress(&mut engines) {}
+    for (engine, large) in engines.iter_mut().zip(larges) {
+        let (_, error) = engine.finish(large).expect("live").expect("it is over");
+        assert_eq!(error, Some(Error::Cancelled));
+        assert!(engine.buffer_is_full());
+    }
+    // It has asked, so the buffer's limit holds for it again.
+    let before = engines[0].buffered();
+    for _ in 0..4 {
+        let sent = engines[2].start_send(0, 0, 1, memory(&[1; 16]), Mode::Standard);
+        sent.expect("started");
+    }
+    while progress(&mut engines) {}
+    assert_eq!(engines[0].buffered(), before);
+}
+
+/// Each sends to the next as many small messages as that takes in and a few more, and then a large one: that.
+fn send_behind_small<const N: usize>(engines: &mut [Engine<End>; N]) -> [Handle; N] {
+    while engines.iter().any(|engine| !engine.buffer_is_full()) {
+        each_sends(engines, &[1]);
+        while progress(engines) {}
+    }
+    for _ in 0..3 {
+        each_sends(engines, &[1]);
+    }
+    let larges = each_sends(engines, &[1; 100]);
+    while progress(engines) {}
+    larges
+}
+
+fn each_sends<const N: usize>(engines: &mut [Engine<End>; N], bytes: &[u8]) -> [Handle; N] {
+    let mut me = 0;
+    engines.each_mut().map(|engine| {
+        me += 1;
+        let sent = engine.start_send(me % N as u32, 0, 1, memory(bytes), Mode::Standard);
+        sent.expect("started")
+    })
+}
+
+fn progress<const N: usize>(engines: &mut [Engine<End>; N]) -> bool {
+    let moved = engines.each_mut().map(|engine| engine.progress());
+    moved.contains(&true)
+}
+
+/// As for a receive that names its source, when the message could come from anybody.
+#[test]
+fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
+    for presence in [Presence::Left, Presence::Dead] {
+        let (net, mut receiver, mut sender) = pair_with(Sizes {
+            ring: 8,
+            ..Sizes::TINY
+        });
+        let any = |tag| Select {
+            source: None,
+            ..from(1, tag)
+        };
+        let posted = receiver.start_receive(any(2), room(1)).expect("posted");
+        let mut send = |tag| {
+            let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
+            sent.expect("started");
+            assert!(sender.is_idle(), "it is in the ring");
+        };
+        let mut others = 1;
+        while !receiver.buffer_is_full() {
+            send(1);
+            others += 1;
+            receiver.progress();
+        }
+        // The first of these stays outside, and so do those behind it.
+        [1, 2, 3].into_iter().for_each(&mut send);
+        net.lose(1, presence);
+        while receiver.progress() {}
+        assert!(!receiver.is_done(posted).expect("a live handle"));
+        assert_eq!(receiver.probe(&any(3)).expect("it may still come"), None);
+        let late = [3, 4].map(|tag| receiver.start_receive(any(tag), room(1)));
+        let late = late.map(|handle| handle.expect("it may still come"));
+        for _ in 0..others {
+            receive(&mut receiver, &mut sender, 1);
+        }
+        while receiver.progress() {}
+        for (handle, came) in [(posted, true), (late[0], true), (late[1], false)] {
+            let outcome = receiver.finish(handle).expect("a live handle");
+            let (_, error) = outcome.expect("it is over");
+            assert_eq!(error.is_none(), came, "{error:?}");
+        }
+        let refused = receiver.start_receive(any(5), room(1));
         assert!(refused.is_err());
     }
 }

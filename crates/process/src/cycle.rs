@@ -12,7 +12,9 @@
 //!
 //! The members leave together. Each takes its message back, which the next member confirms; only
 //! when all have, any of them returns and may receive. So all get the error, and what it was given
-//! for has not been delivered.
+//! for has not been delivered. What a member asks for that lies behind what it has sent before, and a full buffer would keep
+//! all of that outside: so members that leave read what the others have sent whatever the buffer holds (`Engine::let_in`).
+//! It is not much, for these are blocked. They do so once the others have taken back what had not gone: there will be room for it.
 //!
 //! *Between hosts.* Each host has a table of its own, so a member asks those on other hosts how it is with them, and tells them
 //! of the ring (the transport's `plight`). What they answer is as old as the way is long, and more may be on its way: the
@@ -22,7 +24,7 @@
 //! hosts have answered questions asked after it was first seen: then there was a moment at which all were blocked in it, and
 //! the looks that follow show that nothing was on its way then that would have ended it. No connection, no answer, no ring.
 //!
-//! The word: bits 0..32 task + 1; 32..62 changes with every wait; 62 this wait is part of a
+//! The word: bits 0..32 task + 1; 32..61 changes with every wait; 61 its message has been taken back or asked for; 62 this wait is part of a
 //! ring; 63 the wait is over. Who finds a ring writes it down (`ring_next`) before it tells, since
 //! members that have been told go on and may soon wait for somebody else.
 
@@ -30,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use regatta_engine::{Error, Handle, Peer, Presence, Result, Status};
-use regatta_transport::job::{IN_RING, Job, OVER};
+use regatta_transport::job::{ASKS, IN_RING, Job, OVER};
 use regatta_transport::paths::Paths;
 
 use crate::state::Process;
@@ -87,6 +89,8 @@ struct Leaving {
     step: Step,
     /// When this step began.
     since: Instant,
+    /// Members whose messages are read although the buffer is full.
+    let_in: Vec<Peer>,
 }
 
 /// The way out of a ring.
@@ -154,6 +158,7 @@ impl Cycle {
                 members,
                 step: Step::Told,
                 since: Instant::now(),
+                let_in: Vec::new(),
             }
         });
         process.engine.progress();
@@ -167,7 +172,10 @@ impl Cycle {
             if let Some(handle) = handle.filter(|_| self.recalls) {
                 process.engine.recall(handle)?;
             }
+            job.blocked_on(me).fetch_or(ASKS, Ordering::SeqCst);
+            leaving.tell_state(process);
         }
+        leaving.let_in(process, me);
         if leaving.step == Step::Recalled {
             if let Some(handle) = handle.filter(|_| self.recalls) {
                 match process.engine.finish(handle)? {
@@ -179,9 +187,7 @@ impl Cycle {
             }
             leaving.begin(Step::Over);
             job.blocked_on(me).fetch_or(OVER, Ordering::SeqCst);
-            for &member in &leaving.members {
-                process.engine.transport.tell_state(member);
-            }
+            leaving.tell_state(process);
         }
         if leaving.waits_for(|member| is_leaving(process, member)) {
             return Ok(None);
@@ -209,7 +215,7 @@ impl Cycle {
         }
         if self.word == 0 {
             let before = job.blocked_on(me).load(Ordering::Relaxed);
-            let count = ((before >> 32) + 1) & 0x3fff_ffff;
+            let count = ((before >> 32) + 1) & 0x1fff_ffff;
             self.word = count << 32 | (self.to as u64 + 1);
             job.blocked_on(me).store(self.word, Ordering::SeqCst);
         }
@@ -307,6 +313,27 @@ impl Cycle {
 }
 
 impl Leaving {
+    /// Tell the members on other hosts how far this one has come.
+    fn tell_state(&self, process: &mut Process) {
+        for &member in &self.members {
+            process.engine.transport.tell_state(member);
+        }
+    }
+
+    /// Read what those members have sent that have taken back what had not gone. Earlier that would find room, and go.
+    fn let_in(&mut self, process: &mut Process, me: Peer) {
+        for &member in &self.members {
+            if member == me || self.let_in.contains(&member) {
+                continue;
+            }
+            let word = standing(process, member).word;
+            if word & (IN_RING | ASKS | OVER) != IN_RING {
+                self.let_in.push(member);
+            }
+        }
+        process.engine.let_in(&self.let_in);
+    }
+
     fn begin(&mut self, step: Step) {
         (self.step, self.since) = (step, Instant::now());
     }
@@ -322,16 +349,23 @@ impl Drop for Cycle {
         if self.word == 0 {
             return;
         }
-        let Ok(held) = crate::state::enter() else {
+        let Ok(mut held) = crate::state::enter() else {
             return;
         };
         let (job, me) = (held.job.clone(), held.engine.me());
-        drop(held);
         if self.leaving.is_none() {
             self.moved_on(&job, me);
         }
         if self.word != 0 {
             job.blocked_on(me).fetch_or(OVER, Ordering::SeqCst);
+            let members = match self.leaving.take() {
+                Some(leaving) => leaving.members,
+                None => found_ring(&job, me).unwrap_or_default(),
+            };
+            // A member that is late may still have to ask this task, which must go on reading for it.
+            let mut late = members;
+            late.retain(|&member| member != me && is_leaving(&mut held, member));
+            held.engine.let_in(&late);
         }
     }
 }

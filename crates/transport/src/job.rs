@@ -25,8 +25,11 @@ pub use crate::life::{Cause, TaskState};
 use crate::marks::Marks;
 use crate::meeting;
 
-/// In a task's word about being blocked: this wait is part of a circle that has been found; this wait is over.
+/// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
+/// asked for; this wait is over.
 pub const IN_RING: u64 = 1 << 62;
+/// See [`IN_RING`].
+pub const ASKS: u64 = 1 << 61;
 /// See [`IN_RING`].
 pub const OVER: u64 = 1 << 63;
 
