@@ -260,12 +260,42 @@ static void two(void)
     come_together(rest);
 }
 
+/* A host is given back, the launcher's host is lost, and a host comes: that one is of the job, and not the one that was given
+ * back. */
+static void back(void)
+{
+    const char *given = "h3";
+    int outcome;
+    if (me != 1)
+        for (;;)
+            pause();
+    OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, NULL));
+    for (int task = 0; task < size; task++)
+        if (task != me)
+            OK(rg_notify(RG_TASK_EXIT, task, EVENT, RG_ALL, NULL));
+    OK(rg_remove_hosts(&given, 1, &outcome));
+    CHECK(next_event(RG_TASK_EXIT).tid == 3);
+    pull("h0");
+    CHECK(next_event(RG_TASK_EXIT).tid == 0);
+    say("h2", "returns");
+    for (bool lost = false, come = false; !lost || !come;) {
+        rg_event event;
+        OK(rg_recv(&event, sizeof event, RG_ANY, EVENT, RG_ALL, NULL));
+        lost |= event.kind == RG_TASK_EXIT && event.tid == 2;
+        come |= event.kind == RG_HOST_ADDED;
+        if (event.kind == RG_HOST_ADDED && strcmp(event.name, "h2") != 0)
+            FAILED("the host %s has come, which was given back", event.name);
+    }
+    printf("the host that came is of the job\n");
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"both", both, false},
         {"split", split, false},
         {"two", two, false},
+        {"back", back, false},
         {"wait-for-the-end", wait_for_the_end, false},
         {"as-child", as_child, false},
         {NULL, NULL, false},

@@ -261,6 +261,28 @@ fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_the_job_to_another(
         .said("[3] task 3 has outlived both");
 }
 
+/// A host was given back. After another host has taken the job over, one more leaves the machine and comes again.
+const BACK: &str = r#"
+pull
+read -r host how <plug
+on h1 $regatta remove h2
+on h1 $regatta add h2
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+wait $job || true
+on_left="on h1"
+finish
+"#;
+
+#[test]
+fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
+    outlive("back", "kill", BACK)
+        .run()
+        .passed()
+        .said("h1 goes on in its place")
+        .said("[1] the host that came is of the job");
+}
+
 /// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
 /// host is lost.
 const ANOTHER: &str = r#"

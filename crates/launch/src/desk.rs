@@ -132,6 +132,8 @@ pub(crate) type Refused = (Why, String);
 pub(crate) struct Desk {
     tasks: Vec<Task>,
     hosts: Vec<Host>,
+    /// The runs of hosts that are or were of the job, or could not be: none of them is taken in again.
+    known: Vec<String>,
     watches: Watches,
     names: Names,
     groups: Groups,
@@ -148,6 +150,7 @@ impl Desk {
         let mut desk = Self {
             tasks: Vec::new(),
             hosts,
+            known: Vec::new(),
             watches: Watches::default(),
             names: Names::default(),
             groups: Groups::default(),
@@ -560,6 +563,19 @@ impl Desk {
         for (watcher, watch) in self.watches.host_added().to_vec() {
             let event = event.clone();
             self.say(watcher, Tell::Event { watch, event });
+        }
+    }
+
+    /// The runs of hosts that are not taken in, or not again.
+    pub(crate) fn known(&self) -> &[String] {
+        &self.known
+    }
+
+    /// A host of this run is of the job, or is not for it.
+    pub(crate) fn note_known(&mut self, run: &str) {
+        // One without a run was asked for by its name, and may be again.
+        if !run.is_empty() && !self.known.iter().any(|known| known == run) {
+            self.known.push(run.to_owned());
         }
     }
 

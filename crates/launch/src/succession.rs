@@ -40,7 +40,8 @@
 //! arrives in order, a host with a copy has every change before its tasks hear what came of it; so the latest copy knows what the
 //! tasks of all such hosts have heard. The next launcher goes on with that one.
 //!
-//! The next launcher compares: it enters worlds into the tables that lack them, tells of the ends it had not heard of, says to
+//! The next launcher compares: it enters worlds into the tables that lack them, tells all of them which tasks are gone by what any
+//! host or the copy knows (`gone.rs`), tells of the ends it had not heard of, says to
 //! each task what it has been told in the copy and has not heard, and hears the questions that the copy does not know. Tasks
 //! notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
 //!

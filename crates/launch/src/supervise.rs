@@ -201,6 +201,8 @@ impl<'p> Supervisor<'p> {
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
         let mut desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
+        let known = growth.iter().flat_map(|growth| &growth.known);
+        known.for_each(|run| desk.note_known(run));
         if plan.stays {
             desk.ended(0, End::Exited(0));
         }

@@ -47,6 +47,8 @@ messages! {
         15 Counted { task: u32, count: u32 }
         /// It has heard so many words.
         16 Heard { task: u32, count: u32 }
+        /// A host of this run is of the job, or is not for it.
+        17 Known { run: String }
     }
 }
 
@@ -231,6 +233,12 @@ impl Original {
         self.desk.host_added(host);
     }
 
+    pub(crate) fn note_known(&mut self, run: &str) {
+        let run = run.to_owned();
+        self.desk.note_known(&run);
+        self.note(|| Change::Known { run });
+    }
+
     pub(crate) fn set_speed(&mut self, host: u32, speed: u32) {
         self.note(|| Change::Speed { host, speed });
         self.desk.set_speed(host, speed);
@@ -264,6 +272,7 @@ impl Desk {
             Change::Ended { task, end } => self.ended(task, end),
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
+            Change::Known { run } => self.note_known(&run),
             Change::Speed { host, speed } => self.set_speed(host, speed),
             Change::Heard { task, count } => self.has_heard(task, count),
             Change::Counted { task, count } => self.set_told_count(task, count),

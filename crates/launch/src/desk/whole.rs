@@ -65,6 +65,7 @@ impl Desk {
         let to = &mut bytes;
         self.tasks.put(to);
         self.hosts.put(to);
+        self.known.put(to);
         self.watches.put(to);
         self.names.put(to);
         self.groups.put(to);
@@ -83,6 +84,7 @@ impl Desk {
         let desk = Self {
             tasks: Field::take(from)?,
             hosts: Field::take(from)?,
+            known: Field::take(from)?,
             watches: Field::take(from)?,
             names: Field::take(from)?,
             groups: Field::take(from)?,

@@ -11,7 +11,7 @@ use regatta_wire::fields::Message;
 use super::Will;
 use super::gone::{Testimony, all_gone};
 use super::heritage::Heritage;
-use super::lead::latest;
+use super::lead::{known_runs, latest};
 use super::unconfirmed::Unconfirmed;
 use crate::course::End;
 use crate::desk::original::Original;
@@ -425,6 +425,32 @@ fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was
             has_all(&machine, &[0, 1, 3], &story);
         }
     }
+}
+
+/// A host that came later is given back, and another one could not be taken in. The next launcher does not take in either,
+/// as soon as anybody can have heard of that.
+#[test]
+fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
+    let begun = || {
+        let mut machine = Machine::new();
+        machine.desk.note_known("r4");
+        machine.desk.note_known("refused");
+        machine.ask(2, &watch(1, What::TaskEnds, 0));
+        machine
+    };
+    let mut heard_before = HashSet::new();
+    for first in combinations(begun().under_way()) {
+        let mut machine = begun();
+        machine.arrive(&first);
+        let heard = machine.heard.contains_key(&2);
+        heard_before.insert(heard);
+        machine.cut(0, 1);
+        let line = ["r1", "r2", "r3"].map(str::to_owned).into_iter();
+        let known = known_runs(&machine.desk, line);
+        let all = known == ["r1", "r2", "r3", "r4", "refused"];
+        assert!(all || !heard, "{first:?} arrived: {known:?}");
+    }
+    assert_eq!(heard_before.len(), 2, "a task had heard an answer or not");
 }
 
 /// A task on a host without a copy joins a group, puts an entry and watches. Whatever it has heard of that by the time of the cut, the

@@ -86,7 +86,9 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         "the launcher of the job {} is lost with its host {}, and {} goes on in its place{place}",
         will.job, line.name, here.name
     ));
-    let plan = plan(&will, &estate, usual, &here, own, &others);
+    let runs = others.iter().map(|heir| heir.run.clone()).chain([own]);
+    let known = known_runs(&desk, runs);
+    let plan = plan(&will, &estate, usual, &here, known);
     let cause = cause.to_owned();
     let stock = take_stock(estate, desk, (line, cause), rally, here)?;
     let status = resuming::resume(&plan, output, stock)?;
@@ -196,23 +198,24 @@ fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
     }
 }
 
-fn plan(
-    will: &Will,
-    estate: &Estate,
-    across: Across,
-    here: &Heir,
-    run: String,
-    others: &[Heir],
-) -> Plan {
+/// The runs of hosts that are not taken in: those that the desk knows, of which some were given back, and those of the line.
+pub(crate) fn known_runs(desk: &Desk, line: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = desk.known().to_vec();
+    known.extend(line);
+    known.sort_unstable();
+    known.dedup();
+    known
+}
+
+fn plan(will: &Will, estate: &Estate, across: Across, here: &Heir, known: Vec<String>) -> Plan {
     let template = &estate.template;
     let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
     let own = std::iter::once(OWN.to_owned());
-    let runs = others.iter().map(|heir| heir.run.clone());
     let growth = Growth {
         command: own.chain(will.tell.iter().cloned()).collect(),
-        known: runs.chain([run.clone()]).collect(),
+        known,
         host: here.name.clone(),
-        run,
+        run: here.run.clone(),
         job: will.job.clone(),
     };
     Plan {

@@ -297,6 +297,8 @@ impl Supervisor<'_> {
                 self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
             }
             (Err(refusal), step) => {
+                // A launcher that comes after this one does not try again, either.
+                self.desk.note_known(&arriving.host.run);
                 growing.part(step);
                 let sentence = format!("{}; the job goes on without that host", refusal.sentence);
                 self.output.say(&sentence);
@@ -323,6 +325,7 @@ impl Supervisor<'_> {
             self.output.say(&sentence);
         }
         self.course.add_host(remote.number, &remote.name);
+        self.desk.note_known(run);
         self.desk.host_added(Host {
             number: remote.number,
             name: remote.name.clone(),
