@@ -331,7 +331,7 @@ mod tests {
                     group: sys::process_group(),
                 },
                 // It says nothing new, to its end.
-                news: News::open(&words("exec cat"), &signals).expect("a shell"),
+                news: News::open(&words("exec cat"), &signals),
                 signals,
                 told: news::Report {
                     hosts: Vec::new(),
