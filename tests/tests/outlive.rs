@@ -28,6 +28,7 @@ pull() {
     cut) ip link set v${host#h} down ;;
     kill) ip netns pids $host | xargs kill -9 2>/dev/null || true ;;
     daemon) signal KILL $host regatta-daemon ;;
+    stop) signal STOP $host regatta-daemon ;;
     esac
 }
 # Sends a signal to the processes of a host that are called so.
@@ -200,6 +201,38 @@ fn a_launcher_whose_daemon_is_killed_leaves_the_job_to_another_host() {
         assert!(!ended.story().contains(&verdict), "{}", ended.story());
         let twice = format!("{host}: regatta: ");
         assert!(!ended.story().contains(&twice), "{}", ended.story());
+    }
+}
+
+/// The daemon of the launcher's host is stopped until another host leads the job: then the launcher has no word on it.
+const STOPPED: &str = r#"
+pull
+# The others go on.
+read -r word <plug
+signal CONT h0 regatta-daemon
+status=0
+wait $job || status=$?
+echo "the launcher's status: $status"
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+sees h0 '"known":4.*"reason":null'
+on_left="on h0"
+finish
+"#;
+
+#[test]
+fn a_launcher_whose_daemon_was_stopped_until_others_led_the_job_leaves_it_to_them() {
+    let ended = outlive("split", "stop", STOPPED).run().passed();
+    let ended = ended
+        .said("this host goes on as another one. The job ends here")
+        .said("the launcher's status: 125")
+        .said("h1 goes on in its place")
+        .said("[1] task 1 goes on")
+        .said("[3] task 3 goes on")
+        .said("has ended with status 137");
+    for host in ["h1", "h2", "h3"] {
+        let verdict = format!("the host {host} is lost");
+        assert!(!ended.story().contains(&verdict), "{}", ended.story());
     }
 }
 

@@ -259,7 +259,7 @@ fn shell(
     talk.say(&Reply::Done).ok()?;
     Some(Box::new(move || {
         let ((near, first), (far, second)) = (talk.into_parts(), far.into_parts());
-        relay::run(near, far, [first, second], &host, &cut);
+        relay::run(near, far, [first, second], (&host, peer), &cut);
         daemon.lock().channels.remove(number);
         daemon.announce();
     }))

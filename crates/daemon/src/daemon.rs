@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use regatta_launch::{Refusal, cores};
+use regatta_launch::{GOES_ON_AS_ANOTHER, Refusal, cores};
 use regatta_machine::{Event, Facts, HostId, Input, Membership, Output, Settings, Standing};
 use regatta_transport::calls::Keys;
 use rustix::event::EventfdFlags;
@@ -169,7 +169,10 @@ impl Daemon {
                 state.channels.part(*host, &why);
                 state.remarks.lose(host);
             }
-            Event::Renewed { why, .. } => state.channels.cut(journal::renewal(*why)),
+            Event::Renewed { why, .. } => {
+                let why = journal::renewal(*why);
+                state.channels.cut(&format!("{why}{GOES_ON_AS_ANOTHER}"));
+            }
             Event::Ended => {
                 state.channels.cut(journal::ENDED);
                 state.over = true;

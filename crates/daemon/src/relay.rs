@@ -3,20 +3,30 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use regatta_machine::HostId;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::channels::Cut;
 use crate::frames::{self, Kind};
 use crate::talk::{Wire, wait};
+use crate::witness;
 
 /// Waits in each direction, at most about that much. Whole frames fit.
 const FULL: usize = 256 << 10;
 /// How long a command may take to take the last word.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it may take until it is known why a daemon that lives has hung up: it may have declared this host dead.
+const VERDICT: Duration = Duration::from_secs(2);
 
 /// Moves bytes until either side ends, or the channel is cut; then the command is told why. `arrived` is what has come of
 /// each side already.
-pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &str, cut: &Cut) {
+pub(crate) fn run(
+    mut near: Wire,
+    mut far: Wire,
+    arrived: [Vec<u8>; 2],
+    (host, peer): (&str, HostId),
+    cut: &Cut,
+) {
     let [mut up, mut down] = arrived.map(Way::new);
     let why = loop {
         up.pull(&mut near);
@@ -29,7 +39,7 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
             break why;
         }
         if down.ended || broken {
-            break format!("the host {host} has hung up (has its daemon ended?)");
+            break why_hung_up(&near, (host, peer), cut);
         }
         let mut fds = [
             PollFd::new(cut, PollFlags::IN),
@@ -44,6 +54,22 @@ pub(crate) fn run(mut near: Wire, mut far: Wire, arrived: [Vec<u8>; 2], host: &s
     };
     down.conclude(&mut near, &why);
     up.end(&mut far);
+}
+
+/// Why the other side has hung up. If its daemon still listens, the reason is about to come; but nobody waits for it longer than
+/// the command lives.
+fn why_hung_up(near: &Wire, (host, peer): (&str, HostId), cut: &Cut) -> String {
+    let ended = cut.why().is_none() && witness::is_daemon_gone(peer);
+    if !ended {
+        let until = Instant::now() + VERDICT;
+        let near = PollFd::from_borrowed_fd(near.as_fd(), PollFlags::empty());
+        wait(&mut [PollFd::new(cut, PollFlags::IN), near], Some(until));
+    }
+    let known = || match ended {
+        true => format!("the host {host} has hung up: its daemon has ended"),
+        false => format!("the host {host} has hung up (has its daemon ended?)"),
+    };
+    cut.why().unwrap_or_else(known)
 }
 
 /// One direction.

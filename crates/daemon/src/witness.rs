@@ -17,9 +17,14 @@ pub(crate) fn examine(daemon: &Arc<Daemon>, host: HostId) {
     let daemon = daemon.clone();
     // Without a thread the host is found dead a little later, of silence.
     let _ = std::thread::Builder::new().spawn(move || {
-        let tried = TcpStream::connect_timeout(&host.address(), PATIENCE);
-        if tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+        if is_daemon_gone(host) {
             daemon.tell(Input::DaemonGone { host });
         }
     });
+}
+
+/// Whether the host answers and nobody listens at its daemon's port any more. Takes up to [`PATIENCE`].
+pub(crate) fn is_daemon_gone(host: HostId) -> bool {
+    let tried = TcpStream::connect_timeout(&host.address(), PATIENCE);
+    tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }

@@ -74,7 +74,7 @@ pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use regatta_transport::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
-pub use succession::{DAEMON_ENDED, ORPHAN};
+pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, ORPHAN};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

@@ -11,8 +11,8 @@
 //! The line is the launcher's host and behind it all others in the order of their numbers; the launcher tells every agent
 //! ([`Line`]). Who of it is left is the verdict of the daemons, which only a majority passes and nobody takes back (a host
 //! that returns is another one). So all agree in the end, and no two lead: whoever sees no majority leads nobody, and a launcher
-//! whose host is cut off from a majority, or has lost its daemon, ends its tasks and says why (`supervise/lineage.rs`). For about as
-//! long as a verdict takes both may run.
+//! whose host is cut off from a majority, has lost its daemon, or was declared dead ends its tasks and says why
+//! (`supervise/lineage.rs`). For about as long as a verdict takes both may run.
 //!
 //! # What is kept
 //!
@@ -73,6 +73,8 @@ pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
 /// What the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
 pub const DAEMON_ENDED: &str =
     "the daemon of this host has ended, and with it the channels to all others";
+/// How the reason ends why a channel has ended, when this host was declared dead and goes on as another one.
+pub const GOES_ON_AS_ANOTHER: &str = ", and this host goes on as another one";
 /// Why a host of the job is lost of which the daemons say nothing any more.
 pub(crate) const NO_MORE: &str = "it is not one of the machine any more";
 /// At most so many hosts have a copy of the desk.

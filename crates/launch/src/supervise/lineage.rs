@@ -11,7 +11,11 @@ use crate::news::Report;
 use crate::plan::Growth;
 use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
-use crate::succession::{self, DAEMON_ENDED, Heir, Line};
+use crate::succession::{self, DAEMON_ENDED, GOES_ON_AS_ANOTHER, Heir, Line};
+
+/// Why the others go on, when the daemon of this host says that the host is not the one any more on which the job began.
+const ANOTHER_RUN: &str =
+    "the other hosts had declared this one dead, and this host goes on as another one";
 
 /// See the module.
 #[derive(Debug)]
@@ -154,14 +158,18 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the job here if a channel has ended because the daemon of this host has: then all do, and the others take this host
-    /// for lost, so that one of them may go on with the job.
+    /// Ends the job here if a channel has ended because the daemon of this host has, or goes on as another host: then all do, and
+    /// the others take this host for lost, so that one of them may go on with the job.
     pub(super) fn heed_own_daemon(&mut self, cause: &str) {
-        let heirs = |lineage: &Lineage| !lineage.heirs(&self.remotes).is_empty();
-        let leads_others = self.lineage.as_ref().is_some_and(heirs);
-        if cause == DAEMON_ENDED && leads_others && !self.course.is_ending() {
+        let is_own = cause == DAEMON_ENDED || cause.ends_with(GOES_ON_AS_ANOTHER);
+        if is_own && self.leads_others() && !self.course.is_ending() {
             self.leave_to_others(cause);
         }
+    }
+
+    fn leads_others(&self) -> bool {
+        let mut lineage = self.lineage.iter();
+        lineage.any(|lineage| !lineage.heirs(&self.remotes).is_empty())
     }
 
     /// Ends the job here, without a verdict on it: that is for the host that goes on with it.
@@ -178,8 +186,15 @@ impl Supervisor<'_> {
         self.perform(acts);
     }
 
-    /// Ends the job here if this host is cut off from hosts of the job that may go on without it.
+    /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead by them.
     pub(super) fn heed_standing(&mut self, report: &Report) {
+        let other_run = |lineage: &Lineage| {
+            let own = report.own.as_ref();
+            own.is_some_and(|own| *own != lineage.run)
+        };
+        if self.lineage.as_ref().is_some_and(other_run) {
+            self.heed_own_daemon(ANOTHER_RUN);
+        }
         let (Some(lineage), Some(why)) = (&self.lineage, &report.hindrance) else {
             return;
         };
