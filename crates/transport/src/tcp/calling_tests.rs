@@ -137,3 +137,33 @@ fn hundreds_of_tasks_may_call_one_that_has_not_looked_yet() {
     assert!(calls.iter().all(Result::is_ok), "the queue is full");
     assert_eq!(callers(&listener).len(), many);
 }
+
+#[test]
+fn strangers_do_not_drive_out_a_guest_that_only_owes_its_proof() {
+    let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
+    let [mut caller, mut listener] = [0, 1].map(|me| task(me, &listeners));
+    assert!(caller.send(1, WORD, &Views::none()).unwrap());
+    until(&mut caller, "it greets", has_greeted);
+    until(&mut listener, "it is welcomed", |listener| {
+        listener.door.welcomed() == 1
+    });
+    let address = listeners[1].local_addr().unwrap();
+    let strangers: Vec<_> = (0..300)
+        .map(|_| {
+            let stranger = TcpStream::connect(address).unwrap();
+            listener.poll();
+            stranger
+        })
+        .collect();
+    assert_eq!(listener.door.welcomed(), 1);
+    until(&mut caller, "they meet", |caller| {
+        listener.poll();
+        let link = caller.link(1).unwrap();
+        assert!(
+            !matches!(link.phase, Phase::Resting(_)),
+            "it was hung up on"
+        );
+        link.is_open()
+    });
+    drop(strangers);
+}

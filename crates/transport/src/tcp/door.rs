@@ -1,6 +1,7 @@
 //! The listening socket, and who has come through it and has not yet said who he is.
 //!
-//! There are only so many of them and only for so long; to make room the one that has said nothing for longest goes.
+//! There are only so many of them and only for so long; to make room the oldest goes. Those whose greeting held are counted
+//! apart, so strangers do not drive out a task of the job.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +16,7 @@ use super::channel::Channel;
 use super::dial::set_up;
 use super::shake::{End, Own, Shake};
 
-/// At a time.
+/// At a time, of those whose greeting held and of the others.
 const MOST: usize = 64;
 /// Looks at the listening socket at a time.
 const TURN: usize = 16;
@@ -71,14 +72,28 @@ impl Door {
             if set_up(&socket).is_err() {
                 continue;
             }
-            if self.guests.len() == MOST {
-                self.guests.remove(0);
+            if self.guests.len() - self.welcomed() == MOST {
+                self.make_room(false);
             }
             self.next += 1;
             self.guests.push((self.next, Shake::listener(socket)));
             tokens.push(self.next);
         }
         tokens
+    }
+
+    /// How many guests owe their proof alone: their greetings held.
+    pub(crate) fn welcomed(&self) -> usize {
+        let welcomed = self.guests.iter().filter(|(_, one)| one.is_welcomed());
+        welcomed.count()
+    }
+
+    /// The oldest guest goes of those that have, or have not, been welcomed.
+    fn make_room(&mut self, welcomed: bool) {
+        let mut guests = self.guests.iter();
+        if let Some(at) = guests.position(|(_, one)| one.is_welcomed() == welcomed) {
+            self.guests.remove(at);
+        }
     }
 
     fn find(&self, token: u64) -> Option<usize> {
@@ -101,7 +116,11 @@ impl Door {
     /// Hear what a guest has to say.
     pub(crate) fn advance(&mut self, token: u64, own: &Own) -> Option<End> {
         let at = self.find(token)?;
-        self.guests[at].1.advance(own)
+        let end = self.guests[at].1.advance(own);
+        if self.welcomed() > MOST {
+            self.make_room(true);
+        }
+        end
     }
 
     /// A guest is known now.

@@ -174,6 +174,11 @@ impl Shake {
         self.refused
     }
 
+    /// Has the caller's greeting been answered, for its proof held?
+    pub(crate) fn is_welcomed(&self) -> bool {
+        self.stage == Stage::Proof
+    }
+
     /// The connection, when both have met.
     pub(crate) fn into_channel(self) -> Channel {
         self.channel
