@@ -366,6 +366,7 @@ impl Transport for Paths {
             return peer;
         };
         if first {
+            tcp.free_parted();
             self.looks = self.looks.wrapping_add(1);
             let often = self.shm.crowded() && tcp.has_links();
             let turn = self.looks.is_multiple_of(SOCKETS) && self.shm.job().is_scattered();

@@ -122,10 +122,14 @@ impl Tcp {
     /// The engine is done with a peer that is gone.
     pub(crate) fn part(&mut self, peer: Peer) {
         let dead = self.job.state(peer) == TaskState::Dead;
-        if let Some(link) = self.link(peer).filter(|_| dead) {
+        let Some(link) = self.link(peer) else {
+            return;
+        };
+        if dead {
             link.part();
             self.restless = true;
         }
+        self.parted.push(peer);
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod door;
 mod ear;
 mod ending;
 mod finisher;
+mod freeing;
 mod held;
 mod inbox;
 mod link;
@@ -42,6 +43,7 @@ use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::link::{HEAD, Head, Parcel};
 use regatta_wire::{Frame, Kind};
+use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
 use crate::job::{Job, TaskState};
@@ -72,6 +74,9 @@ pub(crate) struct Tcp {
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
+    /// Peers of these that the engine is done with, and others whose links have been freed.
+    parted: Vec<Peer>,
+    freed: FxHashSet<Peer>,
     losses_seen: u32,
     /// Something has a deadline, or waits for a socket to take more.
     restless: bool,
@@ -107,6 +112,8 @@ impl Tcp {
             door,
             links: Vec::new(),
             known: Vec::new(),
+            parted: Vec::new(),
+            freed: FxHashSet::default(),
             losses_seen: 0,
             restless: false,
             timed: false,
@@ -143,11 +150,11 @@ impl Tcp {
         if self.links.len() <= at {
             self.links.resize_with(at + 1, || None);
         }
-        let place = &mut self.links[at];
-        if place.is_none() {
+        if self.links[at].is_none() {
             self.known.push(peer);
+            self.links[at] = Some(self.new_link(peer));
         }
-        let link = place.get_or_insert_with(|| Box::new(Link::new()));
+        let link = self.links[at].get_or_insert_with(|| Box::new(Link::new()));
         match link.fault {
             Some(what) => Err(Fault::Corrupt { peer, what }),
             None => Ok(link),

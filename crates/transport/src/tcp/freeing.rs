@@ -1,0 +1,163 @@
+//! What is freed of peers that are gone.
+//!
+//! A link has buffers of more than a megabyte, and every look for frames goes through all links. In a long job most of those a
+//! task has known may be gone. So a link goes when the engine has dealt with the peer's end, all that it sent has been taken,
+//! and its connection has ended; from then on there is only its number. If it is reached again after all (its host was cut
+//! off), the new link is one of a peer that is gone, and goes the same way.
+//!
+//! A link stays if something is known of the peer that the table does not say: it broke the protocol, or holds this task for
+//! dead.
+
+use regatta_engine::Peer;
+
+use super::Tcp;
+use super::link::Link;
+use super::phase::Phase;
+
+impl Link {
+    /// Is nothing left that anybody could take from it, or is told of it?
+    fn is_spent(&mut self) -> bool {
+        let ended = matches!(self.phase, Phase::Idle | Phase::Resting(_));
+        let streams = !self.ins.is_empty() || !self.outs.is_empty();
+        self.gone && ended && !streams && self.inbox.front().is_none()
+    }
+
+    fn must_stay(&self) -> bool {
+        self.fault.is_some() || self.closed || self.disowned
+    }
+}
+
+impl Tcp {
+    /// Frees the links of peers that are gone for the engine, as far as they are spent. Only between two walks over the links.
+    #[inline]
+    pub(crate) fn free_parted(&mut self) {
+        if !self.parted.is_empty() {
+            self.free_spent();
+        }
+    }
+
+    #[cold]
+    fn free_spent(&mut self) {
+        for at in (0..self.parted.len()).rev() {
+            let peer = self.parted[at];
+            let Some(link) = self.link(peer) else {
+                self.parted.swap_remove(at);
+                continue;
+            };
+            if link.must_stay() {
+                self.parted.swap_remove(at);
+            } else if link.is_spent() {
+                self.parted.swap_remove(at);
+                self.links[peer as usize] = None;
+                self.known.retain(|&one| one != peer);
+                self.freed.insert(peer);
+            }
+        }
+    }
+
+    /// A link to begin with; to a peer whose link has been freed, one that is gone.
+    pub(super) fn new_link(&mut self, peer: Peer) -> Box<Link> {
+        let mut link = Box::new(Link::new());
+        if self.freed.contains(&peer) {
+            (link.gone, link.parted) = (true, true);
+            self.parted.push(peer);
+        }
+        link
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, TcpListener};
+    use std::os::fd::OwnedFd;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use regatta_engine::Presence;
+    use regatta_memory::views::Views;
+    use regatta_wire::{Frame, Kind};
+
+    use super::*;
+    use crate::job::{Cause, Job, MOST_TASKS};
+    use crate::place::Places;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const MANY: u32 = 20;
+    const WORD: Frame = Frame {
+        kind: Kind::Eager,
+        context: 0,
+        tag: 0,
+    };
+
+    /// Task 0 on a host of its own, all others on another one.
+    fn task(me: u32, listener: &TcpListener) -> Tcp {
+        let mut host_of = vec![1; 1 + MANY as usize];
+        host_of[0] = 0;
+        let places = Places {
+            here: u32::from(me != 0),
+            host_of,
+            key: [3; 32],
+            trusted: true,
+            most: MOST_TASKS,
+        };
+        let job = Job::create_across(&places).unwrap();
+        job.set_address(0, listener.local_addr().unwrap());
+        let own = match me {
+            0 => listener.try_clone().unwrap(),
+            _ => TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap(),
+        };
+        Tcp::new(Arc::new(job), me, OwnedFd::from(own)).unwrap()
+    }
+
+    fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
+        let start = Instant::now();
+        while !is_so(task) {
+            assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+            task.poll();
+        }
+    }
+
+    /// It has said two words, and is gone.
+    fn comes_and_goes(task: &mut Tcp, peer: Peer, listener: &TcpListener) {
+        let mut other = self::task(peer, listener);
+        for _ in 0..2 {
+            assert!(other.send(0, WORD, &Views::none()).unwrap());
+        }
+        until(task, "its words come", |task| {
+            other.poll();
+            task.front(peer).unwrap().is_some() && other.leave()
+        });
+        drop(other);
+        match peer % 2 {
+            0 => task.job.mark_dead(peer, Cause::Exited(1)),
+            _ => task.job.leave(peer),
+        };
+        until(task, "it is gone", |task| task.link(peer).unwrap().gone);
+    }
+
+    #[test]
+    fn links_of_peers_that_are_gone_are_freed_when_all_that_they_sent_has_been_taken() {
+        let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
+        let mut task = task(0, &listener);
+        for peer in 1..=MANY {
+            comes_and_goes(&mut task, peer, &listener);
+            task.part(peer);
+            for _ in 0..2 {
+                task.free_parted();
+                assert!(task.front(peer).unwrap().is_some(), "it may still be taken");
+                task.accept_bytes(peer);
+            }
+            until(&mut task, "its link is freed", |task| {
+                task.free_parted();
+                task.link(peer).is_none()
+            });
+            assert!(task.known.is_empty() && task.parted.is_empty());
+            assert_eq!(task.presence(peer, Presence::Left), Presence::Left);
+        }
+        // One that is reached again is gone all the same, and its link goes again.
+        task.link_to(1).unwrap();
+        assert_eq!(task.presence(1, Presence::Left), Presence::Left);
+        task.free_parted();
+        assert!(task.link(1).is_none() && task.known.is_empty());
+    }
+}
