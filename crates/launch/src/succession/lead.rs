@@ -73,6 +73,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         tether: &mut estate.link,
         tasks: estate.tasks.job().tasks(),
         changes: desk.changes(),
+        dead: rally::dead_hosts(&desk).collect(),
         output: &mut output,
         parted: Vec::new(),
     }

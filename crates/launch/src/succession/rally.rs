@@ -2,6 +2,7 @@
 //!
 //! Each is asked for until it comes, its host is lost, or the time is over: it hears of the loss when its own daemon does.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::time::Timespec;
@@ -9,6 +10,7 @@ use rustix::time::Timespec;
 use super::{DAEMON_ENDED, Heir, LEAD, NO_MORE, OWN, Will};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
+use crate::desk::Desk;
 use crate::news::{self, News};
 use crate::output::Output;
 use crate::owner::{self, Owner};
@@ -70,6 +72,8 @@ pub(crate) struct Seeker<'a> {
     /// How many tasks this launcher knows of, and how many changes of the desk.
     pub tasks: u32,
     pub changes: u64,
+    /// The hosts that the old launcher had given up, by the copies of the desk that have come so far: nobody looks for these.
+    pub dead: HashSet<u32>,
     pub output: &'a mut Output,
     /// Channels that have been given up, until their commands have ended.
     pub parted: Vec<Remote>,
@@ -107,6 +111,9 @@ impl Seeker<'_> {
             for (heir, step) in heirs.iter().zip(&mut steps) {
                 self.advance(heir, step, late);
             }
+            for (heir, step) in heirs.iter().zip(&mut steps) {
+                self.pass_over(heir, step);
+            }
             if steps.iter().all(|step| matches!(step, Step::Done(_))) {
                 break;
             }
@@ -124,6 +131,19 @@ impl Seeker<'_> {
             }
         }
         Ok(rally)
+    }
+
+    /// Gives an agent up if its host is dead by a copy of the desk, also one that has come: others have been told so.
+    fn pass_over(&mut self, heir: &Heir, step: &mut Step) {
+        if !self.dead.contains(&heir.number) || matches!(step, Step::Done(Err(_))) {
+            return;
+        }
+        let why = "the launcher before this one had given it up".to_owned();
+        match std::mem::replace(step, Step::Done(Err(why))) {
+            Step::Calling(calling) => self.part(calling.remote),
+            Step::Done(Ok(found)) => self.part(found.remote),
+            _ => {}
+        }
     }
 
     fn advance(&mut self, heir: &Heir, step: &mut Step, late: bool) {
@@ -206,6 +226,9 @@ impl Seeker<'_> {
                     ));
                     self.output.flush();
                 }
+                if let Ok(copy) = Desk::from_bytes(&calling.copy) {
+                    self.dead.extend(dead_hosts(&copy));
+                }
                 return Step::Done(Ok(Box::new(Found {
                     remote: calling.remote,
                     state,
@@ -256,6 +279,12 @@ impl Seeker<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// The hosts that are dead by the desk.
+pub(crate) fn dead_hosts(desk: &Desk) -> impl Iterator<Item = u32> {
+    let dead = desk.hosts().iter().filter(|host| !host.lives);
+    dead.map(|host| host.number)
 }
 
 /// Whether the daemon of this host has ended, which holds the other end of this channel. Nothing that it says is of interest: it is
@@ -362,6 +391,7 @@ mod tests {
                 tether: &mut self.tether,
                 tasks: 2,
                 changes: 0,
+                dead: HashSet::new(),
                 output: &mut self.output,
                 parted: Vec::new(),
             }
@@ -374,6 +404,27 @@ mod tests {
         let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
         let link = Link::new(ours, nobody.expect("/dev/null").into());
         (link.expect("a channel"), theirs)
+    }
+
+    /// An agent that has come, and knows nothing.
+    fn found(remote: Remote) -> Box<Found> {
+        let state = State {
+            hello: gather::hello_again(),
+            tasks: 2,
+            worlds: Vec::new(),
+            unstarted: Vec::new(),
+            running: Vec::new(),
+            ended: Vec::new(),
+            heard: Vec::new(),
+            births: 0,
+            gone: Vec::new(),
+        };
+        Box::new(Found {
+            remote,
+            state,
+            asked: Vec::new(),
+            copy: Vec::new(),
+        })
     }
 
     #[test]
@@ -397,23 +448,7 @@ mod tests {
         let mut remote = Remote::without_command("beta", 1, link);
         let long_ago = Instant::now().checked_sub(PATIENCE);
         remote.heard = long_ago.expect("a clock that runs");
-        let state = State {
-            hello: gather::hello_again(),
-            tasks: 2,
-            worlds: Vec::new(),
-            unstarted: Vec::new(),
-            running: Vec::new(),
-            ended: Vec::new(),
-            heard: Vec::new(),
-            births: 0,
-            gone: Vec::new(),
-        };
-        let mut steps = [Step::Done(Ok(Box::new(Found {
-            remote,
-            state,
-            asked: Vec::new(),
-            copy: Vec::new(),
-        })))];
+        let mut steps = [Step::Done(Ok(found(remote)))];
         let agent = std::thread::spawn(move || File::from(theirs).write_all(&[0; 1 << 20]));
         let until = Instant::now() + PATIENCE;
         let mut seeker = bench.seeker();
@@ -427,6 +462,28 @@ mod tests {
             panic!("it was given up");
         };
         assert!(!found.remote.is_silent(PATIENCE));
+    }
+
+    #[test]
+    fn nobody_waits_for_the_agent_of_a_host_that_was_given_up_before() {
+        let mut bench = Bench::new("exit 1");
+        let heirs = [1, 2].map(|number| Heir {
+            number,
+            ..bench.beta.clone()
+        });
+        let (link, _agent) = channel();
+        let mut seeker = bench.seeker();
+        seeker.dead.extend([1, 2]);
+        let began = Instant::now();
+        let rally = seeker.rally(&heirs).ok().expect("a rally");
+        assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
+        assert_eq!((rally.found.len(), rally.lost.len()), (0, 2));
+        // One that has come is given up, too.
+        let mut step = Step::Done(Ok(found(Remote::without_command("beta", 1, link))));
+        let mut seeker = bench.seeker();
+        seeker.dead.insert(1);
+        seeker.pass_over(&heirs[0], &mut step);
+        assert!(matches!(step, Step::Done(Err(_))) && seeker.parted[0].lost);
     }
 
     #[test]
