@@ -221,7 +221,8 @@ int rg_irecvv(const rg_view *views, int n, int from, int tag, rg_group group, rg
 /* ---- completion ---------------------------------------------------------------------------- */
 
 /* A completed request is freed and set to RG_REQUEST_NULL; waiting for RG_REQUEST_NULL returns at
- * once. The return value is the operation's own error. */
+ * once. The return value is the operation's own error. After RG_ERR_CYCLE the request is not null: only
+ * the wait is over, the send goes on, and its buffer stays in use until the request is completed. */
 int rg_wait(rg_request *request, rg_status *status);                            /* blocks */
 int rg_test(rg_request *request, int *done, rg_status *status);
 int rg_waitall(int n, rg_request *requests, rg_status *statuses);               /* blocks */

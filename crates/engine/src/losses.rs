@@ -77,10 +77,12 @@ impl<T: Transport> Engine<T> {
         !self.condemned.contains_key(&peer) && matches!(self.transport.front(peer), Ok(Some(_)))
     }
 
-    /// Could a message for such a receive be among the last frames of a peer that is gone? Collectives end at once: their
-    /// other members have been told.
+    /// Could a message for such a receive be among the last frames of a peer that is gone? After a death collectives end at
+    /// once, for their other members have been told; one that has left may have done its part before.
     pub(crate) fn may_be_unheard(&self, source: Peer, context: u32) -> bool {
-        context.is_multiple_of(2) && self.unheard.contains(&source)
+        let of_collective = !context.is_multiple_of(2);
+        self.unheard.contains(&source)
+            && (!of_collective || self.presence(source) == Presence::Left)
     }
 
     /// Fail the receives of peers that are gone and whose last frames have been taken in by now.

@@ -3,7 +3,8 @@
 mod support;
 
 use regatta_engine::{
-    Engine, Error, Handle, Mode, Peer, Presence, Select, Settings, Status, TagSelect, Transport,
+    Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, Status, TagSelect,
+    Transport,
 };
 use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};
@@ -263,6 +264,43 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
         let refused = receiver.start_receive(any(5), room(1));
         assert!(refused.is_err());
     }
+}
+
+/// A root that has done its part may leave before a member with a full buffer has taken that in.
+#[test]
+fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
+    let (net, mut receiver, mut root) = pair_with(Sizes {
+        ring: 8,
+        ..Sizes::TINY
+    });
+    let (mut others, mut full) = (0, false);
+    // The last one stays outside.
+    while !full {
+        full = receiver.buffer_is_full();
+        let sent = root.start_send(0, 0, 1, memory(&[1]), Mode::Standard);
+        sent.expect("started");
+        others += 1;
+        receiver.progress();
+    }
+    let sent = root.start_broadcast(GroupId::WORLD, 1, memory(&[7]));
+    assert!(root.is_done(sent.expect("started")).expect("a live handle"));
+    net.lose(1, Presence::Left);
+    while receiver.progress() {}
+    let into = room(1);
+    let part = receiver
+        .start_broadcast(GroupId::WORLD, 1, into.clone())
+        .expect("it may still come");
+    while receiver.progress() {}
+    assert!(!receiver.is_done(part).expect("a live handle"));
+    for _ in 0..others {
+        receive(&mut receiver, &mut root, 1);
+    }
+    while receiver.progress() {}
+    let (_, error) = receiver.finish(part).expect("live").expect("it is over");
+    assert!(error.is_none(), "{error:?}");
+    let next = receiver.start_broadcast(GroupId::WORLD, 1, room(1));
+    let ended = next.and_then(|next| receiver.finish(next));
+    assert!(!matches!(ended, Ok(None | Some((_, None)))), "{ended:?}");
 }
 
 /// Frames as a peer sends them that keeps to no protocol, until the receiver takes no more.
