@@ -100,16 +100,32 @@ fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_killed() {
         .said("[3] task 3 has outlived both");
 }
 
-#[test]
-fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_cut_off() {
-    outlive("both", "cut", BOTH)
-        .run()
+/// Both launchers live on when their hosts are lost, and know it.
+fn both_leave_the_job(how: &str, cause: &str) {
+    let look = "cat regatta-h0-*.out\n";
+    let left = format!("await 'h1 has left the job' regatta-h0-*.out\n{look}");
+    let ended = outlive("both", how, &BOTH.replace(look, &left)).run();
+    let ended = ended
         .passed()
-        .said("the host h0 is lost: it has been silent")
+        .said(cause)
+        .said("the launcher's status: 125")
         .said("h1 goes on in its place")
         .said("h2 goes on in its place")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
+    // Only the last of them speaks of the end of the job.
+    let ends = ended.story().matches("\nregatta: the job h0:").count();
+    assert_eq!(ends, 1, "{}", ended.story());
+}
+
+#[test]
+fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_cut_off() {
+    both_leave_the_job("cut", "the host h0 is lost: it has been silent");
+}
+
+#[test]
+fn a_job_outlives_the_daemons_of_its_launchers_host_and_of_the_next_one() {
+    both_leave_the_job("daemon", "the host h0 is lost: its daemon has ended");
 }
 
 /// The launcher's host is cut off: what it led ends there, and nowhere else.

@@ -245,7 +245,7 @@ impl<'p> Supervisor<'p> {
         Ok(supervisor)
     }
 
-    fn run(mut self) -> u8 {
+    fn run(&mut self) -> u8 {
         let adopted = self.tasks.iter().filter(|tasks| tasks.is_adopted());
         let first = adopted.flat_map(|tasks| tasks.guests.get(&0)).next();
         if let Some(pid) = first.map(|guest| guest.pid) {
@@ -383,7 +383,8 @@ impl<'p> Supervisor<'p> {
         let mut acts = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        if !lives || self.tether.take_if(hears_nobody).is_some() {
+        let untethered = self.tether.take_if(hears_nobody).is_some();
+        if !lives || untethered && !self.heed_end_of_tether() {
             self.course.abandoned(now, &mut acts);
         }
         for Arrived {

@@ -29,7 +29,7 @@ use crate::reach::Choice;
 use crate::refusal::Refusal;
 use crate::signals::Signals;
 use crate::streams::Streams;
-use crate::supervise::resuming::{self, Stock};
+use crate::supervise::resuming::{self, Outcome, Stock};
 use crate::tasks::Tasks;
 
 /// All that an agent has.
@@ -91,13 +91,21 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     let known = known_runs(&desk, runs);
     let plan = plan(&will, &estate, usual, &here, known);
     let cause = cause.to_owned();
+    let name = here.name.clone();
     let stock = take_stock(estate, desk, (line, cause), rally, here)?;
-    let status = resuming::resume(&plan, output, stock)?;
+    let outcome = resuming::resume(&plan, output, stock)?;
     // The last word of it, for whoever finds the file.
-    eprintln!(
-        "regatta: the job {} has ended with status {status}",
-        will.job
-    );
+    let job = &will.job;
+    match outcome {
+        Outcome::Ended(status) => {
+            eprintln!("regatta: the job {job} has ended with status {status}");
+        }
+        Outcome::LeftToOthers => {
+            eprintln!(
+                "regatta: {name} has left the job {job} to the other hosts, since they may go on with it"
+            );
+        }
+    }
     Ok(())
 }
 

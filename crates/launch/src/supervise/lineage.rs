@@ -17,6 +17,9 @@ use crate::succession::{self, DAEMON_ENDED, GOES_ON_AS_ANOTHER, Heir, Line};
 const ANOTHER_RUN: &str =
     "the other hosts had declared this one dead, and this host goes on as another one";
 
+/// Why the others go on, when the daemon of this host has closed the channel to the agent that has become a launcher.
+const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lineage {
@@ -25,7 +28,7 @@ pub(super) struct Lineage {
     run: String,
     /// The runs of the job's hosts, by their numbers.
     runs: BTreeMap<u32, String>,
-    /// The job is being ended because this host is cut off.
+    /// The job is being ended here because others may go on with it.
     cut_off: bool,
 }
 
@@ -39,6 +42,11 @@ impl Lineage {
             runs,
             cut_off: false,
         })
+    }
+
+    /// Whether the job was left to others.
+    pub(super) fn is_left(&self) -> bool {
+        self.cut_off
     }
 
     pub(super) fn add(&mut self, number: u32, run: &str) {
@@ -170,6 +178,16 @@ impl Supervisor<'_> {
     fn leads_others(&self) -> bool {
         let mut lineage = self.lineage.iter();
         lineage.any(|lineage| !lineage.heirs(&self.remotes).is_empty())
+    }
+
+    /// Ends the job here because the way has ended on which another launcher spoke to this process before: the daemon of this host
+    /// has ended or lets go of the job. True: other hosts may go on with it.
+    pub(super) fn heed_end_of_tether(&mut self) -> bool {
+        let leaves = self.leads_others() && !self.course.is_ending();
+        if leaves {
+            self.leave_to_others(LET_GO);
+        }
+        leaves
     }
 
     /// Ends the job here, without a verdict on it: that is for the host that goes on with it.

@@ -75,11 +75,24 @@ struct Unfinished {
     waiting: Vec<Newcomer>,
 }
 
-/// Goes on with a job to its end. The status that its command would exit with.
-pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<u8, Refusal> {
+/// How a launcher ends that has gone on with a job.
+pub(crate) enum Outcome {
+    /// The job has ended. The status that its command would exit with.
+    Ended(u8),
+    /// Others may go on with the job without this launcher, which has said why.
+    LeftToOthers,
+}
+
+/// Goes on with a job to its end, or until that is left to others.
+pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcome, Refusal> {
     let (mut supervisor, unfinished) = Supervisor::resumed(plan, output, stock)?;
     supervisor.catch_up(unfinished);
-    Ok(supervisor.run())
+    let status = supervisor.run();
+    let left = supervisor.lineage.is_some_and(|lineage| lineage.is_left());
+    Ok(match left {
+        true => Outcome::LeftToOthers,
+        false => Outcome::Ended(status),
+    })
 }
 
 /// A host that is lost, with the tasks that the desk knows to have been there.
