@@ -275,11 +275,7 @@ impl Agent {
         let busy = self.begun && self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = match busy {
             true => Duration::ZERO,
-            false => {
-                let open = self.entrance.as_ref().and_then(Entrance::until_open);
-                let beat = BEAT.saturating_sub(self.spoken.elapsed());
-                open.map_or(beat, |open| open.min(beat))
-            }
+            false => self.until_turn(),
         };
         let mut fds: Vec<PollFd> = self
             .owner
@@ -295,7 +291,7 @@ impl Agent {
             fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             fds.extend(tasks.guest_polls());
         }
-        let entrance = self.entrance.iter().filter(|_| !self.is_orphan());
+        let entrance = self.entrance.iter().filter(|_| self.heeds_entrance());
         fds.extend(entrance.flat_map(Entrance::polls));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.heritage.iter().flat_map(Heritage::polls));
@@ -673,6 +669,7 @@ impl Agent {
 
     /// Who has knocked, and which of those that came so have gone.
     fn heed_guests(&mut self) {
+        let heeds_entrance = self.heeds_entrance();
         let Some(tasks) = &mut self.tasks else { return };
         let gone = tasks.take_gone_guests();
         for ended in &gone {
@@ -680,8 +677,7 @@ impl Agent {
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
             }
         }
-        let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
-        let entrance = self.entrance.as_mut().filter(|_| self.begun && !orphan);
+        let entrance = self.entrance.as_mut().filter(|_| heeds_entrance);
         let knocked = entrance.map_or_else(Vec::new, |entrance| entrance.heed(tasks));
         gone.into_iter().for_each(|ended| self.tell_ended(ended));
         knocked.iter().for_each(|report| self.say(report));

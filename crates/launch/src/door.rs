@@ -94,6 +94,12 @@ impl Door {
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
+    /// Closes it as if there had been no file for a caller.
+    #[cfg(test)]
+    pub(crate) fn close_for(&mut self, time: Duration) {
+        self.closed = Some(Instant::now() + time);
+    }
+
     /// Until a door that is closed opens again.
     pub(crate) fn until_open(&self) -> Option<Duration> {
         let closed = self.closed?;

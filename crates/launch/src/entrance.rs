@@ -73,6 +73,19 @@ impl Entrance {
         })
     }
 
+    /// One with a door of a test's own, which has been closed and opens when it is heeded.
+    #[cfg(test)]
+    pub(crate) fn about_to_open(name: &str) -> Entrance {
+        let claimed = Place::scratch(name).claim().expect("a place");
+        let mut door = Door::new(claimed).expect("a door");
+        door.close_for(Duration::ZERO);
+        Entrance {
+            door,
+            waiting: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.door.polls()

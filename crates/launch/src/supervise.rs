@@ -345,13 +345,14 @@ impl<'p> Supervisor<'p> {
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
             let look = self.tasks.as_ref().and_then(Tasks::until_look);
+            let door = self.door.as_ref().filter(|_| self.is_open());
             deadline
                 .into_iter()
                 .chain(self.until_beat())
                 .chain(self.until_reaches())
                 .chain(step)
                 .chain(look)
-                .chain(self.door.as_ref().and_then(Door::until_open))
+                .chain(door.and_then(Door::until_open))
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();

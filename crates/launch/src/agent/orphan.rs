@@ -1,10 +1,11 @@
 //! An agent whose launcher's host is lost: it says so, and tells the next launcher what that may not know, or becomes it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Agent;
 use crate::channel::messages::{Report, State};
 use crate::entrance::Entrance;
+use crate::remote::BEAT;
 use crate::rsh;
 use crate::succession::heritage::Heritage;
 use crate::succession::lead::Estate;
@@ -36,6 +37,19 @@ impl Agent {
             }
             false => self.say(&Report::Beat {}),
         }
+    }
+
+    /// Whether somebody who knocks is heard now: a launcher is there for whom this agent has begun.
+    pub(super) fn heeds_entrance(&self) -> bool {
+        self.begun && !self.is_orphan()
+    }
+
+    /// Until something is due although nothing arrives. An entrance that is not heeded makes nothing due: it would stay so.
+    pub(super) fn until_turn(&self) -> Duration {
+        let entrance = self.entrance.as_ref().filter(|_| self.heeds_entrance());
+        let beat = BEAT.saturating_sub(self.spoken.elapsed());
+        let open = entrance.and_then(Entrance::until_open);
+        open.map_or(beat, |open| open.min(beat))
     }
 
     pub(super) fn is_orphan(&self) -> bool {
@@ -118,5 +132,32 @@ impl Agent {
         let waiting = waiting.unwrap_or_default();
         waiting.iter().for_each(|report| self.say(report));
         (self.settled, self.told_strays) = (false, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::channel::Link;
+    use crate::owner::Owner;
+    use crate::signals::Signals;
+
+    #[test]
+    fn an_entrance_that_is_due_to_open_and_not_heeded_keeps_no_agent_awake() {
+        let nothing = || File::open("/dev/null").expect("a file").into();
+        let link = Link::new(nothing(), nothing()).expect("a link");
+        let owner = Owner {
+            leash: None,
+            group: crate::sys::process_group(),
+        };
+        let signals = Signals::catch().expect("signals");
+        let mut agent = Agent::new(link, signals, owner).expect("an agent");
+        agent.entrance = Some(Entrance::about_to_open("agent"));
+        agent.begun = true;
+        assert_eq!(agent.until_turn(), Duration::ZERO);
+        agent.begun = false;
+        assert!(agent.until_turn() > Duration::ZERO);
     }
 }
