@@ -194,12 +194,19 @@ impl Running {
 
     /// Waits for the next line that begins with `start`; what follows that, in words.
     pub fn hear(&mut self, start: &str) -> Vec<String> {
+        self.hear_one_of(&[start]).1
+    }
+
+    /// Waits for the next line that begins with one of these: which, and what follows that, in words.
+    pub fn hear_one_of(&mut self, starts: &[&str]) -> (usize, Vec<String>) {
         while let Some(line) = self.next() {
-            if let Some(rest) = line.strip_prefix(start) {
-                return rest.split_whitespace().map(str::to_owned).collect();
+            let mut rests = starts.iter().map(|start| line.strip_prefix(start));
+            if let Some(which) = rests.position(|rest| rest.is_some()) {
+                let rest = &line[starts[which].len()..];
+                return (which, rest.split_whitespace().map(str::to_owned).collect());
             }
         }
-        panic!("the job never said {start:?}\n{}", self.story());
+        panic!("the job never said one of {starts:?}\n{}", self.story());
     }
 
     /// The command lines of all its processes.

@@ -10,6 +10,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
+use crate::limits;
 use crate::refusal::Refusal;
 use regatta_wire::frames::{self, Frames};
 
@@ -49,7 +50,7 @@ impl Controls {
         Ok(Self {
             lines: HashMap::new(),
             epoll,
-            buffer: vec![0; PIECE],
+            buffer: limits::buffer(PIECE)?,
             ended: Vec::new(),
             written: Vec::new(),
         })

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal};
 use crate::refusal::Refusal;
 use crate::signals::Signals;
 use crate::sys::{self, Image, Place};
-use crate::{program, streams};
+use crate::{limits, program, streams};
 
 /// So much input may be on its way.
 const WINDOW: usize = 256 * 1024;
@@ -58,7 +58,7 @@ impl Input {
             pipe: Some(ours),
             reader: Some(reader),
             on_their_way: 0,
-            buffer: vec![0; streams::PIECE],
+            buffer: limits::buffer(streams::PIECE)?,
         })
     }
 

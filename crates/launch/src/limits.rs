@@ -49,6 +49,18 @@ pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
     })
 }
 
+/// A buffer of so many bytes, all zero. Under a limit on the address space there may be none: that is a sentence, and no crash.
+pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(bytes).map_err(|_| {
+        Refusal::of_regatta(format!(
+            "the launcher gets no memory for {bytes} bytes; raise the limit of its address space (ulimit -v), or end something"
+        ))
+    })?;
+    buffer.resize(bytes, 0);
+    Ok(buffer)
+}
+
 /// Why the kernel gave no process for the task after `started` others.
 pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
     let limits = process_limits();

@@ -8,6 +8,7 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
+use crate::limits;
 use crate::refusal::Refusal;
 
 const EVENTS: usize = 64;
@@ -55,7 +56,7 @@ impl Streams {
         Ok(Self {
             streams: Vec::new(),
             epoll,
-            buffer: vec![0; PIECE],
+            buffer: limits::buffer(PIECE)?,
         })
     }
 
