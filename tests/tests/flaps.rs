@@ -59,7 +59,7 @@ fn a_job_on(hosts: u32, flapping: &str, down: &str) {
 /// The fewer hosts there are, the longer a suspect has to object.
 #[test]
 fn a_job_on_two_hosts_outlives_a_link_that_flaps() {
-    a_job_on(2, "h1", "1");
+    a_job_on(2, "h1", "0.7");
 }
 
 #[test]

@@ -339,6 +339,7 @@ read -r host how <plug
 name_output h3
 signal STOP h0 regatta-job
 on h3 $regatta remove h2
+sees h3 '"known":3,'
 on h3 $regatta add h2
 ip link set v0 down
 await 'has ended with status 0' $output
