@@ -1,4 +1,4 @@
-//! What surrounds a job goes wrong (`tests/programs/faults.c`): errors with sentences, and nothing worse.
+//! The surroundings of a job go wrong (`tests/programs/faults.c`): errors with sentences, and nothing worse.
 
 use std::path::{Path, PathBuf};
 

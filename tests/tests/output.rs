@@ -1,4 +1,4 @@
-//! What tasks write that goes to who has started them (`tests/programs/output.c`).
+//! Output of tasks that goes to their parents (`tests/programs/output.c`).
 
 use regatta_tests::Job;
 

@@ -1,4 +1,4 @@
-//! What a hot path may not do, held by counting (`tests/programs/rules.c`): allocate, call the system,
+//! The things that a hot path may not do, held by counting (`tests/programs/rules.c`): allocate, call the system,
 //! lock. Each job runs alone: two at once would take each other's cores.
 
 use std::sync::{Mutex, PoisonError};

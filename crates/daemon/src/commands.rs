@@ -104,7 +104,7 @@ pub fn add(place: &Place, across: &Across, say: impl FnMut(&str)) -> Result<Vec<
     })
 }
 
-/// The same in a machine that begins, which is kept when all belong to it. The daemons of hosts that are `tied` leave when the channels
+/// As `add`, in a machine that begins; it is kept when all belong to it. The daemons of hosts that are `tied` leave when the channels
 /// end, or what carries them.
 pub fn add_first(
     place: &Place,

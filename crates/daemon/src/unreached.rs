@@ -23,7 +23,7 @@ use crate::talk::Talk;
 pub(crate) const FEW: usize = 256;
 /// The other daemons are told again after this time.
 const RENEWAL: Duration = Duration::from_secs(2);
-/// What another daemon says counts for so long. Telling them all may take a renewal and the time of one that does not answer.
+/// A report of another daemon counts for so long. Telling them all may take a renewal and the time of one that does not answer.
 const LASTS: Duration = Duration::from_secs(8);
 
 /// From whom it is known.
@@ -51,7 +51,7 @@ impl Remarks {
         };
     }
 
-    /// What other daemons have not told again for too long counts no more.
+    /// Reports that other daemons have not repeated for too long count no more.
     pub(crate) fn expire(&mut self, now: Instant) {
         let before = self.said.len();
         self.said.retain(|source, (at, _)| {

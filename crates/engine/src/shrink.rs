@@ -110,7 +110,7 @@ pub(crate) struct Agreement {
     /// Leaders whose turn was over when they asked, and members that want to be told.
     refused: Vec<usize>,
     wanting: Vec<usize>,
-    /// What another one says came of it, while a choice is adopted whose leader is there.
+    /// The outcome, as another one says it, while a choice is adopted whose leader is there.
     held: Option<(Choice, usize)>,
     /// The leader from which this task wants to be told.
     wants: Option<usize>,
@@ -182,7 +182,7 @@ impl Agreement {
         adopted && leader.is_some_and(|leader| leader != by)
     }
 
-    /// What came of it is known.
+    /// The outcome is known.
     fn decide(&mut self, choice: Choice, told_by: usize) {
         if !self.decided {
             self.adopted = Some((LAST, choice));
@@ -454,7 +454,7 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
-    /// What the leader does next, if this task is the leader. Another one may be followed, though.
+    /// The leader's next step, if this task is the leader. Another one may be followed, though.
     fn lead(&mut self, agreement: &mut Agreement, follows: bool) -> bool {
         let there = self.others_there(agreement);
         let (turn, rank) = (agreement.turn, agreement.rank);

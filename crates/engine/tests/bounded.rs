@@ -161,7 +161,7 @@ fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
     assert_eq!(net.open_streams(), 0);
 }
 
-/// The same with three, none of which sends to the one that asks it.
+/// Now with three, none of which sends to the one that asks it.
 #[test]
 fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
     let sizes = Sizes {

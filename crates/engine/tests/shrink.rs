@@ -108,7 +108,7 @@ impl Fleet {
         panic!("{story}: one waits for ever: {made:?}, left out {left_out:?}");
     }
 
-    /// Who has a group has it with all its members that live and that it reaches, and who has none is in none of theirs.
+    /// A task that has a group has it with all its members that live and that it reaches, and who has none is in none of theirs.
     fn check_apart(&self, story: &str) {
         let living = self.living();
         for &peer in &living {

@@ -113,7 +113,7 @@ impl Door {
 
     /// Those who have said by now that they want to enter.
     pub(crate) fn heed(&mut self) -> Vec<Arrival> {
-        // Those who have said all are no callers any more when places and files are counted.
+        // Callers that have said all are no callers any more when places and files are counted.
         let mut arrivals = self.hear();
         if self.until_open().is_none_or(|left| left.is_zero()) {
             self.closed = None;
@@ -170,7 +170,7 @@ impl Door {
         }
     }
 
-    /// Those of the callers who have said that they want to enter.
+    /// The callers that have said that they want to enter.
     fn hear(&mut self) -> Vec<Arrival> {
         let mut arrivals = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {

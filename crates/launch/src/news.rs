@@ -32,11 +32,11 @@ const PIECE: usize = 64 << 10;
 const LONGEST: usize = 16 << 20;
 /// From one time that the command is started again to the next.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The same after many lives without a report: a host that is cut off has to hear of it before a verdict is long past.
+/// The longest pause, after many lives without a report: a host that is cut off has to hear of it before a verdict is long past.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// What the command is, in a sentence.
+/// The command, as sentences name it.
 const TELLER: &str = "the process that tells this job of the hosts of the virtual machine";
 
 /// A host that is up.
@@ -301,7 +301,7 @@ impl News {
         if self.teller != Some(pid) {
             return;
         }
-        // What it wrote last may be in the pipe yet.
+        // Its last words may be in the pipe yet.
         (self.teller, self.end) = (None, Some(status));
     }
 

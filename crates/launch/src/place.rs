@@ -211,7 +211,7 @@ pub struct Claimed {
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        // Whoever makes a socket there now must find the directory until it is there. Dropping the file ends the lock.
+        // Another process that makes a socket there now must find the directory until it is there. Dropping the file ends the lock.
         let locked = rustix::fs::flock(&self.lock, FlockOperation::LockExclusive);
         let own = self.lock.metadata();
         if locked.is_err() || !own.is_ok_and(|own| is_at(&own, &self.directory)) {
@@ -286,7 +286,7 @@ mod tests {
         let second = place.claim().expect("the place");
         drop(first);
         assert!(place.connect().expect("an answer").is_some());
-        // The same with another directory of that name.
+        // Now with another directory of that name.
         std::fs::remove_dir_all(&place.directory).expect("a directory");
         let third = place.claim().expect("the place");
         drop(second);

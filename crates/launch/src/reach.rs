@@ -74,7 +74,7 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
             PollFd::new(told, PollFlags::IN),
             PollFd::new(listener, PollFlags::IN),
         ];
-        // Who calls while no file is to be had waits, and must not wake this thread all the time.
+        // A caller waits while no file is to be had, and must not wake this thread all the time.
         let (count, limit) = match closed {
             true => (1, Some(CLOSED)),
             false => (2, None),

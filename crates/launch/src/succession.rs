@@ -48,7 +48,7 @@
 //! A word for a task on a host without a copy waits until a host with one says that it has the changes before it
 //! (`unconfirmed.rs`). So the next launcher knows what any task has heard, unless that host is lost at the same time.
 //!
-//! What tasks had written and nobody had shown yet may be lost. Standard input ends.
+//! Output that tasks had written and nobody had shown yet may be lost. Standard input ends.
 
 use std::time::Duration;
 
@@ -66,11 +66,11 @@ pub(crate) mod unconfirmed;
 
 /// What an agent says on its channel when its launcher's host is lost, for the daemon that holds the other end.
 pub const ORPHAN: &str = "\nregatta-orphan\n";
-/// What the next launcher says first on it; its identity follows, and the run of its host.
+/// The first word of the next launcher on it; its identity follows, and the run of its host.
 pub(crate) const LEAD: &str = "regatta-lead";
 /// What a process is called that has become the launcher of a job.
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
-/// What the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
+/// The sentence that the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
 pub const DAEMON_ENDED: &str =
     "the daemon of this host has ended, and with it the channels to all others";
 /// How the reason ends why a channel has ended, when this host was declared dead and goes on as another one.

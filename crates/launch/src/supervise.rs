@@ -126,7 +126,7 @@ struct Supervisor<'p> {
     number: u32,
     /// Hosts that arrive, if some may.
     growing: Option<Growing<'p>>,
-    /// What those are to hear first.
+    /// The words that these are to hear first.
     history: History,
     /// Who comes next, should this host be lost, if the job can go on then.
     lineage: Option<Lineage>,
@@ -154,7 +154,7 @@ struct Supervisor<'p> {
     /// Where the tasks ask.
     desk: Original,
     gates: Gates,
-    /// What tasks are told when a copy of the desk knows of it.
+    /// The words that tasks are told when a copy of the desk knows of it.
     unconfirmed: Unconfirmed,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,

@@ -32,7 +32,7 @@ fn shm() -> World<Shm> {
     }
 }
 
-/// Whoever asked too early was told that there is none, and never had one.
+/// A task that asked too early was told that there is none, and never had one.
 #[test]
 fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
     let job = Job::create(2).unwrap();

@@ -1,4 +1,4 @@
-//! What a task has sent in full is received, however soon after that it dies or leaves.
+//! Messages that a task has sent in full are received, however soon after that it dies or leaves.
 
 #[path = "support/hosts.rs"]
 mod hosts;

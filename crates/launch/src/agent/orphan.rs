@@ -19,7 +19,7 @@ impl Agent {
         };
         heritage.look(self.heard.elapsed(), &self.signals);
         if self.begun && heritage.has_been_orphaned() {
-            // Whoever has called is gone as well, perhaps before it could ask for anything.
+            // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
             self.link.send_raw(ORPHAN.as_bytes());

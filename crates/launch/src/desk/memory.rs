@@ -1,4 +1,4 @@
-//! What tasks have been told and may not have heard, because their launcher was lost on the way.
+//! Words that tasks have been told and may not have heard, because their launcher was lost on the way.
 //!
 //! A word is kept until the agent of the task's host has said that it has come there ([`crate::succession::heritage`]), which
 //! it says of several at once. So as much is kept as is on its way, and a few words more.

@@ -37,7 +37,7 @@ fn bytes_of(message: &impl Message) -> Vec<u8> {
 struct Machine {
     desk: Original,
     agents: BTreeMap<u32, Heritage>,
-    /// Those that have copies.
+    /// The hosts that have copies.
     copies: HashSet<u32>,
     unconfirmed: Unconfirmed,
     ways: BTreeMap<u32, VecDeque<Sent>>,

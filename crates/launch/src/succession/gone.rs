@@ -12,7 +12,7 @@ use regatta_wire::control::Ending;
 use crate::desk::Desk;
 use crate::tasks::Ended;
 
-/// What a host can say of tasks that are no more.
+/// The facts that a host has of tasks that are no more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Testimony<'a> {
     /// Tasks of other hosts that the old launcher has called gone there.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-/// What has to be said to tasks, and is not said yet.
+/// Words that have to be said to tasks, and is not said yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unconfirmed {
     /// So many changes of the desk are known to a copy, and after so many it was asked last.

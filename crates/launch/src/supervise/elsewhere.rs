@@ -81,7 +81,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The same at the end of the job, with nothing kept back.
+    /// As before, at the end of the job, with nothing kept back.
     pub(super) fn pass_last_errors(&mut self) {
         for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
             for line in remote.last_errors() {

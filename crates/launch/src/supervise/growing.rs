@@ -216,7 +216,7 @@ impl Supervisor<'_> {
         };
         let mut told = growing.news.as_ref().is_none_or(News::is_over);
         let report = growing.news.as_mut().and_then(News::next);
-        // What ends the job needs all of it in its place.
+        // The end of the job needs all of it in its place.
         if let Some(report) = &report {
             told = true;
             self.heed_standing(report);

@@ -32,7 +32,7 @@ impl Supervisor<'_> {
             return;
         }
         if let Some(ready) = self.ready.take() {
-            // Who began the job may be gone.
+            // The process that began the job may be gone.
             let _ = rustix::io::write(ready, &[1]);
         }
         for caller in std::mem::take(&mut self.early) {

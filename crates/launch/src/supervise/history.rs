@@ -7,7 +7,7 @@ use regatta_transport::world::World;
 
 use crate::channel::messages::Order;
 
-/// See the module.
+/// The history of one job; the module says more.
 #[derive(Debug)]
 pub(super) struct History {
     /// Hosts may come.

@@ -202,7 +202,7 @@ impl Supervisor<'_> {
         self.reaches.forget(task);
     }
 
-    /// Whoever was told for the daemon has ended: another one is to be told all of it.
+    /// The command that was told for the daemon has ended: another one is to be told all of it.
     pub(super) fn retell_reaches(&mut self) {
         self.reaches.changed = !self.reaches.hosts.is_empty();
     }

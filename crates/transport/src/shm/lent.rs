@@ -9,7 +9,7 @@ use super::Shm;
 use crate::job::Job;
 use crate::loans::{Around, Loans};
 
-/// What the loans of a task must know.
+/// The facts that the loans of a task must know.
 pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
     act(&Around {
         segment: job.segment(),

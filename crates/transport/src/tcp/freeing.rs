@@ -1,4 +1,4 @@
-//! What is freed of peers that are gone.
+//! Links of peers that are gone are freed.
 //!
 //! A link has buffers of more than a megabyte, and every look for frames goes through all links. In a long job most of those a
 //! task has known may be gone. So a link goes when the engine has dealt with the peer's end, all that it sent has been taken,

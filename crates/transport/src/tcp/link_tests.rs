@@ -351,7 +351,7 @@ fn who_only_sends_is_held_up() {
     assert!(link.fault.is_some());
 }
 
-/// What it is told waits, of each kind the newest.
+/// Words for it wait, of each kind the newest.
 #[test]
 fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
     let (mut link, mut theirs) = open();

@@ -498,7 +498,7 @@ impl Tcp {
         let Ok(mut channel) = secured else {
             return self.retreat(peer);
         };
-        // What has come on the connection before need not come again, and could not from a peer that has ended since.
+        // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
         link.read_out();
         link.forget_connection();
         let said = say(&mut channel, &link.first_head());
