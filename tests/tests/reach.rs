@@ -20,6 +20,22 @@ cut() {
     case ${3:-out} in out) on $1 nft "add rule ip cut out ip daddr $2 drop" ;; esac
 }
 mend() { on $1 nft 'delete table ip cut'; }
+# Begins a virtual machine of h0 and these, with a core each, all of which know each other's names.
+machine() {
+    export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
+    others= all='"cores":1'
+    for host in "$@"; do
+        others="$others $host:1" all="$all.*\"cores\":1"
+    done
+    on h0 $regatta up --as h0:1 $others >/dev/null
+    sees h0 "$all"
+}
+# Begins the job.
+begin() {
+    "$@" >/run/said 2>&1 &
+    job=$!
+    heard begun
+}
 end() {
     status=0
     wait $job || status=$?
@@ -61,9 +77,7 @@ fn a_cut_between_two_tasks_is_named_and_healed_without_loss() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 start=$(now)
 cut h1 10.78.0.3
 heard 'cannot reach'
@@ -96,9 +110,7 @@ fn a_cut_from_a_task_that_computes_is_named_and_healed_too() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 start=$(now)
 cut h1 10.78.0.3
 heard 'cannot reach'
@@ -134,9 +146,7 @@ fn of_two_tasks_that_have_given_each_other_up_one_is_of_the_group_of_survivors()
         .option("--unreachable")
         .option("3");
     let then = r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 cut h1 10.78.0.3
 end
 "#;
@@ -154,9 +164,7 @@ fn give_up(direction: &str) {
         .option("--unreachable")
         .option("3");
     let then = r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 cut h1 10.78.0.3 DIRECTION
 end
 "#;
@@ -191,9 +199,7 @@ fn tasks_that_are_stopped_when_their_network_heals_are_not_given_up() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 cut h1 10.78.0.3
 heard 'cannot reach'
 for task in $(pgrep -x reach); do
@@ -229,9 +235,7 @@ fn many_tasks_on_two_hosts_that_are_cut_off_are_named_once() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 cut h1 10.78.0.3
 end
 "#,
@@ -258,9 +262,7 @@ fn of_many_hosts_that_are_cut_off_the_first_are_named_and_the_others_counted() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 for host in h1 h2 h3 h4 h5; do cut $host 10.78.0.2-10.78.0.6 in; done
 heard 'more pairs* of hosts ha.* tasks that cannot reach each other'
 for host in h1 h2 h3 h4 h5; do mend $host; done
@@ -282,9 +284,7 @@ fn two_hosts_that_are_cut_off_again_and_again_are_not_named_each_time() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 for turn in 1 2 3 4; do
     cut h1 10.78.0.3
     sleep 2.5
@@ -306,12 +306,8 @@ fn a_cut_between_two_hosts_of_a_machine_is_told_on_all_of_them() {
     on_hosts(
         job,
         r#"
-export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
-on h0 $regatta up --as h0:1 h1:1 h2:1 >/dev/null
-sees h0 '"cores":1.*"cores":1.*"cores":1'
-on h0 "$@" >/run/said 2>&1 &
-job=$!
-heard begun
+machine h1 h2
+begin on h0 "$@"
 cut h1 10.78.0.3
 sees h0 '"unreached":\[{'
 on h0 $regatta hosts
@@ -339,12 +335,8 @@ fn a_host_that_does_not_hear_that_two_others_reach_each_other_again_forgets_that
     on_hosts(
         job,
         r#"
-export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
-on h0 $regatta up --as h0:1 h1:1 h2:1 >/dev/null
-sees h0 '"cores":1.*"cores":1.*"cores":1'
-on h0 "$@" >/run/said 2>&1 &
-job=$!
-heard begun
+machine h1 h2
+begin on h0 "$@"
 cut h1 10.78.0.3
 sees h2 '"unreached":\[{'
 # The launcher's daemon gets no new connection to that of h2.
@@ -377,12 +369,8 @@ fn the_next_launcher_gives_up_tasks_that_cannot_reach_each_other() {
         r#"
 mkdir /run/job
 cd /run/job
-export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
-on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
-sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
-on h0 "$@" >/run/said 2>&1 &
-job=$!
-heard begun
+machine h1 h2 h3
+begin on h0 "$@"
 ip link set v0 down
 wait $job || echo "the first launcher has ended"
 sees h1 '"known":3'
@@ -405,9 +393,7 @@ fn a_launcher_that_was_stopped_says_so_when_its_agents_have_given_up() {
     let ended = on_hosts(
         job,
         r#"
-"$@" >/run/said 2>&1 &
-job=$!
-heard begun
+begin "$@"
 launcher=$(pgrep -x regatta-job)
 kill -STOP $launcher
 for agent in $(pgrep -x regatta-agent); do tail -f /dev/null --pid=$agent; done

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use regatta_launch::{Refusal, abreast, identity};
 use regatta_machine::{HostId, Standing};
@@ -80,7 +80,22 @@ pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal>
     }
     let found = daemon.lock().find(host).map_err(Refusal::of_regatta)?;
     let (_, talk) = answer_of(daemon, found, host, Ask::Leave, LIMIT)?;
-    await_end(host, talk).map(|()| Reply::Done)
+    await_end(host, talk)?;
+    await_departure(daemon, found);
+    Ok(Reply::Done)
+}
+
+/// Waits until this daemon knows that a host has left, whose daemon has ended: the next command may add it again. If its last
+/// word was lost, the machine finds that out by its silence.
+fn await_departure(daemon: &Daemon, host: HostId) {
+    let until = Instant::now() + LIMIT;
+    let mut state = daemon.lock();
+    while state.membership.hosts().any(|(one, _)| one == host) {
+        match daemon.await_change(state, until) {
+            Some(next) => state = next,
+            None => return,
+        }
+    }
 }
 
 /// Waits for the end of a daemon that has said it will come.

@@ -105,7 +105,7 @@ pub(crate) struct Agreement {
     /// The leader that told this task, itself perhaps.
     told_by: Option<usize>,
     lead: Lead,
-    /// Whom each member reaches, of those that have answered this task.
+    /// The peers that each member reaches, of the members that have answered this task.
     reached: Vec<Vec<bool>>,
     /// Leaders whose turn was over when they asked, and members that want to be told.
     refused: Vec<usize>,

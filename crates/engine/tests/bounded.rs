@@ -89,6 +89,24 @@ fn so_many_loans_wait_and_the_others_stay_in_front() {
     assert_eq!(net.lent(), 0);
 }
 
+/// Sends messages under tag 1 until the buffer is full, then one more and two under these tags, which stay outside. How many are
+/// under tag 1.
+fn crowd_out(receiver: &mut Engine<End>, sender: &mut Engine<End>, tags: [i32; 2]) -> usize {
+    let mut send = |tag| {
+        let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
+        sent.expect("started");
+        assert!(sender.is_idle(), "it is in the ring");
+    };
+    let mut under_one = 1;
+    while !receiver.buffer_is_full() {
+        send(1);
+        under_one += 1;
+        receiver.progress();
+    }
+    [1, tags[0], tags[1]].into_iter().for_each(&mut send);
+    under_one
+}
+
 /// A receive that was posted before the sender's end, and others after it.
 #[test]
 fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
@@ -99,19 +117,7 @@ fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
         });
         let early = [2, 3].map(|tag| receiver.start_receive(from(1, tag), room(1)));
         let early = early.map(|handle| handle.expect("posted"));
-        let mut send = |tag| {
-            let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
-            sent.expect("started");
-            assert!(sender.is_idle(), "it is in the ring");
-        };
-        let mut others = 1;
-        while !receiver.buffer_is_full() {
-            send(1);
-            others += 1;
-            receiver.progress();
-        }
-        // The first of these stays outside, and so do those behind it.
-        [1, 2, 4].into_iter().for_each(&mut send);
+        let others = crowd_out(&mut receiver, &mut sender, [2, 4]);
         net.lose(1, presence);
         while receiver.progress() {}
         let late = [4, 5].map(|tag| receiver.start_receive(from(1, tag), room(1)));
@@ -233,19 +239,7 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
             ..from(1, tag)
         };
         let posted = receiver.start_receive(any(2), room(1)).expect("posted");
-        let mut send = |tag| {
-            let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
-            sent.expect("started");
-            assert!(sender.is_idle(), "it is in the ring");
-        };
-        let mut others = 1;
-        while !receiver.buffer_is_full() {
-            send(1);
-            others += 1;
-            receiver.progress();
-        }
-        // The first of these stays outside, and so do those behind it.
-        [1, 2, 3].into_iter().for_each(&mut send);
+        let others = crowd_out(&mut receiver, &mut sender, [2, 3]);
         net.lose(1, presence);
         while receiver.progress() {}
         assert!(!receiver.is_done(posted).expect("a live handle"));

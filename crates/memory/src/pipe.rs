@@ -496,7 +496,7 @@ impl<'a> Pool<'a> {
 
     /// A pipe for these two, reset.
     pub fn take(&self, source: u32, destination: u32) -> Result<Option<Pipe>, Corrupt> {
-        // Whatever others write there, the search ends.
+        // The search has an end even if others write nonsense there.
         for _ in 0..Made::LOOKS {
             let Some(mut pipe) = self.pop()? else {
                 break;

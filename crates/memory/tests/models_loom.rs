@@ -524,16 +524,27 @@ impl Owned {
     }
 }
 
+/// Two tasks that want it.
+fn claimers(owned: &Arc<Owned>) -> Vec<thread::JoinHandle<()>> {
+    let claimer = |task| {
+        let there = owned.clone();
+        thread::spawn(move || there.claim(task))
+    };
+    (1..3).map(claimer).collect()
+}
+
+/// In the end one of the claimers, of another one after them, or of its owner has it.
+fn one_user(owned: &Owned, claimers: Vec<thread::JoinHandle<()>>) {
+    claimers.into_iter().for_each(|one| one.join().unwrap());
+    owned.claim(3);
+    assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+}
+
 /// The owner writes, gives the memory to the system and lets go; it is gone after that, or after so many of these steps.
 fn ends_after(steps: u32) {
     every_order(2, 20, move || {
         let owned = Arc::new(Owned::new(0));
-        let claimers: Vec<_> = (1..3)
-            .map(|task| {
-                let there = owned.clone();
-                thread::spawn(move || there.claim(task))
-            })
-            .collect();
+        let claimers = claimers(&owned);
         owned.write(0);
         match steps {
             0 => {}
@@ -542,9 +553,7 @@ fn ends_after(steps: u32) {
             _ => owned.block.let_go(0, || owned.write(0)),
         }
         owned.go(0);
-        claimers.into_iter().for_each(|one| one.join().unwrap());
-        owned.claim(3);
-        assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+        one_user(&owned, claimers);
     });
 }
 
@@ -557,21 +566,14 @@ fn a_block_of_a_task_that_ends_at_any_instruction_has_one_heir() {
 fn a_block_that_is_kept_has_one_next_user() {
     every_order(2, 20, || {
         let owned = Arc::new(Owned::new(0));
-        let claimers: Vec<_> = (1..3)
-            .map(|task| {
-                let there = owned.clone();
-                thread::spawn(move || there.claim(task))
-            })
-            .collect();
+        let claimers = claimers(&owned);
         owned.write(0);
         assert!(owned.block.keep(0));
         if owned.block.reuse(0) {
             owned.write(0);
             owned.users.fetch_add(1, Ordering::Relaxed);
         }
-        claimers.into_iter().for_each(|one| one.join().unwrap());
-        owned.claim(3);
-        assert_eq!(owned.users.load(Ordering::Relaxed), 1);
+        one_user(&owned, claimers);
     });
 }
 

@@ -38,7 +38,7 @@ const LOOKS: usize = 256;
 pub(super) struct Farewell {
     /// If nothing comes before.
     quiet: Instant,
-    /// Whatever comes.
+    /// Even if bytes still come.
     over: Instant,
     /// Bytes that had come when that was last set.
     heard: u64,
