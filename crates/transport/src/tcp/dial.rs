@@ -55,7 +55,8 @@ pub(crate) fn set_up(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Has the kernel ask the other side's each second whether it is still there, or no more. That is for a connection on which one
-/// side may wait for the other for long, with nothing of its own on the way.
+/// side may wait for the other for long, with nothing of its own on the way. Of a connection on which it asks already and has had no
+/// answer for a second, it asks at once.
 pub(crate) fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
     let socket = socket.as_fd();
     if ask {

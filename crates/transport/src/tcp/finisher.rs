@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 40;
 const RARE_LOOK: Duration = Duration::from_millis(100);
 /// Between two ticks of the watch.
-const TICK: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Default)]
 struct Shared {

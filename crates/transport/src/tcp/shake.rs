@@ -150,6 +150,10 @@ impl Shake {
         self.channel.is_silent()
     }
 
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }

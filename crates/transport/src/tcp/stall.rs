@@ -6,12 +6,13 @@
 //! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
 //!
 //! A connection that is being made is asked for by the kernel each second ([`super::dial::ask_now_and_then`]), so that a call which
-//! waits in the queue of a task that computes is told from one to a host that has been cut off.
+//! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
+//! answer, each tick has the kernel ask again, so that one lost packet is no silence.
 //!
 //! *Saying it.* That is a [`Reach`], and so is the end of it. The process passes them on to its launcher, who tells the user.
 //!
 //! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
-//! each tick calls the peer on a fresh connection, the link's *spare*, while the old one stays as it is. The spare takes the old
+//! the peer is called on a fresh connection every [`REST`], the link's *spare*, while the old one stays as it is. The spare takes the old
 //! one's place as soon as both ends have met on it, exactly as after a broken connection: nothing is lost or doubled. If both
 //! ends call at once, the lower rank's call stands, once it has reached the other kernel.
 //!
@@ -23,16 +24,24 @@ use std::time::{Duration, Instant};
 use regatta_engine::Peer;
 use rustix::event::epoll;
 
+use super::channel::Channel;
 use super::link::{Link, Trouble};
 use super::phase::Phase;
 use super::shake::{End, Shake};
 use super::{Tcp, dial};
 
-/// A peer whose kernel acknowledges nothing for so long, counted from the first tick that finds it so, is out of reach. That is two
-/// ticks later: the second may seem a little early, because the first was late.
+/// A peer whose kernel acknowledges nothing for so long, is out of reach. That is three ticks after the first that finds it so, or four
+/// where the kernel need not have repeated anything: the last may seem a little early, because the first was late.
 const SILENCE: Duration = Duration::from_millis(900);
+/// The kernel repeats nothing sooner than this after the last acknowledgement. So the tick that finds something repeated is later.
+const REPEATS: Duration = Duration::from_millis(200);
+/// The kernel asks on a connection that is being made only when nothing has come for a second. So when a tick finds it without an
+/// answer, the peer has been silent for longer than this, and is out of reach two ticks and two more questions later.
+const UNASKED: Duration = Duration::from_millis(450);
+/// A call may take so long to get through before another one is made. A little less than two ticks.
+const REST: Duration = Duration::from_millis(450);
 /// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then, and a launcher gives
-/// nobody up without a report that is new. A little less than two ticks.
+/// nobody up without a report that is new. A little less than four ticks.
 const AGAIN: Duration = Duration::from_millis(900);
 /// Tokens of spare connections: this and the peer's number.
 pub(super) const SPARE: u64 = 1 << 31;
@@ -60,6 +69,8 @@ pub(crate) struct Stall {
     looked: Option<Instant>,
     /// When the process was last told that the peer is out of reach.
     told: Option<Instant>,
+    /// When the peer was last called anew.
+    called: Option<Instant>,
     /// A second connection, under way while the first one says nothing.
     pub(super) spare: Option<Shake>,
 }
@@ -85,16 +96,30 @@ impl Stall {
             Found::Silent(position) if self.acknowledged == position => {
                 now - *self.since.get_or_insert(now)
             }
+            Found::Unanswered => {
+                let began = now.checked_sub(UNASKED).unwrap_or(now);
+                now - *self.since.get_or_insert(began)
+            }
             Found::Silent(position) => {
                 self.acknowledged = position;
-                self.since = Some(now);
-                Duration::ZERO
+                let began = now.checked_sub(REPEATS).unwrap_or(now);
+                self.since = Some(began);
+                now - began
             }
             Found::Quiet | Found::Moving => {
                 self.since = None;
                 Duration::ZERO
             }
         }
+    }
+
+    /// Whether the peer is to be called anew now.
+    fn may_call(&mut self, now: Instant) -> bool {
+        let may = self.called.is_none_or(|called| now - called >= REST);
+        if may {
+            self.called = Some(now);
+        }
+        may
     }
 
     /// Whether a silence of this length is to be reported now.
@@ -115,6 +140,8 @@ enum Found {
     Moving,
     /// Nothing is acknowledged beyond this position, which the kernel has tried again.
     Silent(u64),
+    /// A connection is being made on which the peer's kernel has answered, and answers no more.
+    Unanswered,
 }
 
 impl Link {
@@ -128,11 +155,24 @@ impl Link {
             },
             _ if !self.needs_connection() => Found::Quiet,
             // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
-            Phase::Calling(shake) if shake.has_greeted() && !shake.is_silent() => Found::Moving,
-            Phase::Resuming(resuming) if !resuming.channel.is_silent() => Found::Moving,
+            Phase::Calling(shake) if shake.has_greeted() => found_asking(shake.channel()),
+            Phase::Resuming(resuming) => found_asking(&resuming.channel),
             Phase::Idle | Phase::Resting(_) if self.refused => Found::Moving,
             _ => Found::Silent(0),
         }
+    }
+}
+
+/// On a connection on which the kernel asks now and then: it is to ask again soon what has had no answer.
+fn found_asking(channel: &Channel) -> Found {
+    match channel.progress() {
+        Some(progress) if progress.repeated == 0 => Found::Moving,
+        Some(progress) if progress.idle => {
+            let _ = dial::ask_now_and_then(channel, true);
+            Found::Unanswered
+        }
+        Some(_) => Found::Silent(0),
+        None => Found::Moving,
     }
 }
 
@@ -178,7 +218,9 @@ impl Tcp {
                         silent,
                     });
                 }
-                self.call_anew(peer);
+                if self.link(peer).is_some_and(|link| link.stall.may_call(now)) {
+                    self.call_anew(peer);
+                }
             } else if stall.since.is_none() {
                 // The peer stays on the old connection as long as this side does.
                 stall.spare = None;
@@ -286,7 +328,7 @@ impl Tcp {
 mod tests {
     use super::*;
 
-    const TICK: Duration = Duration::from_millis(500);
+    const TICK: Duration = Duration::from_millis(250);
 
     #[test]
     fn a_silence_is_reported_again_while_it_lasts_and_not_as_soon_as_a_stopped_process_goes_on() {
@@ -298,12 +340,37 @@ mod tests {
             stall.is_due(silent, now)
         };
         // The first tick sees the position, the others that nothing is acknowledged beyond it.
-        let said: Vec<bool> = (0..8).map(|_| tick(TICK)).collect();
-        assert_eq!(said, [false, false, true, false, true, false, true, false]);
-        // Stopped for a while: two ticks of attempts come before the next report.
-        let said: Vec<bool> = std::iter::once(tick(TICK * 20))
-            .chain((0..2).map(|_| tick(TICK)))
+        let said: Vec<bool> = (0..13).map(|_| tick(TICK)).collect();
+        let due: Vec<usize> = (0..13).filter(|&at| said[at]).collect();
+        assert_eq!(due, [3, 7, 11]);
+        // Stopped for a while: four ticks of attempts come before the next report.
+        let said: Vec<bool> = std::iter::once(tick(TICK * 40))
+            .chain((0..4).map(|_| tick(TICK)))
             .collect();
-        assert_eq!(said, [false, false, true]);
+        assert_eq!(said, [false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_a_silence_after_two_more_questions() {
+        let (mut stall, mut now) = (Stall::default(), Instant::now());
+        let mut tick = |found| {
+            now += TICK;
+            let silent = stall.note(&found, now);
+            stall.is_due(silent, now)
+        };
+        assert!(!tick(Found::Unanswered) && !tick(Found::Unanswered));
+        // An answer has come: the silence begins anew.
+        assert!(!tick(Found::Moving) && !tick(Found::Unanswered) && !tick(Found::Unanswered));
+        assert!(tick(Found::Unanswered));
+        // The call is given up for another, which nobody takes: it is the same silence.
+        let said: Vec<bool> = (0..4).map(|_| tick(Found::Silent(0))).collect();
+        assert_eq!(said, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_peer_is_called_anew_every_other_tick() {
+        let (mut stall, now) = (Stall::default(), Instant::now());
+        let calls: Vec<bool> = (0..5).map(|at| stall.may_call(now + TICK * at)).collect();
+        assert_eq!(calls, [true, false, true, false, true]);
     }
 }
