@@ -16,6 +16,10 @@ all=$2
 flapping=$3
 down=$4
 shift 4
+# A question for a neighbour's address that is lost, because the bridge's port is not up yet, would cost a second (docs/failures.md).
+for number in $(seq 0 $((all - 1))); do
+    ip netns exec h$number sh -c 'echo 100 >/proc/sys/net/ipv4/neigh/eth0/retrans_time_ms'
+done
 cd /run/job
 mkfifo begun
 : >there
@@ -59,7 +63,7 @@ fn a_job_on(hosts: u32, flapping: &str, down: &str) {
 /// The fewer hosts there are, the longer a suspect has to object.
 #[test]
 fn a_job_on_two_hosts_outlives_a_link_that_flaps() {
-    a_job_on(2, "h1", "0.7");
+    a_job_on(2, "h1", "1");
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn a_job_on_three_hosts_outlives_a_link_that_flaps() {
 /// The launcher's host sees the others go silent, all at once.
 #[test]
 fn a_job_on_two_hosts_outlives_its_launchers_link_that_flaps() {
-    a_job_on(2, "h0", "0.7");
+    a_job_on(2, "h0", "1");
 }
 
 #[test]
