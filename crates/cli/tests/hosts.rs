@@ -636,3 +636,53 @@ fn this_host_alone_needs_no_channel() {
         "{said}"
     );
 }
+
+#[test]
+fn an_agent_and_a_launcher_whose_file_limits_fall_below_what_they_have_open_go_on_and_sleep() {
+    let scratch = Scratch::new("files");
+    let fifo = scratch.0.join("go").display().to_string();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .is_ok_and(|status| status.success())
+    );
+    let body = script(&format!("echo ready $rank; read -r word <{fifo}; exit 0"));
+    let options = ["--host", "alpha:1,beta:1", "--rsh", "sh -c"];
+    let mut running = Running::start(&[&options[..], &["sh", "-c", &body]].concat());
+    running.hear(2, "ready");
+    let processes = running.processes();
+    let limited = processes
+        .iter()
+        .filter(|process| ["regatta-agent", "regatta-job"].contains(&process.name.as_str()));
+    let limited: Vec<String> = limited
+        .map(|process| process.pid.as_raw_nonzero().to_string())
+        .collect();
+    assert_eq!(limited.len(), 3, "{processes:?}");
+    // Whoever spins never gives its processor back by itself.
+    let sleeps = |pid: &str| -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+        let mut lines = status.lines();
+        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.expect("a count").trim().parse().expect("a number")
+    };
+    for pid in &limited {
+        let status = Command::new("prlimit")
+            .args(["--pid", pid, "--nofile=1"])
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "prlimit");
+        let before = sleeps(pid);
+        look_until("a process that goes to sleep twice", || {
+            (sleeps(pid) >= before + 2).then_some(())
+        });
+    }
+    // One word for each, to readers that are there or will be.
+    let mut go = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&fifo)
+        .expect("a pipe");
+    go.write_all(b"go\ngo\n").expect("readers");
+    assert_eq!(running.end().0, 0);
+    await_ends(&processes);
+}

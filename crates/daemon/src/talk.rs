@@ -99,7 +99,7 @@ fn later(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
 pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-    !matches!(rustix::event::poll(fds, timeout.as_ref()), Ok(0)) || left.is_none()
+    !matches!(regatta_transport::ready::poll(fds, timeout.as_ref()), Ok(0)) || left.is_none()
 }
 
 /// See the module.

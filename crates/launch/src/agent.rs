@@ -109,7 +109,7 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
 fn guard(inner: Pid, signals: &Signals, leash: OwnedFd) -> u8 {
     let mut leash = Some(leash);
     loop {
-        let _ = rustix::event::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
+        let _ = regatta_transport::ready::poll(&mut [PollFd::new(signals, PollFlags::IN)], None);
         while let Some(arrived) = signals.next() {
             leash.take_if(|_| owner::is_end(arrived.signal));
         }
@@ -296,7 +296,7 @@ impl Agent {
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.heritage.iter().flat_map(Heritage::polls));
         let timeout = Timespec::try_from(timeout).ok();
-        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
     }
 
     fn say(&mut self, report: &Report) {

@@ -145,7 +145,7 @@ pub(crate) fn await_launcher(
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = rustix::event::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
 }
 
@@ -159,7 +159,7 @@ fn encrypted(mut conversation: Conversation) -> Option<Conversation> {
         }
         let left = until.checked_duration_since(Instant::now())?;
         let mut fds = [PollFd::new(&conversation, PollFlags::IN)];
-        let _ = rustix::event::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let _ = regatta_transport::ready::poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
 }
 

@@ -344,7 +344,8 @@ impl Remote {
             return;
         };
         let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
-        let _ = rustix::event::poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref());
+        let _ =
+            regatta_transport::ready::poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref());
         if let Ok(Some((_, status))) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG) {
             self.reaped(pid, status);
         }

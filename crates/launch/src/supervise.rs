@@ -377,7 +377,7 @@ impl<'p> Supervisor<'p> {
         fds.extend(self.tether.iter().flat_map(Link::polls));
         fds.extend(self.input.iter().flat_map(Input::polls));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
     }
 
     fn heed_signals(&mut self) {

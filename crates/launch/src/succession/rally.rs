@@ -268,7 +268,7 @@ impl Seeker<'_> {
             }
         }
         let timeout = Timespec::try_from(AGAIN).ok();
-        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
         match !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {

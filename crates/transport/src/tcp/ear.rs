@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use regatta_engine::Peer;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use crate::job::Job;
-use crate::quiet;
+use crate::{quiet, ready};
 
 #[derive(Debug, Default)]
 struct State {
@@ -100,7 +100,7 @@ fn listen(shared: &Shared, sockets: &OwnedFd, job: &Job, me: Peer) {
             PollFd::new(sockets, PollFlags::IN),
             PollFd::new(&shared.nudge, PollFlags::IN),
         ];
-        let heard = poll(&mut both, limit.as_ref());
+        let heard = ready::poll(&mut both, limit.as_ref());
         if heard.is_ok() && both[1].revents().contains(PollFlags::IN) {
             let mut count = [0; 8];
             let _ = rustix::io::read(&shared.nudge, &mut count);

@@ -1,0 +1,65 @@
+//! Waiting for more descriptors than the limit of open files allows. Alone in its program, since the limit is the process's.
+
+use std::io::{Read, Write, pipe};
+use std::time::{Duration, Instant};
+
+use regatta_transport::ready::poll;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+const SHORT: Duration = Duration::from_millis(50);
+
+fn look(fds: &mut [PollFd<'_>]) -> (usize, Vec<PollFlags>) {
+    let count = poll(fds, Some(&Timespec::default())).expect("a look");
+    (count, fds.iter().map(PollFd::revents).collect())
+}
+
+/// A wait that nothing ends before its time.
+fn assert_waits(fds: &mut [PollFd<'_>]) {
+    let begun = Instant::now();
+    let limit = Timespec::try_from(SHORT).expect("a short time");
+    assert_eq!(poll(fds, Some(&limit)), Ok(0));
+    assert!(begun.elapsed() >= SHORT, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn more_descriptors_than_the_limit_allows_are_waited_for() {
+    let [mut a, mut b, c] = [(); 3].map(|()| pipe().expect("a pipe"));
+    let before = getrlimit(Resource::Nofile);
+    for current in [64, 2, 0] {
+        let limit = Rlimit {
+            current: Some(current),
+            ..before
+        };
+        setrlimit(Resource::Nofile, limit).expect("a lower limit");
+        let reads = || [&a.0, &b.0, &c.0].map(|end| PollFd::new(end, PollFlags::IN));
+        let none = PollFlags::empty();
+        assert_waits(&mut reads());
+        assert_eq!(look(&mut reads()), (0, vec![none; 3]), "under {current}");
+        b.1.write_all(&[1]).expect("room");
+        let found = vec![none, PollFlags::IN, none];
+        assert_eq!(look(&mut reads()), (1, found), "under {current}");
+        let mut both = reads().to_vec();
+        both.push(PollFd::new(&c.1, PollFlags::OUT));
+        let found = vec![none, PollFlags::IN, none, PollFlags::OUT];
+        assert_eq!(look(&mut both), (2, found), "under {current}");
+        drop(both);
+        b.0.read_exact(&mut [0]).expect("a byte");
+    }
+    // A wait without an end is woken by another thread, and the end of a pipe is something to read.
+    let (mut end, mut writer) = (a.1, b.1);
+    let woken = std::thread::spawn(move || {
+        writer.write_all(&[1]).expect("room");
+        writer
+    });
+    let mut fds = [&a.0, &b.0].map(|end| PollFd::new(end, PollFlags::IN));
+    assert_eq!(poll(&mut fds, None), Ok(1));
+    drop(woken.join().expect("no panic"));
+    end.flush().expect("a pipe");
+    drop(end);
+    a.0.read_to_end(&mut Vec::new()).expect("the end");
+    b.0.read_to_end(&mut Vec::new()).expect("the end");
+    let mut fds = [&a.0, &b.0].map(|end| PollFd::new(end, PollFlags::IN));
+    assert_eq!(poll(&mut fds, None), Ok(2));
+    setrlimit(Resource::Nofile, before).expect("the limit as it was");
+}
