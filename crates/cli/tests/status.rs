@@ -3,6 +3,7 @@
 mod support;
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use support::{REGATTA, Scratch, run, slowness, text, told};
@@ -468,4 +469,25 @@ fn a_job_is_told_that_a_daemon_has_ended_and_not_that_it_cannot_answer() {
     assert_eq!(told, "", "{said}");
     taker.join().expect("the taker");
     drop(daemon);
+}
+
+#[test]
+fn a_directory_for_sockets_that_another_process_keeps_locked_is_told_with_that_process() {
+    let scratch = Scratch::new("locked");
+    let directory = scratch.0.join("regatta");
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::create_dir(&directory).expect("a folder");
+    std::fs::set_permissions(&directory, mode).expect("its mode");
+    let held = std::fs::File::open(&directory).expect("the folder");
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    let output = Command::new(REGATTA)
+        .arg("up")
+        .env("XDG_RUNTIME_DIR", &scratch.0)
+        .output()
+        .expect("regatta");
+    let (status, _, said) = told(&output);
+    assert_eq!(status, 125, "{said}");
+    let holder = format!("by the process {} (", std::process::id());
+    let parts = [&directory.display().to_string(), &holder, "kill -CONT"];
+    assert!(parts.iter().all(|part| said.contains(*part)), "{said}");
 }

@@ -12,15 +12,20 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
 use crate::refusal::Refusal;
 
+mod lock;
+
 /// The machine that is meant when none is named.
 pub const DEFAULT: &str = "default";
 /// Behind the names of jobs that stay.
 const JOB: &str = ".job";
+/// How long another process may keep the lock, which each needs for a moment. A host that is asked for a job's door may be silent for longer.
+const LOCKED: Duration = Duration::from_secs(5);
 /// Longest name of a machine.
 const LONGEST: usize = 64;
 
@@ -125,8 +130,15 @@ impl Place {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened.map_err(|error| refused("nobody can read", error))?,
             };
-            rustix::fs::flock(&lock, FlockOperation::LockExclusive)
-                .map_err(|errno| refused("nobody can lock", errno.into()))?;
+            let taken = lock::take(&lock, LOCKED);
+            if !taken.map_err(|error| refused("nobody can lock", error))? {
+                return Err(Refusal::of_regatta(format!(
+                    "the directory {} for the daemon's socket has been locked for {} s by {}, and try again",
+                    self.directory.display(),
+                    LOCKED.as_secs(),
+                    lock::holder(&lock)
+                )));
+            }
             let own = lock.metadata();
             if own.is_ok_and(|own| is_at(&own, &self.directory)) {
                 break lock;
@@ -212,9 +224,10 @@ pub struct Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         // Another process that makes a socket there now must find the directory until it is there. Dropping the file ends the lock.
-        let locked = rustix::fs::flock(&self.lock, FlockOperation::LockExclusive);
+        // A socket that stays because somebody keeps the lock is replaced by the next daemon.
+        let locked = lock::take(&self.lock, LOCKED).unwrap_or_default();
         let own = self.lock.metadata();
-        if locked.is_err() || !own.is_ok_and(|own| is_at(&own, &self.directory)) {
+        if !locked || !own.is_ok_and(|own| is_at(&own, &self.directory)) {
             return;
         }
         if is_at(&self.socket, &self.path) {
