@@ -318,3 +318,24 @@ fn a_machine_whose_beginning_is_killed_while_hosts_are_added_leaves_nothing() {
     lan.good("beta", &["down"]);
     lan.assert_clean();
 }
+
+#[test]
+fn hosts_that_were_added_are_known_by_their_names_when_the_command_returns() {
+    let others = ["beta", "gamma", "delta", "epsilon", "zeta"];
+    let lan = Lan::new(&[&["alpha"], &others[..]].concat());
+    // Names travel apart from the hosts, and came later in about every fourth machine.
+    for _ in 0..6 {
+        lan.good("alpha", &[&["up", "--as", "alpha"], &others[..]].concat());
+        let report = lan.report("alpha");
+        let hosts = report["hosts"].as_array().expect("hosts");
+        for other in others {
+            let found = hosts.iter().find(|host| host["name"] == other);
+            assert!(
+                found.is_some_and(|host| host["cores"].is_u64()),
+                "{other}: {hosts:?}"
+            );
+        }
+        lan.good("alpha", &["down"]);
+    }
+    lan.assert_clean();
+}

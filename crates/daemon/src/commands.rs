@@ -163,6 +163,8 @@ fn add_with(
         // A command that ends before this leaves nothing anywhere.
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
         keep_on(muster, across)?;
+        let silence = Duration::from_millis(invitation.silence_ms);
+        await_names(place, &across.hosts, silence * 2 + LIMIT);
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -209,6 +211,23 @@ fn keep_on(muster: &mut Muster<'_>, across: &Across) -> Result<(), Refusal> {
         muster.tell(number, ask::encode(&Birth::Keep))?;
     }
     all_or_none(muster.hear()).map(drop)
+}
+
+/// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
+/// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end.
+fn await_names(place: &Place, hosts: &[Host], limit: Duration) {
+    let Ok(mut talk) = open(place, Ask::Hosts { watch: true }, limit) else {
+        return;
+    };
+    while let Ok(Reply::Hosts(report)) = talk.hear::<Reply>() {
+        let described = |host: &Host| {
+            let mut found = report.hosts.iter();
+            found.any(|found| found.name == host.name && found.cores.is_some())
+        };
+        if hosts.iter().all(described) {
+            return;
+        }
+    }
 }
 
 /// Whom a new host meets: the one who invites, and a few others, different ones for each.
