@@ -39,6 +39,9 @@ pub struct Bell {
     rings: AtomicU32,
 }
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("bell", Bell { asleep, rings });
+
 /// Who pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a change is
 /// made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
 ///
@@ -61,6 +64,10 @@ const DEMANDED: u32 = 4;
 /// From here on a count of tasks that sleep often and ask all senders to fence meanwhile ([`Fencing::ask_senders`]). The part of
 /// a task that is killed stays, which costs the others a fence for each send, and nothing else.
 const ASKING: u32 = 8;
+
+/// For the test that holds it to the version.
+pub(crate) const PAYERS_LAYOUT: crate::layout::Layout =
+    crate::layout!("payers", Payers { 0 } SLEEPERS_PAY BOTH_PAY SENDERS_PAY MODE DEMANDED ASKING);
 /// The longest sleep of a task whose demand for fences is new.
 const SETTLING: Duration = Duration::from_millis(1);
 

@@ -67,6 +67,10 @@ pub struct Block {
     readers: [AtomicU32; READERS],
 }
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout =
+    crate::layout!("block", Block { size, before, owner, state, readers } FREE KEPT LENT HERE);
+
 fn owned_by(task: u32) -> u64 {
     task as u64 + 1
 }

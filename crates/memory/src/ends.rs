@@ -36,6 +36,10 @@ pub struct Ends {
     before: AtomicU64,
 }
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout =
+    crate::layout!("ends", Ends { word, before } BITS SOURCE_DONE DESTINATION_DONE IN_USE ONE_USE);
+
 /// One use of a piece, by a pair of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use(u64);

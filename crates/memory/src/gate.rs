@@ -41,6 +41,10 @@ const ROUND: u32 = 32;
 #[derive(Debug, Default)]
 pub struct Word(AtomicU64);
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout =
+    crate::layout!("gate", Word { 0 } SHUT COUNT ROUND);
+
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Word>() == LINE);
 

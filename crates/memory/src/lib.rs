@@ -15,6 +15,7 @@
 //! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
+//! | [`layout`] | what lies where in all of these, for the test that holds it to a version |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`wake_request`] | whom a task that waits for several others asks to wake it |
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
@@ -34,6 +35,7 @@ pub mod ends;
 mod futex;
 pub mod gate;
 pub mod held;
+pub mod layout;
 pub mod losses;
 pub mod pipe;
 pub mod ring;

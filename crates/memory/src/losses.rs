@@ -12,6 +12,9 @@ use crate::sync::{AtomicU32, Ordering, fence};
 #[derive(Debug, Default)]
 pub struct Losses(AtomicU32);
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("losses", Losses { 0 });
+
 impl Losses {
     /// A state has been stored that others must read. What the caller reads after this is newer than the increment.
     pub fn add(&self) {

@@ -45,6 +45,10 @@ struct Front {
     extending: AtomicU32,
 }
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout =
+    crate::layout!("allocator", Front { next, reserved, extending } RESERVED_FRONT);
+
 /// The mapping of a segment in this process.
 #[derive(Debug)]
 pub struct Segment {

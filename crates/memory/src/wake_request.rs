@@ -17,6 +17,9 @@ use crate::sync::{AtomicU32, Ordering};
 #[derive(Debug, Default)]
 pub struct WakeRequest(AtomicU32);
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("wake request", WakeRequest { 0 });
+
 impl WakeRequest {
     /// Sleeper: this member, or nobody, is to wake it. False: the word named another one, so a look must come before the sleep.
     pub fn name(&self, member: Option<u32>) -> bool {

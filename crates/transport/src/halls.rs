@@ -35,6 +35,10 @@ struct Front {
     next: AtomicU32,
 }
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("front of a hall", Front { left, next } FRONT SIZES);
+
 /// The stacks, each with a counter against reuse between look and swap:
 /// counter (32 bits) | place of the first hall / `FRONT` (32 bits).
 pub(crate) struct Halls<'a> {

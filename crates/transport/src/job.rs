@@ -15,6 +15,7 @@ use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
 use regatta_memory::gate::Gate;
+use regatta_memory::layout;
 use regatta_memory::losses::Losses;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::{Corrupt, LINE};
@@ -34,7 +35,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// In the place of a cause: the process has ended, and nobody here knows how.
 const ENDED: u32 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
@@ -200,6 +201,45 @@ pub(crate) struct WorldWords {
 
 const HEADER_AT: u64 = RESERVED_FRONT as u64;
 const SLOTS_AT: u64 = HEADER_AT + size_of::<Header>() as u64;
+
+/// For the test that holds them to [`VERSION`].
+pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
+    layout!("header", Header {
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, bay, pipe, pipes, here,
+        tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
+    } HEADER_AT MAGIC MOST_TASKS),
+    layout!("task", Slot {
+        state, pid, cause, value, probe, place, world, blocked_on, bell, inlet,
+    } SLOTS_AT ENDED),
+    layout!(
+        "place of a task",
+        PlaceWords {
+            host,
+            port,
+            address
+        }
+    ),
+    layout!("blocked", Blocked { on, ring_next, looks } IN_RING ASKS OVER),
+    layout!(
+        "inlet",
+        Inlet {
+            opened,
+            news,
+            _pad,
+            hall,
+            marks
+        }
+    ),
+    layout!(
+        "world of a task",
+        WorldWords {
+            first,
+            count,
+            parent,
+            _pad
+        }
+    ),
+];
 
 /// Why a job could not be made or joined.
 #[derive(Debug)]

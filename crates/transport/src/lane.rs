@@ -28,12 +28,20 @@ struct Names {
     class: AtomicU32,
 }
 
+/// For the test that holds it to the version.
+pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("ring", Names { ends, next_opened, class } RING_CONTROL ALIGN);
+
 /// Second line, written by the receiver.
 #[repr(C, align(64))]
 struct Positions {
     read: AtomicU32,
     freed: AtomicU64,
 }
+
+/// For the test that holds it to the version.
+pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("ring's positions", Positions { read, freed } INLINE WORDS);
 
 /// A ring's memory, mapped.
 #[derive(Debug)]

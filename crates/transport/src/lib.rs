@@ -11,6 +11,8 @@ mod halls;
 mod invitation;
 pub mod job;
 mod lane;
+#[cfg(test)]
+mod layout_tests;
 mod life;
 mod loans;
 mod marks;

@@ -24,6 +24,10 @@ const FROM_CLASS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Marks([AtomicU64; BITS / 64]);
 
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("marks", Marks { 0 } BITS FROM_CLASS);
+
 /// Is a ring of this class marked?
 pub(crate) fn is_marked(class: u32) -> bool {
     class >= FROM_CLASS

@@ -47,11 +47,19 @@ struct Post {
     bytes: [u8; INLINE],
 }
 
+/// For the test that holds it to the version.
+pub(crate) const POST_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("post", Post { round, _pad, bytes });
+
 #[repr(C)]
 struct Place {
     posts: [Post; DEPTH],
     awaits: WakeRequest,
 }
+
+/// For the test that holds it to the version.
+pub(crate) const LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("place of a hall", Place { posts, awaits } DEPTH INLINE PLACE);
 
 const _: () = assert!(size_of::<Place>() == PLACE);
 
