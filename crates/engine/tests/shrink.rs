@@ -3,7 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
-use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Settings, Shrinking};
+use regatta_engine::{Engine, Error, GroupId, Handle, Peer, Presence, Settings, Shrinking};
 use support::cases;
 use support::net::{End, Net, Sizes};
 
@@ -244,6 +244,38 @@ fn one_that_has_gone_on_still_tells_the_others() {
         }
     }
     assert!(seen > 0, "it never came to that");
+}
+
+/// A member is stopped after so many turns, and killed when nothing moves any more. Until then nobody takes it for dead; those that
+/// need a word of it wait, those that have a group have the one that it is in. Afterwards all others go on.
+#[test]
+fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {
+    let (mut waited, mut told_some) = (0, 0);
+    for sizes in [Sizes::TINY, ROOMY] {
+        for stopped in 0..4 {
+            for turns in 0..40 {
+                let story = format!("{stopped} is stopped after {turns} turns");
+                let mut fleet = Fleet::new(4, sizes);
+                let others: Vec<Peer> = (0..4).filter(|&peer| peer != stopped).collect();
+                for round in 0..turns + 200 {
+                    others.iter().for_each(|&peer| fleet.turn(peer));
+                    if round < turns {
+                        fleet.turn(stopped);
+                    }
+                }
+                let groups: Vec<_> = others.iter().filter_map(|&one| fleet.group(one)).collect();
+                for (members, _) in &groups {
+                    assert_eq!(*members, [0, 1, 2, 3], "{story}");
+                }
+                assert!(groups.windows(2).all(|two| two[0] == two[1]), "{story}");
+                waited += u32::from(groups.is_empty());
+                told_some += u32::from((1..3).contains(&groups.len()));
+                fleet.net.lose(stopped, Presence::Dead);
+                fleet.agree(&others, &story);
+            }
+        }
+    }
+    assert!(waited > 0 && told_some > 0, "{waited} {told_some}");
 }
 
 /// One of the two is of the new group with all the others, and it works.
