@@ -138,6 +138,9 @@ impl Ends {
     }
 }
 
+/// No piece is smaller.
+const PIECE: u64 = 4096;
+
 /// The list of all pieces of a kind.
 #[derive(Debug)]
 pub struct Made<'a> {
@@ -178,6 +181,32 @@ impl Made<'_> {
                 Err(now) => newest = now,
             }
         }
+    }
+
+    /// For what a dead task had made and perhaps not listed: both its ends are that task's, so that anybody can claim it.
+    pub fn add_for_dead(&self, place: u64, task: u32) {
+        if let Some(ends) = self.ends(place)
+            && !self.has(place)
+        {
+            ends.begin(task, task);
+            self.add(place);
+        }
+    }
+
+    /// Is this piece on the list? The whole list is gone through.
+    fn has(&self, place: u64) -> bool {
+        let mut at = self.newest.load(Ordering::Acquire);
+        // The links are others' memory: they may lead in a circle.
+        for _ in 0..self.segment.used() / PIECE {
+            if at == place {
+                return true;
+            }
+            let Some(ends) = self.ends(at) else {
+                return false;
+            };
+            at = ends.before.load(Ordering::Relaxed);
+        }
+        false
     }
 
     /// Look through the next part of the list for a piece that `take` can have. `cursor` is where the search goes on.

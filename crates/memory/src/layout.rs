@@ -62,6 +62,8 @@ macro_rules! layout {
 /// The structures of this crate.
 pub const ALL: &[Layout] = &[
     crate::segment::LAYOUT,
+    crate::making::NEXT_LAYOUT,
+    crate::making::LAYOUT,
     crate::ends::LAYOUT,
     crate::block::LAYOUT,
     crate::pipe::LAYOUT,

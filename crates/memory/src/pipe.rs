@@ -23,6 +23,7 @@ use std::ptr::NonNull;
 
 use crate::copy::{self, Remote};
 use crate::ends::{End, Ends, Made, Use};
+use crate::making::Maker;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::views::Views;
 use crate::{Corrupt, segment::Segment};
@@ -553,15 +554,20 @@ impl<'a> Pool<'a> {
     }
 
     /// Make one more pipe out of segment memory.
-    pub fn make(&self, source: u32, destination: u32) -> std::io::Result<Pipe> {
-        let offset = self
-            .segment
-            .allocate(Pipe::footprint(self.size).next_multiple_of(4096), 4096)?;
+    pub fn make(&self, maker: Maker, source: u32, destination: u32) -> std::io::Result<Pipe> {
+        let bytes = Pipe::footprint(self.size).next_multiple_of(4096);
+        let offset = self.segment.allocate_for(maker, bytes, 4096)?;
         let mut pipe = Pipe::at(self.segment, offset, self.size)
             .map_err(|corrupt| std::io::Error::other(corrupt.what))?;
         pipe.begin(source, destination);
         self.made.add(offset);
+        self.segment.listed(maker.task);
         Ok(pipe)
+    }
+
+    /// A dead task had been handed out this memory for a pipe.
+    pub fn list_for_dead(&self, place: u64, task: u32) {
+        self.made.add_for_dead(place, task);
     }
 
     /// Give a pipe back. Nobody may use it any more. If its use is over, it is somebody else's by now and stays so.

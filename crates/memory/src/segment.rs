@@ -9,14 +9,17 @@
 //! *Growing.* Space is handed out by a bump pointer in the segment's first page; whoever meets
 //! the end of the reserved part extends it. Every process maps a window far larger than the
 //! file, so growing needs no remapping.
+//! *Found again.* What a task is handed out and has not listed when it dies, others find ([`crate::making`]).
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::making::{Left, Maker, Making, Next};
 use crate::{Corrupt, futex};
 
 /// Bytes at the front of a segment that belong to the allocator.
@@ -37,8 +40,8 @@ const WINDOW: usize = 64 << 30;
 /// The allocator's words, at offset 0. Segment memory starts as zeros.
 #[repr(C)]
 struct Front {
-    /// First byte not handed out yet.
-    next: AtomicU64,
+    /// First byte not handed out yet, and who has moved that last.
+    next: Next,
     /// First byte not reserved yet.
     reserved: AtomicU64,
     /// Process that is extending the file, or 0.
@@ -57,6 +60,15 @@ pub struct Segment {
     window: usize,
     /// Size of the file as last seen; it only grows.
     known: AtomicU64,
+    notes: OnceLock<Notes>,
+}
+
+/// Where the tasks' notes on what they make are: the first, the distance to the next, how many.
+#[derive(Debug)]
+struct Notes {
+    first: u64,
+    step: u64,
+    count: u32,
 }
 
 // SAFETY: the mapping is plain memory; all access goes through checked offsets and atomics.
@@ -85,7 +97,7 @@ impl Segment {
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK)?;
         let segment = Segment::attach(fd)?;
         let front = segment.front();
-        front.next.store(RESERVED_FRONT as u64, Ordering::Relaxed);
+        front.next.set(RESERVED_FRONT as u64);
         front.reserved.store(bytes as u64, Ordering::Release);
         Ok(segment)
     }
@@ -107,6 +119,7 @@ impl Segment {
             base,
             window,
             known: AtomicU64::new(size as u64),
+            notes: OnceLock::new(),
         })
     }
 
@@ -132,7 +145,7 @@ impl Segment {
 
     /// Bytes handed out so far.
     pub fn used(&self) -> u64 {
-        self.front().next.load(Ordering::Relaxed)
+        self.front().next.place()
     }
 
     fn front(&self) -> &Front {
@@ -197,12 +210,50 @@ impl Segment {
         Ok(rustix::fs::fallocate(&self.fd, flags, offset, len as u64)?)
     }
 
+    /// The tasks have notes on what they make: the first lies at `first`, each of the others `step` bytes behind the one before.
+    /// Said once, before anybody makes anything.
+    pub fn keep_notes(&self, first: u64, step: u64, count: u32) {
+        let _ = self.notes.set(Notes { first, step, count });
+    }
+
+    /// A task's note.
+    fn note(&self, task: u32) -> Option<&Making> {
+        let notes = self.notes.get().filter(|notes| task < notes.count)?;
+        // SAFETY: atomics only.
+        unsafe { self.words(notes.first + task as u64 * notes.step) }.ok()
+    }
+
+    /// What a task that is dead had been handed out for a piece and has not said to be [listed](Segment::listed).
+    pub fn left_by(&self, task: u32) -> Option<Left> {
+        let note = |task| self.note(task);
+        self.front().next.left_by(task, note)
+    }
+
+    /// The piece that this task makes is on its list; or whoever cleaned up after the task has put it there.
+    pub fn listed(&self, task: u32) {
+        if let Some(note) = self.note(task) {
+            note.end();
+        }
+    }
+
     /// Hand out `bytes` zeroed bytes at an offset that is a multiple of `align`. They are really
     /// there; memory that is not to be had is an error and changes nothing.
     pub fn allocate(&self, bytes: usize, align: usize) -> io::Result<u64> {
+        self.hand_out(bytes, align, None)
+    }
+
+    /// The same for a piece that a task will put on a list: until it says so ([`Segment::listed`]), others find the piece
+    /// when the task is dead ([`Segment::left_by`]).
+    pub fn allocate_for(&self, maker: Maker, bytes: usize, align: usize) -> io::Result<u64> {
+        self.hand_out(bytes, align, Some(maker))
+    }
+
+    fn hand_out(&self, bytes: usize, align: usize, maker: Option<Maker>) -> io::Result<u64> {
         let front = self.front();
+        let noted = maker.and_then(|maker| Some((maker, self.note(maker.task)?)));
         loop {
-            let next = front.next.load(Ordering::Relaxed);
+            let seen = front.next.look(|task| self.note(task));
+            let next = seen.place();
             let start = next
                 .checked_next_multiple_of(align as u64)
                 .ok_or(io::ErrorKind::OutOfMemory)?;
@@ -223,11 +274,15 @@ impl Segment {
                 self.extend(next, end)?;
                 continue;
             }
-            let taken = front
-                .next
-                .compare_exchange(next, end, Ordering::AcqRel, Ordering::Relaxed);
-            if taken.is_ok() {
+            if let Some((maker, note)) = noted {
+                note.begin(maker.kind, start, end);
+            }
+            let task = noted.map(|(maker, _)| maker.task);
+            if front.next.take(seen, end, task) {
                 return Ok(start);
+            }
+            if let Some((_, note)) = noted {
+                note.end();
             }
         }
     }
@@ -473,13 +528,13 @@ mod tests {
         let size = || rustix::fs::fstat(segment.fd()).unwrap().st_size;
         let before = size();
         // Far beyond the end, where growing would cost all the memory there is.
-        front.next.store(32 << 30, Ordering::Relaxed);
+        front.next.set(32 << 30);
         assert!(segment.allocate(64, 64).is_err());
         assert_eq!(size(), before);
-        front.next.store(u64::MAX, Ordering::Relaxed);
+        front.next.set(u64::MAX);
         assert!(segment.allocate(64, 64).is_err());
         // Less reserved than there is: it is there all the same.
-        front.next.store(1024, Ordering::Relaxed);
+        front.next.set(1024);
         front.reserved.store(0, Ordering::Relaxed);
         assert!(segment.allocate(64, 64).is_ok());
         // More reserved than there is: what is handed out is refused where it is used.

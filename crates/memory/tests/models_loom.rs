@@ -7,6 +7,7 @@
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
 //! | wake request | `WakeRequest` as shipped, with `Bell`: a sleeper that waits for one publisher after the other | |
+//! | memory handed out | `Next` and `Making` as shipped: a task that dies at any step of taking some | |
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
 //! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | the list |
 //! | losses | `Losses` as shipped | |
@@ -28,6 +29,7 @@ use regatta_memory::block::Block;
 use regatta_memory::ends::{End, Ends};
 use regatta_memory::gate::{Gate, Passage, Word};
 use regatta_memory::losses::Losses;
+use regatta_memory::making::{Making, Next};
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 use regatta_memory::wake_request::WakeRequest;
@@ -698,4 +700,66 @@ fn a_piece_whose_use_one_end_ends_has_one_next_user() {
         // The end of the new use that reads is not done, whatever was said of the old one.
         assert_eq!(shared.0.claim(7, 8, |task| task == source), None);
     });
+}
+
+/// Where memory is handed out, and the notes of two tasks.
+#[derive(Default)]
+struct Handed {
+    next: Next,
+    makings: [Making; 2],
+}
+
+impl Handed {
+    fn making(&self, task: u32) -> Option<&Making> {
+        self.makings.get(task as usize)
+    }
+
+    /// A task takes 64 bytes, and lists them; it dies after so many steps. Where they begin, if they were taken, and whether they were listed.
+    fn take(&self, task: u32, steps: u32) -> Option<(u64, bool)> {
+        loop {
+            let seen = self.next.look(|task| self.making(task));
+            if steps == 0 {
+                return None;
+            }
+            let making = &self.makings[task as usize];
+            making.begin(task as u8, seen.place(), seen.place() + 64);
+            if steps == 1 {
+                return None;
+            }
+            if self.next.take(seen, seen.place() + 64, Some(task)) {
+                if steps == 2 {
+                    return Some((seen.place(), false));
+                }
+                making.end();
+                return Some((seen.place(), true));
+            }
+            making.end();
+        }
+    }
+}
+
+/// One task is killed after so many steps while another one takes memory twice; whoever cleans up knows what the first had.
+fn taker_dies_after(steps: u32) {
+    every_order(2, 5, move || {
+        let handed = Arc::new(Handed::default());
+        let there = handed.clone();
+        let other = thread::spawn(move || [there.take(1, 3), there.take(1, 3)]);
+        let there = handed.clone();
+        let killed = thread::spawn(move || there.take(0, steps));
+        let had = killed.join().unwrap();
+        let left = handed.next.left_by(0, |task| handed.making(task));
+        let expected = had.and_then(|(start, listed)| (!listed).then_some(start));
+        assert_eq!(left.map(|left| left.start), expected);
+        assert!(left.is_none_or(|left| (left.kind, left.end - left.start) == (0, 64)));
+        let others = other.join().unwrap();
+        let end = handed.next.look(|task| handed.making(task)).place();
+        let pieces = others.iter().flatten().count() + had.iter().count();
+        assert_eq!(end, 64 * pieces as u64, "every byte is somebody's");
+        assert!(handed.next.left_by(1, |task| handed.making(task)).is_none());
+    });
+}
+
+#[test]
+fn memory_of_a_task_that_dies_between_taking_and_listing_is_known() {
+    (0..4).for_each(taker_dies_after);
 }

@@ -36,6 +36,7 @@ struct Front {
 }
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("front of a hall", Front { left, next } FRONT SIZES);
 

@@ -15,8 +15,8 @@ use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
 use regatta_memory::gate::Gate;
-use regatta_memory::layout;
 use regatta_memory::losses::Losses;
+use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::{Corrupt, LINE};
 
@@ -35,7 +35,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// In the place of a cause: the process has ended, and nobody here knows how.
 const ENDED: u32 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
@@ -146,14 +146,16 @@ pub(crate) struct PlaceWords {
     pub(crate) address: [AtomicU64; 2],
 }
 
-/// What a blocked sender shows.
+/// What a task shows: whom it is blocked by, and what it makes.
 #[repr(C)]
-struct Blocked {
+struct Shown {
     on: AtomicU64,
     /// In the ring found last: next member + 1.
     ring_next: AtomicU32,
     /// How often it has looked around since, in vain.
     looks: AtomicU32,
+    /// Memory that it takes and has not listed; see `left`.
+    making: Making,
 }
 
 /// A task's words. Zero is a valid start.
@@ -169,7 +171,7 @@ pub(crate) struct Slot {
     pub(crate) place: PlaceWords,
     pub(crate) world: WorldWords,
     /// Whom the task is blocked sending to; zero: not blocked.
-    blocked_on: Line<Blocked>,
+    shown: Line<Shown>,
     pub(crate) bell: Bell,
     pub(crate) inlet: Line<Inlet>,
 }
@@ -202,16 +204,20 @@ pub(crate) struct WorldWords {
 const HEADER_AT: u64 = RESERVED_FRONT as u64;
 const SLOTS_AT: u64 = HEADER_AT + size_of::<Header>() as u64;
 
+/// The first task's note on what it makes.
+const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u64;
+
 /// For the test that holds them to [`VERSION`].
+#[cfg(test)]
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
-    layout!("header", Header {
+    regatta_memory::layout!("header", Header {
         magic, version, first, capacity, given, living, cores, neighbours, payers, lines, bay, pipe, pipes, here,
         tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
-    layout!("task", Slot {
-        state, pid, cause, value, probe, place, world, blocked_on, bell, inlet,
+    regatta_memory::layout!("task", Slot {
+        state, pid, cause, value, probe, place, world, shown, bell, inlet,
     } SLOTS_AT ENDED),
-    layout!(
+    regatta_memory::layout!(
         "place of a task",
         PlaceWords {
             host,
@@ -219,8 +225,9 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
             address
         }
     ),
-    layout!("blocked", Blocked { on, ring_next, looks } IN_RING ASKS OVER),
-    layout!(
+    regatta_memory::layout!("shown", Shown { on, ring_next, looks,
+        making } IN_RING ASKS OVER),
+    regatta_memory::layout!(
         "inlet",
         Inlet {
             opened,
@@ -230,7 +237,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
             marks
         }
     ),
-    layout!(
+    regatta_memory::layout!(
         "world of a task",
         WorldWords {
             first,
@@ -566,6 +573,7 @@ impl Job {
     /// Launcher: a task's process ended. If it had not left, it is dead and everybody hears of
     /// it; a task that had left stays `Left`, but now it is known that nothing of it runs.
     pub fn mark_dead(&self, rank: u32, cause: Cause) {
+        self.list_what_is_left(rank);
         let slot = self.slot(rank);
         let (kind, value) = match cause {
             Cause::Exited(status) => (1, status),
@@ -581,6 +589,7 @@ impl Job {
 
     /// Whoever watches a task without being its parent: it ended without leaving, nobody here knows how.
     pub fn mark_ended(&self, rank: u32) {
+        self.list_what_is_left(rank);
         // Others may use its memory.
         let cause = &self.slot(rank).cause;
         let _ = cause.compare_exchange(0, ENDED, Ordering::Release, Ordering::Relaxed);
@@ -616,12 +625,12 @@ impl Job {
 
     /// Whom a task is blocked sending to; see the process's `cycle`.
     pub fn blocked_on(&self, rank: u32) -> &AtomicU64 {
-        &self.slot(rank).blocked_on.0.on
+        &self.slot(rank).shown.0.on
     }
 
     /// The member after a task in the ring of blocked senders that was found last, plus 1.
     pub fn ring_next(&self, rank: u32) -> &AtomicU32 {
-        &self.slot(rank).blocked_on.0.ring_next
+        &self.slot(rank).shown.0.ring_next
     }
 
     /// A circle of blocked senders has been found: each member, and the one it waits for.
@@ -641,7 +650,7 @@ impl Job {
 
     /// How often a blocked task has looked around and found nothing that could move.
     pub fn vain_looks(&self, rank: u32) -> &AtomicU32 {
-        &self.slot(rank).blocked_on.0.looks
+        &self.slot(rank).shown.0.looks
     }
 
     pub(crate) fn pool_head(&self) -> &AtomicU64 {
@@ -719,6 +728,7 @@ impl Job {
         geometry: Geometry,
     ) -> Result<Job, Corrupt> {
         let header = segment.at(HEADER_AT, size_of::<Header>())?.cast();
+        segment.keep_notes(NOTES_AT, size_of::<Slot>() as u64, capacity);
         let slots = segment.at(SLOTS_AT, capacity as usize * size_of::<Slot>())?;
         Ok(Job {
             segment,

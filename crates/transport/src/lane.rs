@@ -8,6 +8,7 @@ use regatta_engine::{Arrival, Peer};
 use regatta_memory::bay::Cursor;
 use regatta_memory::bell::Bell;
 use regatta_memory::ends::{End, Ends, Use};
+use regatta_memory::making::{Left, Maker};
 use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
@@ -15,6 +16,7 @@ use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind};
 
 use crate::job::{CLASSES, Geometry, Job, class_for};
+use crate::left;
 use crate::marks::{self, Marks};
 use crate::shm::{RING_CONTROL, header};
 
@@ -29,6 +31,7 @@ struct Names {
 }
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("ring", Names { ends, next_opened, class } RING_CONTROL ALIGN);
 
@@ -40,6 +43,7 @@ struct Positions {
 }
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("ring's positions", Positions { read, freed } INLINE WORDS);
 
@@ -209,13 +213,37 @@ fn memory_for(job: &Job, class: u32, me: Peer, to: Peer, cursor: &mut u64) -> io
     {
         return Ok(place);
     }
-    let place = segment.allocate(footprint(geometry), ALIGN)?;
+    let maker = Maker {
+        task: me,
+        kind: left::RING,
+    };
+    let place = segment.allocate_for(maker, footprint(geometry), ALIGN)?;
     // SAFETY: atomics only.
     let names: &Names = unsafe { segment.words(place) }.map_err(damaged)?;
     names.class.store(class, Ordering::Relaxed);
     names.ends.begin(me, to);
     job.rings().add(place);
+    segment.listed(me);
     Ok(place)
+}
+
+/// A dead task had been handed out this memory for a ring.
+pub(crate) fn list_for_dead(job: &Job, left: Left, task: Peer) {
+    let bytes = left.end.saturating_sub(left.start);
+    let class = CLASSES
+        .iter()
+        .position(|one| footprint(*one) as u64 == bytes);
+    // SAFETY: atomics only.
+    let names: Result<&Names, Corrupt> = unsafe { job.segment().words(left.start) };
+    if let (Some(class), Ok(names)) = (class, names) {
+        names.class.store(class as u32, Ordering::Relaxed);
+        job.rings().add_for_dead(left.start, task);
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn bytes_for_tests(class: usize) -> usize {
+    footprint(CLASSES[class])
 }
 
 fn damaged(corrupt: Corrupt) -> io::Error {

@@ -13,6 +13,7 @@ pub mod job;
 mod lane;
 #[cfg(test)]
 mod layout_tests;
+mod left;
 mod life;
 mod loans;
 mod marks;

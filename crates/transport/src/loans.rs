@@ -23,10 +23,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_engine::Peer;
 use regatta_memory::block::{Block, Claimed, READERS};
+use regatta_memory::making::{Left, Maker};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::left;
 
 const SMALLEST: usize = 4096 - LINE;
 const PAGE: usize = 4096;
@@ -106,26 +109,63 @@ fn tag(segment: &Segment, place: u64) -> Result<(&Block, usize), Corrupt> {
     Ok((tag, size))
 }
 
+/// A block that was made.
+fn list(newest: &AtomicU64, tag: &Block, place: u64) {
+    let mut before = newest.load(Ordering::Relaxed);
+    loop {
+        tag.before.store(before, Ordering::Relaxed);
+        let pushed =
+            newest.compare_exchange_weak(before, place, Ordering::AcqRel, Ordering::Relaxed);
+        match pushed {
+            Ok(_) => return,
+            Err(now) => before = now,
+        }
+    }
+}
+
+/// Is this block on the list? The whole list is gone through.
+fn is_listed(segment: &Segment, newest: &AtomicU64, place: u64) -> bool {
+    let mut at = newest.load(Ordering::Acquire);
+    // The links are others' memory: they may lead in a circle.
+    for _ in 0..segment.used().min(MOST_USED) / PAGE as u64 {
+        if at == place {
+            return true;
+        }
+        let Ok((tag, _)) = tag(segment, at) else {
+            return false;
+        };
+        at = tag.before.load(Ordering::Relaxed);
+    }
+    false
+}
+
+/// A dead task had been handed out this memory for a block.
+pub(crate) fn list_for_dead(segment: &Segment, newest: &AtomicU64, left: Left, task: Peer) {
+    let place = left.start + LINE as u64;
+    let size = (left.end.saturating_sub(left.start)).saturating_sub(LINE as u64) as usize;
+    let fits = block_size(size) == Some(size) && segment.at(place, size).is_ok();
+    if fits
+        && !is_listed(segment, newest, place)
+        && let Ok(tag) = raw_tag(segment, place)
+    {
+        tag.begin(size, task);
+        list(newest, tag, place);
+    }
+}
+
 impl Around<'_> {
     fn make(&self, size: usize) -> io::Result<u64> {
         let align = if size < PAGE { LINE } else { PAGE };
-        let place = self.segment.allocate(size + LINE, align)? + LINE as u64;
+        let maker = Maker {
+            task: self.me,
+            kind: left::BLOCK,
+        };
+        let place = self.segment.allocate_for(maker, size + LINE, align)? + LINE as u64;
         let tag = raw_tag(self.segment, place).map_err(damaged)?;
         tag.begin(size, self.me);
-        let mut newest = self.newest.load(Ordering::Relaxed);
-        loop {
-            tag.before.store(newest, Ordering::Relaxed);
-            let pushed = self.newest.compare_exchange_weak(
-                newest,
-                place,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            match pushed {
-                Ok(_) => return Ok(place),
-                Err(now) => newest = now,
-            }
-        }
+        list(self.newest, tag, place);
+        self.segment.listed(self.me);
+        Ok(place)
     }
 
     /// Let the system have the memory of a block of this task, and anybody the block.

@@ -25,6 +25,7 @@ const FROM_CLASS: u32 = 2;
 pub(crate) struct Marks([AtomicU64; BITS / 64]);
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("marks", Marks { 0 } BITS FROM_CLASS);
 

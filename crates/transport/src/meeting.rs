@@ -48,6 +48,7 @@ struct Post {
 }
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const POST_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("post", Post { round, _pad, bytes });
 
@@ -58,6 +59,7 @@ struct Place {
 }
 
 /// For the test that holds it to the version.
+#[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("place of a hall", Place { posts, awaits } DEPTH INLINE PLACE);
 

@@ -23,7 +23,8 @@ use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
 use regatta_memory::bell::Fencing;
 use regatta_memory::held::Held;
 use regatta_memory::losses::Losses;
-use regatta_memory::pipe::{Filled, GivenUp, Pipe, Pool};
+use regatta_memory::making::Maker;
+use regatta_memory::pipe::{Filled, GivenUp, Pipe};
 use regatta_memory::ring::{Header, INLINE};
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
@@ -32,6 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::{CLASSES, Job, TaskState};
 use crate::lane::{In, Out};
+use crate::left;
 use crate::loans::Loans;
 use crate::marks::Opened;
 use crate::meeting::Hall;
@@ -225,31 +227,30 @@ impl Shm {
         }
     }
 
-    fn pool(&self) -> Pool<'_> {
-        Pool::new(
-            self.job.segment(),
-            self.job.pool_head(),
-            self.job.newest_pipe(),
-            self.job.geometry().pipe as usize,
-        )
-    }
-
     fn any_pipe(&mut self, source: Peer, destination: Peer) -> Result<Pipe, Fault> {
         // A pool that somebody has written nonsense into is as good as empty.
-        if let Ok(Some(pipe)) = self.pool().take(source, destination) {
+        if let Ok(Some(pipe)) = self.job.pool().take(source, destination) {
             return Ok(pipe);
         }
         if self.job.losses() > 0 {
             let mut cursor = self.pipe_cursor;
             let gone = |peer| self.job.is_gone(peer);
-            let adopted = self.pool().adopt(&mut cursor, source, destination, gone);
+            let adopted = self
+                .job
+                .pool()
+                .adopt(&mut cursor, source, destination, gone);
             self.pipe_cursor = cursor;
             if let Some(pipe) = adopted {
                 return Ok(pipe);
             }
         }
-        self.pool()
-            .make(source, destination)
+        let maker = Maker {
+            task: self.me,
+            kind: left::PIPE,
+        };
+        self.job
+            .pool()
+            .make(maker, source, destination)
             .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
     }
 
@@ -553,7 +554,7 @@ impl Transport for Shm {
             }
             Filled::Pulled => {
                 if let Some(pipe) = bulk.pipe.take() {
-                    self.pool().give(pipe);
+                    self.job.pool().give(pipe);
                 }
                 Flow::Finished
             }
@@ -592,7 +593,7 @@ impl Transport for Shm {
         let n = pipe.drain(into, total, chunk).map_err(self.fault(from))?;
         if pipe.moved() == total {
             if let Some(pipe) = bulk.pipe.take() {
-                self.pool().give(pipe);
+                self.job.pool().give(pipe);
             }
             return Ok(Flow::Finished);
         }
@@ -614,7 +615,7 @@ impl Transport for Shm {
         let Some(pipe) = bulk.pipe else { return };
         self.pipes -= bulk.counted as u32;
         if bulk.counted && pipe.give_up() == GivenUp::Senders {
-            return self.pool().give(pipe);
+            return self.job.pool().give(pipe);
         }
         // The other side may still have the pipe in hand: who does gives it back, or dies with it.
         pipe.let_go(self.me);
@@ -623,7 +624,7 @@ impl Transport for Shm {
     fn reclaim(&mut self, bulk: Bulk) {
         if let Some(pipe) = bulk.pipe {
             self.pipes -= bulk.counted as u32;
-            self.pool().give(pipe);
+            self.job.pool().give(pipe);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const MAKER: Maker = Maker { task: 0, kind: 0 };
+
 fn pair(size: usize) -> (Segment, Pipe, Pipe) {
     let segment = Segment::create("test", 1 << 20).unwrap();
     let offset = segment.allocate(Pipe::footprint(size), 4096).unwrap();
@@ -217,7 +219,10 @@ fn pipes_come_back_from_the_pool() {
     let newest = AtomicU64::new(0);
     let pool = Pool::new(&segment, &head, &newest, 1024);
     assert!(pool.take(0, 1).unwrap().is_none());
-    let (a, b) = (pool.make(0, 1).unwrap(), pool.make(0, 1).unwrap());
+    let (a, b) = (
+        pool.make(MAKER, 0, 1).unwrap(),
+        pool.make(MAKER, 0, 1).unwrap(),
+    );
     let offsets = [a.offset(), b.offset()];
     pool.give(a);
     pool.give(b);
@@ -233,7 +238,7 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
     let segment = Segment::create("test", 1 << 20).unwrap();
     let (head, newest) = (AtomicU64::new(0), AtomicU64::new(0));
     let pool = Pool::new(&segment, &head, &newest, 1024);
-    let full = pool.make(0, 1).unwrap();
+    let full = pool.make(MAKER, 0, 1).unwrap();
     let place = full.offset();
     full.let_go(0);
     let attach = |tasks| Pipe::between(&segment, place, 1024, tasks);
@@ -254,7 +259,7 @@ fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
     for uses in 0_u64.. {
         let pipe = pool.take(me, me).ok().flatten();
         let pipe = pipe.or_else(|| pool.adopt(&mut cursor, me, me, |task| task < me));
-        let pipe = pipe.or_else(|| pool.make(me, me).ok());
+        let pipe = pipe.or_else(|| pool.make(MAKER, me, me).ok());
         pipe.into_iter().for_each(|pipe| pool.give(pipe));
         if uses == 50 {
             // SAFETY: one byte of our own.

@@ -1,0 +1,118 @@
+//! What a task that was killed had been handed out of the segment, and had put on no list yet.
+//!
+//! Whoever marks the task dead puts the piece on its list, before anybody can learn of the death. There it is like any other piece of a
+//! task that is gone, and is used again. The marker is the one process that watches over the tasks of this host.
+
+use regatta_memory::pipe::Pool;
+
+use crate::job::Job;
+use crate::{lane, loans};
+
+/// Kinds of pieces, for the note on what a task makes.
+pub(crate) const RING: u8 = 1;
+/// See [`RING`].
+pub(crate) const PIPE: u8 = 2;
+/// See [`RING`].
+pub(crate) const BLOCK: u8 = 3;
+
+impl Job {
+    pub(crate) fn pool(&self) -> Pool<'_> {
+        let pipe = self.geometry().pipe as usize;
+        Pool::new(self.segment(), self.pool_head(), self.newest_pipe(), pipe)
+    }
+
+    /// A task's process has ended: nothing of what it made remains outside the lists.
+    pub(crate) fn list_what_is_left(&self, task: u32) {
+        let Some(left) = self.segment().left_by(task) else {
+            return;
+        };
+        match left.kind {
+            RING => lane::list_for_dead(self, left, task),
+            PIPE => self.pool().list_for_dead(left.start, task),
+            BLOCK => loans::list_for_dead(self.segment(), self.newest_loan(), left, task),
+            // No task writes this.
+            _ => {}
+        }
+        self.segment().listed(task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_memory::making::Maker;
+
+    use super::*;
+    use crate::job::Cause;
+    use crate::loans::{Around, Loans};
+
+    /// Task 1 makes a piece and is killed before or after it has listed it; then `again` makes one of that size as task 0 and takes no
+    /// new memory.
+    fn comes_back(kind: u8, bytes: usize, make: impl Fn(&Job), again: impl Fn(&Job)) {
+        for dies in ["before it has it", "with it", "after listing it"] {
+            let job = Job::create(4).unwrap();
+            // There must have been a loss for anybody to look.
+            job.mark_dead(3, Cause::Signalled(9));
+            let maker = Maker { task: 1, kind };
+            match dies {
+                "before it has it" => {}
+                "with it" => {
+                    job.segment().allocate_for(maker, bytes, 4096).unwrap();
+                    // Somebody else takes memory meanwhile.
+                    job.segment().allocate(64, 64).unwrap();
+                }
+                _ => make(&job),
+            }
+            let used = job.segment().used();
+            job.mark_dead(1, Cause::Signalled(9));
+            // Said twice by some.
+            job.mark_ended(1);
+            again(&job);
+            let grown = job.segment().used() > used;
+            assert_eq!(grown, dies == "before it has it", "killed {dies}");
+            again(&job);
+            assert!(job.segment().used() > used, "it is had once, killed {dies}");
+        }
+    }
+
+    #[test]
+    fn a_ring_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
+        let open = |job: &Job, from, to| {
+            lane::Out::open(job, from, to, &mut 0).unwrap();
+        };
+        let bytes = lane::bytes_for_tests(0);
+        comes_back(RING, bytes, |job| open(job, 1, 3), |job| open(job, 0, 2));
+    }
+
+    #[test]
+    fn a_pipe_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
+        let maker = |task| Maker { task, kind: PIPE };
+        let bytes = regatta_memory::pipe::CONTROL + (256 << 10);
+        comes_back(
+            PIPE,
+            bytes.next_multiple_of(4096),
+            |job| {
+                job.pool().make(maker(1), 1, 3).unwrap();
+            },
+            |job| {
+                let gone = |peer| job.is_gone(peer);
+                let old = job.pool().adopt(&mut 0, 0, 2, gone);
+                let _ = old.unwrap_or_else(|| job.pool().make(maker(0), 0, 2).unwrap());
+            },
+        );
+    }
+
+    #[test]
+    fn a_block_of_a_task_that_is_killed_while_it_makes_it_is_lent_again() {
+        let lend = |job: &Job, me| {
+            let gone = |peer| job.is_gone(peer);
+            let around = Around {
+                segment: job.segment(),
+                newest: job.newest_loan(),
+                me,
+                gone: &gone,
+            };
+            Loans::default().lend(&around, 100_000).unwrap();
+        };
+        comes_back(BLOCK, 104 << 10, |job| lend(job, 1), |job| lend(job, 0));
+    }
+}
