@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use regatta_transport::ready;
+use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
 /// Bytes that all callers together may have sent before they have proved anything.
@@ -160,7 +161,7 @@ impl Porch {
         let mut fds = vec![PollFd::from_borrowed_fd(self.listener.as_fd(), outside)];
         let streams = self.callers.iter().map(|caller| caller.stream.as_fd());
         fds.extend(streams.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let _ = poll(&mut fds, timeout.as_ref());
+        let _ = ready::poll(&mut fds, timeout.as_ref());
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
         (ready.next().unwrap_or_default(), ready.collect())
     }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use regatta_slurm::Step;
 use regatta_slurm::meeting::Answer;
-use rustix::event::{PollFd, PollFlags, poll};
+use regatta_transport::ready;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -120,7 +121,7 @@ pub(super) fn readable(line: BorrowedFd, until: Instant) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
-        match poll(&mut [PollFd::new(&line, PollFlags::IN)], timeout.as_ref()) {
+        match ready::poll(&mut [PollFd::new(&line, PollFlags::IN)], timeout.as_ref()) {
             Ok(0) => return false,
             Err(Errno::INTR) => {}
             Err(_) => return false,

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use regatta_slurm::Step;
 use regatta_slurm::meeting::{self, Answer, Hello, Record};
 use regatta_transport::job::{Cause, Job, TaskState};
-use rustix::event::{PollFd, PollFlags, poll};
+use regatta_transport::ready;
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SocketFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
@@ -384,6 +385,6 @@ fn ready<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, timeout: Option<Duration
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
         .collect();
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    let _ = poll(&mut fds, timeout.as_ref());
+    let _ = ready::poll(&mut fds, timeout.as_ref());
     fds.iter().map(|fd| !fd.revents().is_empty()).collect()
 }
