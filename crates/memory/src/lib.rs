@@ -16,7 +16,7 @@
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`making`] | memory that was handed out and is not on a list yet, found when its task dies |
-//! | [`layout`] | what lies where in all of these, for the test that holds it to a version |
+//! | [`mod@layout`] | what lies where in all of these, for the test that holds it to a version |
 //! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
 //! | [`wake_request`] | whom a task that waits for several others asks to wake it |
 //! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
