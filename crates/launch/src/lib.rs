@@ -18,7 +18,9 @@ mod clock;
 mod closing;
 mod controls;
 pub mod cores;
+#[path = "../../job/src/lifecycle.rs"]
 mod course;
+#[path = "../../job/src/registry.rs"]
 mod desk;
 mod door;
 mod elf;
@@ -61,6 +63,7 @@ mod sys;
 mod tasks;
 pub mod tree;
 mod wakes;
+#[path = "../../job/src/words.rs"]
 pub mod words;
 
 use std::io::Write;

@@ -49,6 +49,7 @@ use spawning::Spawning;
 use starters::{Awaited, Starter};
 
 mod clocks;
+#[path = "supervise/requests.rs"]
 mod desk;
 mod elsewhere;
 mod gates;

@@ -14,6 +14,7 @@ mod lane;
 #[cfg(test)]
 mod layout_tests;
 mod left;
+#[path = "../../wire/src/life.rs"]
 mod life;
 mod loans;
 mod marks;

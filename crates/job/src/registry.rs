@@ -4,15 +4,24 @@
 //! and events come out ([`Desk::take_said`]). What needs processes (starting, signals) is returned to the caller as a
 //! [`Deed`].
 
+#[path = "registry/groups.rs"]
 mod groups;
+#[path = "registry/sent.rs"]
 mod memory;
+#[path = "registry/names.rs"]
 mod names;
+#[path = "registry/replicated.rs"]
 pub(crate) mod original;
+#[path = "registry/outputs.rs"]
 mod outputs;
+#[path = "registry/placing.rs"]
 mod placing;
 #[cfg(test)]
+#[path = "registry/tests.rs"]
 mod tests;
+#[path = "registry/watches.rs"]
 mod watches;
+#[path = "registry/snapshot.rs"]
 mod whole;
 
 use std::net::SocketAddr;

@@ -581,4 +581,5 @@ fn sentence(failure: &Failure, host: Option<&str>) -> String {
 }
 
 #[cfg(test)]
+#[path = "lifecycle/tests.rs"]
 mod tests;
