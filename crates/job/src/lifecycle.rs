@@ -1,177 +1,138 @@
-//! The course of a job: a state machine without clock and without processes.
+//! The lifecycle of a job: when it is over, how it is ended, and with which status.
 //!
-//! What happens (a task ended, a signal came, time passed) goes in; what is to be done about it comes out as [`Act`]s.
-//! Time is counted from the start of the job.
+//! A state machine without clock and processes. What happens (a task ended, a signal came, time passed) goes in; what is to be
+//! done about it comes out as [`Action`]s. Time is counted from the start of the job.
 //!
 //! # What becomes of the others when a task fails
 //!
 //! A task has failed when it was killed, ended with another status than 0, or ended without leaving the job it had
-//! joined. The others are told at once through the job's segment: their operations with the dead task return errors that
+//! joined. The others learn it at once through the job's segment: their operations with the dead task return errors that
 //! name it, so nobody waits for it for ever.
 //!
-//! By default they then have ten seconds, and are ended. Most programs cannot go on without a task, and not all notice:
-//! one that computes, or waits for a file, would burn its hours in a batch queue or a test run. The seconds are for those
-//! that do notice, to write down what they have. A program made to survive says so with `--on-failure=continue`; there
-//! is no third way that would suit both, because a launcher cannot tell a survivor from a task that has lost its sense.
+//! By default they then have a grace period of ten seconds, and are ended. Most programs cannot go on without a task, and not all notice:
+//! one that computes, or waits for a file, would burn its hours in a batch queue or a test run. The grace period is for programs
+//! that do notice, to save what they have. A program made to survive says so with `--on-failure=continue`; there
+//! is no third way that would suit both, because a launcher cannot tell a survivor from a task that is stuck.
 //!
-//! A task whose end another living task watches for or has asked for (`rg_notify`, `rg_kill`) is that task's affair: its
-//! death is *excused*, is no failure of the job and not told to the user.
+//! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
+//! death is *excused*, is no failure of the job and not reported to the user.
+
+mod policy;
+mod sentence;
 
 use std::time::Duration;
 
-use rustix::process::Signal;
-
-use crate::plan::{OnFailure, Plan};
+use crate::end::{End, Failure};
 use crate::words;
-use regatta_transport::job::{Cause, TaskState};
+pub use policy::{OnFailure, Policy};
+use regatta_wire::life::{Cause, TaskState};
+pub use sentence::EndReason;
 
-/// How long a process has between the request to end and the end.
-const ASKED: Duration = Duration::from_secs(2);
-/// How long what the tasks left behind may take to end by itself.
+/// From the request to end (SIGTERM) to the end (SIGKILL).
+const TERMINATION: Duration = Duration::from_secs(2);
+/// How long processes that the tasks left behind may take to end by themselves.
 const SETTLING: Duration = Duration::from_millis(100);
-/// After this time with work left to do, the user is told what is being waited for.
+/// From the beginning of an end with tasks still at work to the sentence that says what is waited for.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How often processes that were killed are looked for again, and for how long.
-const AGAIN: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two kills of processes that are still there.
+const KILL_AGAIN: Duration = Duration::from_millis(100);
+/// From the first kill to the admission that something cannot be killed.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// Two interrupts closer than this are one: a terminal's and a launcher's copy of the same key.
 const ONE_KEY: Duration = Duration::from_millis(50);
-/// Failures that are told one by one; the rest is counted.
-const TOLD: usize = 4;
+/// Failures that are reported one by one; the rest is counted.
+const REPORTED: usize = 4;
 /// The status when the job ran longer than it may, as that of `timeout`.
 const STATUS_TIMEOUT: u8 = 124;
 
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// With this status.
-    Exited(i32),
-    /// By this signal.
-    Signalled {
-        /// Its number.
-        signal: i32,
-        /// Whether a core file was written.
-        core: bool,
-    },
-    /// With its host: nobody can tell how.
-    Lost,
-}
-
-impl End {
-    /// The status that stands for this end: 128 and the signal, as in a shell. A task on a lost host has been killed, or
-    /// will be: no agent lets tasks outlive its channel.
-    pub fn status(self) -> u8 {
-        match self {
-            End::Exited(status) => status as u8,
-            End::Signalled { signal, .. } => (128 + signal) as u8,
-            End::Lost => (128 + libc::SIGKILL) as u8,
-        }
-    }
-
-    pub(crate) fn cause(self) -> Cause {
-        match self {
-            End::Exited(status) => Cause::Exited(status),
-            End::Signalled { signal, .. } => Cause::Signalled(signal),
-            End::Lost => Cause::Lost,
-        }
-    }
-}
-
-/// A task that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failure {
-    /// Its rank.
-    pub rank: u32,
-    /// Its process.
-    pub pid: u32,
-    /// How it ended.
-    pub end: End,
-}
-
-/// What is to be done.
+/// An action that the launcher must carry out. Actions are carried out in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// Tell the user.
-    Say(String),
-    /// Tell the members that a task is dead.
+pub enum Action {
+    /// Report this sentence to the user.
+    Report(String),
+    /// Report why the rest is ended, or cannot be, with the names of what still runs at this moment.
+    ReportEnding(EndReason),
+    /// Enter into every host's table that a task is dead.
     MarkDead(u32, Cause),
-    /// Send a signal to every process of the job.
-    Signal(Signal),
-    /// Send a signal to every process of the job on other hosts: those here have it from the terminal.
-    SignalElsewhere(Signal),
+    /// Send a signal, by its number, to every process of the job.
+    Signal(i32),
+    /// Send a signal, by its number, to every process of the job on other hosts: those here have it from the terminal.
+    SignalElsewhere(i32),
     /// Start no more tasks.
     StopStarting,
 }
 
-/// How far the ending of the job has come.
+/// How far the ending of the job has come. Times are those of the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Nothing forces an end.
     Running,
-    /// A task failed; at this time the others are asked to end.
+    /// A task has failed; the others are terminated at this time.
     Grace(Duration),
-    /// All tasks have ended, something they started has not; at this time it is asked to.
+    /// All tasks have ended, something they started has not; it is terminated at this time.
     Settling(Duration),
-    /// Everything was asked to end; at this time it is killed.
-    Asked(Duration),
-    /// Everything was killed; look again at this time, and give up at the second.
-    Killed(Duration, Duration),
+    /// Everything was asked to end (SIGTERM); it is killed at this time.
+    Terminating(Duration),
+    /// Everything was killed; it is killed again at the first time, and given up at the second.
+    Killing(Duration, Duration),
     /// Something cannot be killed.
     GivenUp,
 }
 
-/// The course of one job.
+/// The lifecycle of one job; the module describes it.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub struct Lifecycle {
+    policy: Policy,
+    /// How many tasks have been given numbers.
     tasks: u32,
-    on_failure: OnFailure,
-    grace: Duration,
-    timeout: Option<Duration>,
-    /// Nothing but a wish ends it.
-    stays: bool,
     phase: Phase,
+    /// A sentence on how many tasks still run, and when it is due.
     notice: Option<(Duration, String)>,
     running: u32,
     ended: u32,
+    /// Some tasks have numbers and have not been started.
     starting: bool,
-    /// Tasks that other tasks have asked for are being made ready.
-    births: u32,
+    /// Spawns that tasks have requested and of which the number of tasks is not known yet.
+    pending_spawns: u32,
     /// How many tasks there were at first.
     first_tasks: u32,
     /// Some task has joined.
     joined: bool,
+    /// First tasks that ended well without joining.
     never_joined: Vec<u32>,
+    /// Failures that were to be reported.
     failures: usize,
-    first: Option<Failure>,
+    first_failure: Option<Failure>,
+    /// The exit status so far.
     status: u8,
+    /// When the first interrupt came.
     interrupted: Option<Duration>,
+    /// The signals that the user has sent to end the job.
     forwarded: Vec<i32>,
-    /// What the hosts are called, and the host of each rank; empty when there is only this one.
+    /// The names of hosts by their numbers, and the host of each rank; empty if this host is the only one.
     hosts: Vec<String>,
     host_of: Vec<u32>,
 }
 
-impl Course {
-    pub(crate) fn new(plan: &Plan, tasks: u32) -> Self {
-        // The first number of a job that stays is nobody's.
-        let tasks = if plan.stays { 0 } else { tasks };
+impl Lifecycle {
+    /// The lifecycle of a job that begins with so many tasks.
+    pub fn new(policy: Policy, tasks: u32) -> Self {
+        // The first number of a resident job belongs to no task.
+        let tasks = if policy.resident { 0 } else { tasks };
         Self {
+            policy,
             tasks,
-            on_failure: plan.on_failure,
-            grace: plan.grace,
-            timeout: plan.timeout,
-            stays: plan.stays,
             phase: Phase::Running,
             notice: None,
             running: 0,
             ended: 0,
-            starting: !plan.stays,
-            births: 0,
+            starting: !policy.resident,
+            pending_spawns: 0,
             first_tasks: tasks,
             joined: false,
             never_joined: Vec::new(),
             failures: 0,
-            first: None,
+            first_failure: None,
             status: 0,
             interrupted: None,
             forwarded: Vec::new(),
@@ -180,14 +141,14 @@ impl Course {
         }
     }
 
-    /// The job runs on hosts of these names.
-    pub(crate) fn across(mut self, hosts: Vec<String>, host_of: Vec<u32>) -> Self {
+    /// A job that runs on several hosts: their names by number, and the host of each rank.
+    pub fn across(mut self, hosts: Vec<String>, host_of: Vec<u32>) -> Self {
         (self.hosts, self.host_of) = (hosts, host_of);
         self
     }
 
-    /// The job has run before, with another launcher: so many of its tasks run, and so many have ended.
-    pub(crate) fn resumed(mut self, first_tasks: u32, running: u32, ended: u32) -> Self {
+    /// A job that had another launcher before: so many of its tasks run, and so many have ended.
+    pub fn resumed(mut self, first_tasks: u32, running: u32, ended: u32) -> Self {
         (self.first_tasks, self.running, self.ended) = (first_tasks, running, ended);
         self.starting = running + ended < self.tasks;
         self.joined = true;
@@ -195,13 +156,13 @@ impl Course {
     }
 
     /// The job cannot go on here, for a reason that gives `status`.
-    pub(crate) fn give_up(&mut self, now: Duration, status: u8, acts: &mut Vec<Act>) {
+    pub fn give_up(&mut self, now: Duration, status: u8, actions: &mut Vec<Action>) {
         self.status = status;
-        self.kill(now, acts);
+        self.kill(now, actions);
     }
 
-    /// The job has one more host, of this number and name.
-    pub(crate) fn add_host(&mut self, number: u32, name: &str) {
+    /// A host with this number and name has joined the job.
+    pub fn add_host(&mut self, number: u32, name: &str) {
         let number = number as usize;
         if self.hosts.len() <= number {
             self.hosts.resize(number + 1, String::new());
@@ -209,54 +170,56 @@ impl Course {
         name.clone_into(&mut self.hosts[number]);
     }
 
-    /// The name of a task's host, when there are several.
-    pub(crate) fn host(&self, rank: u32) -> Option<&str> {
+    /// The name of a task's host, if there are several hosts.
+    pub fn host(&self, rank: u32) -> Option<&str> {
         let host = *self.host_of.get(rank as usize)?;
         self.hosts.get(host as usize).map(String::as_str)
     }
 
-    pub(crate) fn task_started(&mut self) {
+    /// A task has been started.
+    pub fn task_started(&mut self) {
         self.running += 1;
         self.starting &= self.running + self.ended < self.tasks;
     }
 
-    /// A task has asked for others; it is not known yet how many there will be.
-    pub(crate) fn birth_begins(&mut self) {
-        self.births += 1;
+    /// A task has requested a spawn. The job is not over until [`Self::spawn_resolved`].
+    pub fn spawn_requested(&mut self) {
+        self.pending_spawns += 1;
     }
 
-    /// It is known now.
-    pub(crate) fn birth_ends(&mut self) {
-        self.births = self.births.saturating_sub(1);
+    /// The number of tasks of a requested spawn is known: none, or [`Self::tasks_added`] follows.
+    pub fn spawn_resolved(&mut self) {
+        self.pending_spawns = self.pending_spawns.saturating_sub(1);
     }
 
-    /// More tasks are started, on these hosts.
-    pub(crate) fn more(&mut self, hosts: &[u32]) {
+    /// More tasks have numbers and are to be started, on these hosts.
+    pub fn tasks_added(&mut self, hosts: &[u32]) {
         self.tasks += hosts.len() as u32;
         self.starting = true;
         self.host_of.extend(hosts);
     }
 
     /// One of them cannot be started.
-    pub(crate) fn unborn(&mut self) {
+    pub fn start_failed(&mut self) {
         self.ended += 1;
         self.starting &= self.running + self.ended < self.tasks;
     }
 
-    /// No more tasks will be started: the host gave `status` a reason.
-    pub(crate) fn cannot_start(&mut self, now: Duration, status: u8, acts: &mut Vec<Act>) {
+    /// The first tasks cannot be started, for a reason that gives `status`: the job ends.
+    pub fn cannot_start(&mut self, now: Duration, status: u8, actions: &mut Vec<Action>) {
         self.starting = false;
         self.status = status;
-        self.kill(now, acts);
+        self.kill(now, actions);
     }
 
-    pub(crate) fn task_ended(
+    /// A task has ended; `state` is how far it had joined. An excused end is no failure.
+    pub fn task_ended(
         &mut self,
         now: Duration,
         (rank, pid): (u32, u32),
         (end, state): (End, TaskState),
         excused: bool,
-        acts: &mut Vec<Act>,
+        actions: &mut Vec<Action>,
     ) {
         self.running -= 1;
         self.ended += 1;
@@ -269,71 +232,59 @@ impl Course {
             }
             _ => {}
         }
-        // Dead already: a scribble may have said so, and then nobody has been told.
+        // Dead already: the task may have written that itself, and then the other tables do not have it.
         if state != TaskState::Left {
-            acts.push(Act::MarkDead(rank, end.cause()));
+            actions.push(Action::MarkDead(rank, end.cause()));
         }
         let harmless = end == End::Exited(0) && state == TaskState::Expected;
         if !harmless && !wanted && !excused {
-            self.failed(now, Failure { rank, pid, end }, acts);
+            self.failed(now, Failure { rank, pid, end }, actions);
         }
     }
 
-    /// A host is gone, and with it the tasks that ran on it (`running`, with their processes) and those that were to be
+    /// A host is lost, and with it the tasks that ran on it (`running`, with their processes) and those that were to be
     /// started there. `sentence` says how it was lost.
-    pub(crate) fn host_lost(
+    pub fn host_lost(
         &mut self,
         now: Duration,
         sentence: &str,
         running: &[(u32, u32)],
         unstarted: &[u32],
         excused: impl Fn(u32) -> bool,
-        acts: &mut Vec<Act>,
+        actions: &mut Vec<Action>,
     ) {
         self.running -= running.len() as u32;
         self.ended += (running.len() + unstarted.len()) as u32;
         self.starting &= self.running + self.ended < self.tasks;
-        let lost = running
-            .iter()
-            .copied()
-            .chain(unstarted.iter().map(|&rank| (rank, 0)));
-        let mut lost: Vec<(u32, u32)> = lost.collect();
+        let unstarted = unstarted.iter().map(|&rank| (rank, 0));
+        let mut lost: Vec<(u32, u32)> = running.iter().copied().chain(unstarted).collect();
         lost.sort_unstable();
-        acts.extend(
-            lost.iter()
-                .map(|&(rank, _)| Act::MarkDead(rank, Cause::Lost)),
-        );
+        let dead = |&(rank, _): &(u32, u32)| Action::MarkDead(rank, Cause::Lost);
+        actions.extend(lost.iter().map(dead));
         let Some(&(rank, pid)) = lost.first() else {
             return;
         };
-        if !self.is_ending() {
-            // One sentence for the host, not one for each of its tasks.
-            let ranks: Vec<u32> = lost.iter().map(|&(rank, _)| rank).collect();
-            acts.push(Act::Say(format!(
-                "{sentence}; lost with it: {}",
-                words::tasks(&ranks)
-            )));
-            if ranks.iter().all(|&rank| excused(rank)) {
-                return;
-            }
-            self.first_failed(
-                now,
-                Failure {
-                    rank,
-                    pid,
-                    end: End::Lost,
-                },
-            );
+        if self.is_ending() {
+            return;
+        }
+        // One sentence for the host, not one for each of its tasks.
+        let ranks: Vec<u32> = lost.iter().map(|&(rank, _)| rank).collect();
+        let tasks = words::tasks(&ranks);
+        actions.push(Action::Report(format!("{sentence}; lost with it: {tasks}")));
+        if !ranks.iter().all(|&rank| excused(rank)) {
+            let end = End::Lost;
+            self.first_failed(now, Failure { rank, pid, end });
         }
     }
 
-    fn failed(&mut self, now: Duration, failure: Failure, acts: &mut Vec<Act>) {
-        // A task that ends by the signal that the user sent is no news.
-        let asked_for = matches!(failure.end, End::Signalled { signal, .. } if self.forwarded.contains(&signal));
-        if !asked_for {
+    fn failed(&mut self, now: Duration, failure: Failure, actions: &mut Vec<Action>) {
+        // A task that ends by the signal that the user has sent is no news.
+        let requested = matches!(failure.end, End::Signalled { signal, .. } if self.forwarded.contains(&signal));
+        if !requested {
             self.failures += 1;
-            if self.failures <= TOLD {
-                acts.push(Act::Say(sentence(&failure, self.host(failure.rank))));
+            if self.failures <= REPORTED {
+                let sentence = sentence::failure(&failure, self.host(failure.rank));
+                actions.push(Action::Report(sentence));
             }
         }
         self.first_failed(now, failure);
@@ -341,245 +292,210 @@ impl Course {
 
     /// The first failure gives the status, and decides what becomes of the others.
     fn first_failed(&mut self, now: Duration, failure: Failure) {
-        if self.first.is_none() {
-            self.first = Some(failure);
-            self.status = failure.end.status().max(1);
-            if self.on_failure == OnFailure::Stop && self.phase == Phase::Running {
-                self.phase = Phase::Grace(now + self.grace);
-                let seconds = self.grace.as_secs_f32();
-                let text = format!(
-                    "{{}}; they are ended {seconds} s after the failure (--on-failure=continue lets them go on)"
-                );
-                self.notice = (self.grace > NOTICE).then(|| (now + NOTICE, text));
-            }
+        if self.first_failure.is_some() {
+            return;
+        }
+        self.first_failure = Some(failure);
+        self.status = failure.end.status().max(1);
+        if self.policy.on_failure == OnFailure::Stop && self.phase == Phase::Running {
+            let grace = self.policy.grace;
+            self.phase = Phase::Grace(now + grace);
+            let seconds = grace.as_secs_f32();
+            let text = format!(
+                "{{}}; they are ended {seconds} s after the failure (--on-failure=continue lets them go on)"
+            );
+            self.notice = (grace > NOTICE).then(|| (now + NOTICE, text));
         }
     }
 
-    /// A signal for the job. `delivered` says that the terminal has sent it to the tasks already.
-    pub(crate) fn signal(
+    /// A signal for the job, by its number. `delivered` says that the terminal has sent it to the tasks already.
+    pub fn signal(
         &mut self,
         now: Duration,
-        signal: Signal,
+        signal: i32,
         delivered: bool,
-        acts: &mut Vec<Act>,
+        actions: &mut Vec<Action>,
     ) {
-        if signal == Signal::INT {
-            let first = *self.interrupted.get_or_insert(now);
-            if now > first + ONE_KEY {
-                acts.push(Act::Say(
-                    "interrupted twice: ending all tasks at once".to_owned(),
-                ));
-                self.status = if self.status == 0 {
-                    End::Signalled {
-                        signal: libc::SIGINT,
-                        core: false,
-                    }
-                    .status()
-                } else {
-                    self.status
-                };
-                return self.kill(now, acts);
-            }
-            if self.notice.is_none() {
-                let text = "{} after the interrupt; a second Ctrl-C ends them at once".to_owned();
-                self.notice = Some((now + NOTICE, text));
-            }
+        if signal == libc::SIGINT && self.is_second_interrupt(now) {
+            let sentence = "interrupted twice: ending all tasks at once".to_owned();
+            actions.push(Action::Report(sentence));
+            self.set_status(by_signal(libc::SIGINT));
+            return self.kill(now, actions);
         }
-        let ends = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
-        if ends && self.stays {
-            return self.kill(now, acts);
+        let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal);
+        if ends && self.policy.resident {
+            return self.kill(now, actions);
         }
         if ends {
-            self.forwarded.push(signal.as_raw());
+            self.forwarded.push(signal);
             if self.starting {
                 self.starting = false;
-                self.status = End::Signalled {
-                    signal: signal.as_raw(),
-                    core: false,
-                }
-                .status();
-                acts.push(Act::StopStarting);
+                self.status = by_signal(signal);
+                actions.push(Action::StopStarting);
             }
         }
-        acts.push(match delivered {
-            true => Act::SignalElsewhere(signal),
-            false => Act::Signal(signal),
+        actions.push(match delivered {
+            true => Action::SignalElsewhere(signal),
+            false => Action::Signal(signal),
         });
     }
 
-    /// A task wants the job to end.
-    pub(crate) fn halt(&mut self, now: Duration, acts: &mut Vec<Act>) {
-        self.kill(now, acts);
-    }
-
-    /// Nobody is there any more to whom the job belongs.
-    pub(crate) fn abandoned(&mut self, now: Duration, acts: &mut Vec<Act>) {
-        self.status = End::Signalled {
-            signal: libc::SIGKILL,
-            core: false,
+    fn is_second_interrupt(&mut self, now: Duration) -> bool {
+        let first = *self.interrupted.get_or_insert(now);
+        if now > first + ONE_KEY {
+            return true;
         }
-        .status();
-        self.kill(now, acts);
+        if self.notice.is_none() {
+            let text = "{} after the interrupt; a second Ctrl-C ends them at once".to_owned();
+            self.notice = Some((now + NOTICE, text));
+        }
+        false
     }
 
-    /// Time has passed. `left` names what still runs, when it is needed.
-    pub(crate) fn tick(&mut self, now: Duration, left: impl Fn() -> String, acts: &mut Vec<Act>) {
+    /// A task has requested the end of the job.
+    pub fn halt(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.kill(now, actions);
+    }
+
+    /// The owner of the job is gone.
+    pub fn abandoned(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.status = by_signal(libc::SIGKILL);
+        self.kill(now, actions);
+    }
+
+    /// Time has passed: to be called at [`Self::deadline`], and after every other input.
+    pub fn tick(&mut self, now: Duration, actions: &mut Vec<Action>) {
         if self.is_over() && matches!(self.phase, Phase::Running | Phase::Grace(_)) {
             self.phase = Phase::Settling(now + SETTLING);
             self.notice = None;
         }
-        if self.timeout.is_some_and(|limit| now >= limit) && !self.is_ending() {
-            let limit = self.timeout.take().unwrap_or_default().as_secs_f32();
-            acts.push(Act::Say(format!(
-                "the job has run for the {limit} s that --timeout allows: ending {}",
-                left()
-            )));
-            self.status = if self.status == 0 {
-                STATUS_TIMEOUT
-            } else {
-                self.status
-            };
-            return self.ask(now, acts);
+        let timeout = self.policy.timeout.filter(|_| !self.is_ending());
+        if let Some(limit) = timeout.filter(|&limit| now >= limit) {
+            self.policy.timeout = None;
+            actions.push(Action::ReportEnding(EndReason::TimeOver { limit }));
+            self.set_status(STATUS_TIMEOUT);
+            return self.terminate(now, actions);
         }
         if let Some((_, text)) = self.notice.take_if(|(at, _)| now >= *at) {
-            acts.push(Act::Say(text.replace("{}", &still_running(self.running))));
+            let text = text.replace("{}", &sentence::still_running(self.running));
+            actions.push(Action::Report(text));
         }
         match self.phase {
             Phase::Grace(until) if now >= until => {
-                acts.push(Act::Say(format!(
-                    "ending {}, because a task failed",
-                    left()
-                )));
-                self.ask(now, acts);
+                actions.push(Action::ReportEnding(EndReason::TaskFailed));
+                self.terminate(now, actions);
             }
             Phase::Settling(until) if now >= until => {
-                acts.push(Act::Say(format!(
-                    "all tasks have ended, but not what they started: ending {}",
-                    left()
-                )));
-                self.ask(now, acts);
+                actions.push(Action::ReportEnding(EndReason::LeftBehind));
+                self.terminate(now, actions);
             }
-            Phase::Asked(until) if now >= until => self.kill(now, acts),
-            Phase::Killed(_, until) if now >= until => {
-                acts.push(Act::Say(format!(
-                    "{} cannot be ended: the kernel holds it (state D)",
-                    left()
-                )));
+            Phase::Terminating(until) if now >= until => self.kill(now, actions),
+            Phase::Killing(_, until) if now >= until => {
+                actions.push(Action::ReportEnding(EndReason::Unkillable));
                 self.phase = Phase::GivenUp;
             }
-            Phase::Killed(again, until) if now >= again => {
-                acts.push(Act::Signal(Signal::KILL));
-                self.phase = Phase::Killed(now + AGAIN, until);
+            Phase::Killing(again, until) if now >= again => {
+                actions.push(Action::Signal(libc::SIGKILL));
+                self.phase = Phase::Killing(now + KILL_AGAIN, until);
             }
             _ => {}
         }
     }
 
-    fn ask(&mut self, now: Duration, acts: &mut Vec<Act>) {
-        self.notice = None;
-        acts.push(Act::StopStarting);
-        acts.push(Act::Signal(Signal::TERM));
-        // A stopped process takes note when it goes on.
-        acts.push(Act::Signal(Signal::CONT));
-        (self.starting, self.births, self.stays) = (false, 0, false);
-        self.phase = Phase::Asked(now + ASKED);
+    /// Sets the status unless something has set it before.
+    fn set_status(&mut self, status: u8) {
+        if self.status == 0 {
+            self.status = status;
+        }
     }
 
-    fn kill(&mut self, now: Duration, acts: &mut Vec<Act>) {
-        self.notice = None;
-        acts.push(Act::StopStarting);
-        acts.push(Act::Signal(Signal::KILL));
-        (self.starting, self.births, self.stays) = (false, 0, false);
-        self.phase = Phase::Killed(now + AGAIN, now + PATIENCE);
+    fn terminate(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.end(actions);
+        actions.push(Action::Signal(libc::SIGTERM));
+        // A stopped process handles it when it is continued.
+        actions.push(Action::Signal(libc::SIGCONT));
+        self.phase = Phase::Terminating(now + TERMINATION);
     }
 
-    /// Is everything being ended?
-    pub(crate) fn is_ending(&self) -> bool {
+    fn kill(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.end(actions);
+        actions.push(Action::Signal(libc::SIGKILL));
+        self.phase = Phase::Killing(now + KILL_AGAIN, now + KILL_LIMIT);
+    }
+
+    /// Nothing is started any more, and nothing keeps the job alive.
+    fn end(&mut self, actions: &mut Vec<Action>) {
+        self.notice = None;
+        actions.push(Action::StopStarting);
+        (self.starting, self.pending_spawns, self.policy.resident) = (false, 0, false);
+    }
+
+    /// Whether everything is being ended.
+    pub fn is_ending(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Asked(_) | Phase::Killed(..) | Phase::GivenUp
+            Phase::Terminating(_) | Phase::Killing(..) | Phase::GivenUp
         )
     }
 
     /// When [`Self::tick`] has something to do next.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
+    pub fn deadline(&self) -> Option<Duration> {
         let phase = match self.phase {
             Phase::Running | Phase::GivenUp => None,
-            Phase::Grace(at) | Phase::Settling(at) | Phase::Asked(at) | Phase::Killed(at, _) => {
-                Some(at)
-            }
+            Phase::Grace(at)
+            | Phase::Settling(at)
+            | Phase::Terminating(at)
+            | Phase::Killing(at, _) => Some(at),
         };
         let notice = self.notice.as_ref().map(|&(at, _)| at);
-        let timeout = self.timeout.filter(|_| !self.is_ending());
+        let timeout = self.policy.timeout.filter(|_| !self.is_ending());
         [phase, notice, timeout].into_iter().flatten().min()
     }
 
     /// Whether all tasks have ended and no more will be started.
-    pub(crate) fn is_over(&self) -> bool {
-        self.running == 0 && !self.starting && self.births == 0 && !self.stays
+    pub fn is_over(&self) -> bool {
+        let waits = self.starting || self.pending_spawns > 0 || self.policy.resident;
+        self.running == 0 && !waits
     }
 
-    /// Whether what still runs cannot be ended.
-    pub(crate) fn is_given_up(&self) -> bool {
+    /// Whether something that still runs cannot be ended.
+    pub fn is_given_up(&self) -> bool {
         self.phase == Phase::GivenUp
     }
 
     /// The status that the command exits with.
-    pub(crate) fn status(&self) -> u8 {
+    pub fn status(&self) -> u8 {
         self.status
     }
 
-    pub(crate) fn first_failure(&self) -> Option<Failure> {
-        self.first
+    /// The failure that gave the status, if one did.
+    pub fn first_failure(&self) -> Option<Failure> {
+        self.first_failure
     }
 
     /// Whether any task joined.
-    pub(crate) fn joined(&self) -> bool {
+    pub fn joined(&self) -> bool {
         self.joined
     }
 
-    /// The ranks of the tasks that ended well without ever joining, ascending.
-    pub(crate) fn never_joined(&self) -> Vec<u32> {
+    /// The ranks of the first tasks that ended well without ever joining, ascending.
+    pub fn never_joined(&self) -> Vec<u32> {
         let mut ranks = self.never_joined.clone();
         ranks.sort_unstable();
         ranks
     }
 
-    /// What is left to say about failures when the job is over.
-    pub(crate) fn untold(&self) -> Option<String> {
-        let untold = self
-            .failures
-            .checked_sub(TOLD)
-            .filter(|&untold| untold > 0)?;
-        Some(format!("{} failed", words::count(untold, "more task")))
+    /// A sentence on the failures that were not reported, for the end of the job.
+    pub fn unreported(&self) -> Option<String> {
+        let unreported = self.failures.checked_sub(REPORTED)?;
+        (unreported > 0).then(|| format!("{} failed", words::count(unreported, "more task")))
     }
 }
 
-fn still_running(running: u32) -> String {
-    let verb = if running == 1 { "runs" } else { "run" };
-    format!("{} still {verb}", words::count(running as usize, "task"))
-}
-
-/// How a task failed.
-fn sentence(failure: &Failure, host: Option<&str>) -> String {
-    let Failure { rank, pid, end } = failure;
-    let place = host.map(|host| format!(" on {host}")).unwrap_or_default();
-    let who = format!("task {rank} (pid {pid}{place})");
-    match end {
-        End::Exited(0) => {
-            format!(
-                "{who} exited with status 0 without leaving (rg_finalize); others may be waiting for it"
-            )
-        }
-        End::Exited(status) => format!("{who} exited with status {status}"),
-        End::Signalled { signal, core } => {
-            let core = if *core { ", core dumped" } else { "" };
-            format!("{who} was killed by {}{core}", words::signal(*signal))
-        }
-        End::Lost => format!("{who} was lost with its host"),
-    }
+fn by_signal(signal: i32) -> u8 {
+    let core = false;
+    End::Signalled { signal, core }.status()
 }
 
 #[cfg(test)]
-#[path = "lifecycle/tests.rs"]
 mod tests;

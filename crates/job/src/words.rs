@@ -1,6 +1,6 @@
-//! The words of the launcher's sentences: signals, ranks, counts.
+//! Words of sentences: signals, ranks, counts.
 
-/// What a signal is called and what it means, as in "signal 11 (segmentation fault)".
+/// The name and meaning of a signal, as in "signal 11 (segmentation fault)".
 pub fn signal(number: i32) -> String {
     match meaning(number) {
         Some(meaning) => format!("signal {number} ({meaning})"),

@@ -14,12 +14,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
+use regatta_job::registry::Piece;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
-use crate::caught::Piece;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::entrance::Entrance;
@@ -356,7 +356,9 @@ impl Agent {
             } => {
                 if let Some(heritage) = &mut self.heritage {
                     let taken = heritage.take_copy(change, &bytes, last);
-                    taken.map_err(|_| Refusal::of_regatta("a copy of the desk makes no sense"))?;
+                    taken.map_err(|_| {
+                        Refusal::of_regatta("a copy of the registry makes no sense")
+                    })?;
                 }
             }
             Order::Confirm {} => {

@@ -7,11 +7,11 @@
 
 use std::os::fd::OwnedFd;
 
+use regatta_job::End;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::time::Timespec;
 
-use crate::course::End;
 use crate::environment;
 use crate::fleet::Fleet;
 use crate::output::Output;

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use regatta_job::registry::Piece;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -21,18 +22,6 @@ const PIECE: usize = 64 << 10;
 const WINDOW: usize = 256 << 10;
 /// So many more, if their writers have ended.
 const LAST_WORDS: usize = 4 << 20;
-
-/// Something that a task has written.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub task: u32,
-    /// Standard output (0) or error (1).
-    pub stream: u32,
-    /// To whom it goes; none: to the job's output.
-    pub route: Option<Route>,
-    pub bytes: Vec<u8>,
-    pub then: Then,
-}
 
 #[derive(Debug)]
 struct Source {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::course::{Course, End};
 use crate::{elf, program, words};
+use regatta_job::{End, Lifecycle};
 
 /// Names shown of a longer list.
 const FEW: usize = 4;
@@ -28,13 +28,13 @@ pub(crate) fn few(names: &[String]) -> String {
 
 /// One sentence for all tasks that ended well without joining, when that is news: no task joined, or others did.
 pub(crate) fn never_joined(
-    course: &Course,
+    lifecycle: &Lifecycle,
     tasks: u32,
     name: &OsStr,
     path: &Path,
 ) -> Option<String> {
-    let ranks = course.never_joined();
-    if course.joined() && !ranks.is_empty() {
+    let ranks = lifecycle.never_joined();
+    if lifecycle.joined() && !ranks.is_empty() {
         return Some(format!(
             "{} ended without joining the job (rg_init); the others were told not to wait",
             words::tasks(&ranks)
@@ -78,9 +78,9 @@ fn reason(name: &str, path: &Path) -> String {
 }
 
 /// The end of a task, for a program to read.
-pub(crate) fn task_event(course: &Course, rank: u32, pid: u32, end: End) -> Value {
+pub(crate) fn task_event(lifecycle: &Lifecycle, rank: u32, pid: u32, end: End) -> Value {
     let mut event = json!({"event": "end", "task": rank, "pid": pid});
-    if let Some(host) = course.host(rank) {
+    if let Some(host) = lifecycle.host(rank) {
         event["host"] = json!(host);
     }
     match end {
@@ -95,17 +95,17 @@ pub(crate) fn task_event(course: &Course, rank: u32, pid: u32, end: End) -> Valu
 }
 
 /// The end of the job, for a program to read.
-pub(crate) fn job_event(course: &Course, tasks: u32, took: Duration) -> Value {
+pub(crate) fn job_event(lifecycle: &Lifecycle, tasks: u32, took: Duration) -> Value {
     let mut event = json!({
         "event": "job",
         "schema": "regatta-run/1",
         "tasks": tasks,
-        "status": course.status(),
+        "status": lifecycle.status(),
         "seconds": took.as_secs_f64(),
-        "never_joined": course.never_joined(),
+        "never_joined": lifecycle.never_joined(),
     });
-    if let Some(failure) = course.first_failure() {
-        event["first_failure"] = task_event(course, failure.rank, failure.pid, failure.end);
+    if let Some(failure) = lifecycle.first_failure() {
+        event["first_failure"] = task_event(lifecycle, failure.rank, failure.pid, failure.end);
     }
     event
 }

@@ -18,10 +18,6 @@ mod clock;
 mod closing;
 mod controls;
 pub mod cores;
-#[path = "../../job/src/lifecycle.rs"]
-mod course;
-#[path = "../../job/src/registry.rs"]
-mod desk;
 mod door;
 mod elf;
 mod entrance;
@@ -63,18 +59,17 @@ mod sys;
 mod tasks;
 pub mod tree;
 mod wakes;
-#[path = "../../job/src/words.rs"]
-pub mod words;
 
 use std::io::Write;
 
 pub use abreast::abreast;
-pub use course::{End, Failure};
 pub use front::run;
 pub use gather::CONNECTION;
 pub use plan::{Across, Bind, Form, Growth, OnFailure, Plan};
 pub use reach::Choice;
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
+pub use regatta_job::words;
+pub use regatta_job::{End, Failure};
 pub use regatta_transport::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
 pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, ORPHAN};

@@ -10,12 +10,12 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use regatta_job::registry::Refused;
 use regatta_transport::job::JobError;
 use regatta_transport::place::listen_at;
 use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Why};
 
-use crate::desk::Refused;
 use crate::door::Arrival;
 use crate::entrance::Newcomer;
 use crate::refusal::STATUS_NOT_EXECUTABLE;

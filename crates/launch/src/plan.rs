@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::hosts::{Host, Map};
 use crate::reach::Choice;
+pub use regatta_job::OnFailure;
+use regatta_job::Policy;
 use regatta_transport::job::MOST_TASKS;
 
 /// Where tasks run.
@@ -20,16 +22,6 @@ pub enum Bind {
     Core,
     /// Task i runs on the i-th core of this list, beginning again at its end.
     List(Vec<usize>),
-}
-
-/// What becomes of the other tasks when one has failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
-    /// They have the plan's grace to react, and are then ended.
-    #[default]
-    Stop,
-    /// They go on for as long as they like.
-    Continue,
 }
 
 /// How the tasks' output reaches the user.
@@ -161,6 +153,16 @@ impl Plan {
             grace: Duration::from_secs(10),
             most_tasks: MOST_TASKS,
             stays: false,
+        }
+    }
+
+    /// When and how the job is ended.
+    pub(crate) fn policy(&self) -> Policy {
+        Policy {
+            on_failure: self.on_failure,
+            grace: self.grace,
+            timeout: self.timeout,
+            resident: self.stays,
         }
     }
 }

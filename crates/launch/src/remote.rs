@@ -54,7 +54,7 @@ pub(crate) struct Remote {
     spoken: Instant,
     /// Output that was dealt with and not yet said to be.
     pub owed: u32,
-    /// It has a copy of the desk.
+    /// It has a copy of the registry.
     pub copies: bool,
     /// The command that carries the channel, until it is reaped, and how it ended.
     command: Option<Pid>,

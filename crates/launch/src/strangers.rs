@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use regatta_job::registry::Piece;
 use regatta_transport::job::TaskState;
 use regatta_wire::control::Then;
 use rustix::process::Pid;
 
-use crate::caught::Piece;
 use crate::tasks::{Started, Tasks};
 
 /// Time that a task has to join before the first look at it. Each further look comes after twice the time.

@@ -4,7 +4,7 @@
 //!
 //! A launcher that ends, or is ended, ends its job: it says so, or the daemon of its host does. A launcher whose *host* is lost
 //! says nothing. Then the first host of the *line* that is left goes on in its place: its agent becomes the launcher, with the
-//! tasks that are left, and what the desk knew (names, groups, watches). The same happens when that host is lost.
+//! tasks that are left, and what the registry knew (names, groups, watches). The same happens when that host is lost.
 //!
 //! # Who
 //!
@@ -16,7 +16,7 @@
 //!
 //! # What is kept
 //!
-//! - The first few of the line have a *copy* of the desk: whole once, then each change before anybody is told what came of
+//! - The first few of the line have a *copy* of the registry: a snapshot once, then each change before anybody is told what came of
 //!   it. Half as many as there are hosts, so that every majority without the launcher has one; but eight at most. In it is all that
 //!   each task was told and may not have heard: agents say how much has come.
 //! - Every agent keeps what only it knows: what its tasks have asked and not been answered, how much each of them has been
@@ -30,7 +30,7 @@
 //! each says on its channel that it is an orphan, takes nothing but the word LEAD from it, and reports nothing
 //!                                   < LEAD       through the daemons, on the channel that the old launcher had
 //! READY, as at the beginning        >
-//!                                   < Lead       so many tasks are in my table, so many changes in my copy of the desk
+//!                                   < Lead       so many tasks are in my table, so many changes in my copy of the registry
 //! a later copy, if it has one       >
 //! State, and what is unanswered     >
 //! ```
@@ -77,7 +77,7 @@ pub const DAEMON_ENDED: &str =
 pub const GOES_ON_AS_ANOTHER: &str = ", and this host goes on as another one";
 /// Why a host of the job is lost of which the daemons say nothing any more.
 pub(crate) const NO_MORE: &str = "it is not one of the machine any more";
-/// At most so many hosts have a copy of the desk.
+/// At most so many hosts have a copy of the registry.
 const COPIES: usize = 8;
 /// Bytes of a copy that are sent at once.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -186,7 +186,7 @@ fn milliseconds(time: Duration) -> u32 {
     time.as_millis().try_into().unwrap_or(u32::MAX)
 }
 
-/// How many of so many hosts have a copy of the desk.
+/// How many of so many hosts have a copy of the registry.
 pub(crate) fn copies(hosts: usize) -> usize {
     (hosts / 2).clamp(2, COPIES)
 }

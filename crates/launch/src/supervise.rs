@@ -1,7 +1,7 @@
 //! Starting the tasks of a job, and staying with them until nothing of it is left.
 //!
 //! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, the tasks' output when
-//! it is labelled, and the channels to other hosts. What is to be done is decided by [`Course`]; this file does it, for
+//! it is labelled, and the channels to other hosts. What is to be done is decided by [`Lifecycle`]; this file does it, for
 //! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
 
 use std::collections::BTreeMap;
@@ -10,16 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use regatta_job::{Action, End, Lifecycle, Registry, ReplicatedRegistry};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, WaitStatus};
+use rustix::process::{Pid, Signal, WaitStatus};
 use rustix::time::Timespec;
 use serde_json::json;
 
 use crate::channel::Link;
 use crate::channel::messages::Order;
-use crate::course::{Act, Course, End};
-use crate::desk::Desk;
-use crate::desk::original::Original;
 use crate::door::Door;
 use crate::entrance::Newcomer;
 use crate::fleet::Fleet;
@@ -49,8 +47,6 @@ use spawning::Spawning;
 use starters::{Awaited, Starter};
 
 mod clocks;
-#[path = "supervise/requests.rs"]
-mod desk;
 mod elsewhere;
 mod gates;
 mod growing;
@@ -59,6 +55,7 @@ mod history;
 mod lineage;
 mod outputs;
 mod reach;
+mod requests;
 pub(crate) mod resuming;
 mod spawning;
 mod starters;
@@ -151,11 +148,11 @@ struct Supervisor<'p> {
     output: Output,
     /// Our standard input, when it is for a task on another host.
     input: Option<Input>,
-    course: Course,
-    /// Where the tasks ask.
-    desk: Original,
+    lifecycle: Lifecycle,
+    /// The tasks, hosts, names and groups of the job.
+    registry: ReplicatedRegistry,
     gates: Gates,
-    /// The words that tasks are told when a copy of the desk knows of it.
+    /// Messages to tasks that wait until a copy of the registry knows what they are about.
     unconfirmed: Unconfirmed,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
@@ -184,7 +181,7 @@ impl<'p> Supervisor<'p> {
             true => Some(Input::open(owner.group, &signals)?),
             false => None,
         };
-        let hosts = desk::hosts(&fleet);
+        let hosts = requests::hosts(&fleet);
         let growth = plan
             .across
             .as_ref()
@@ -201,14 +198,14 @@ impl<'p> Supervisor<'p> {
         let number = fleet.here.unwrap_or(0);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
-        let mut desk = Desk::new(hosts, &host_of, plan.program.as_bytes());
+        let mut registry = Registry::new(hosts, &host_of, plan.program.as_bytes());
         let known = growth.iter().flat_map(|growth| &growth.known);
-        known.for_each(|run| desk.note_known(run));
+        known.for_each(|run| registry.add_known_run(run));
         if plan.stays {
-            desk.ended(0, End::Exited(0));
+            registry.task_ended(0, End::Exited(0));
         }
         let mut supervisor = Self {
-            desk: Original::new(desk, lineage.is_some()),
+            registry: ReplicatedRegistry::new(registry, lineage.is_some()),
             gates: Gates::default(),
             unconfirmed: Unconfirmed::default(),
             lineage,
@@ -233,7 +230,7 @@ impl<'p> Supervisor<'p> {
             ready: fleet.ready,
             early: Vec::new(),
             late: Vec::new(),
-            course: Course::new(plan, fleet.size).across(fleet.names, fleet.host_of),
+            lifecycle: Lifecycle::new(plan.policy(), fleet.size).across(fleet.names, fleet.host_of),
             streams,
             output,
             started: Instant::now(),
@@ -260,7 +257,7 @@ impl<'p> Supervisor<'p> {
             self.wait();
             self.heed_signals();
             self.heed_hosts();
-            self.heed_tasks();
+            self.handle_tasks();
             self.send_input();
             self.reap();
             self.heed_door();
@@ -272,7 +269,7 @@ impl<'p> Supervisor<'p> {
             self.speak();
             self.pump();
             self.tick();
-            if self.course.is_over() && (self.is_left_by_all() || self.course.is_given_up()) {
+            if self.lifecycle.is_over() && (self.is_left_by_all() || self.lifecycle.is_given_up()) {
                 break;
             }
         }
@@ -285,7 +282,7 @@ impl<'p> Supervisor<'p> {
         self.input.iter_mut().for_each(Input::close);
         self.growing.iter_mut().for_each(Growing::close);
         remote::part(&mut self.remotes);
-        match self.course.status() {
+        match self.lifecycle.status() {
             0 if lost => STATUS_REFUSED,
             status => status,
         }
@@ -316,10 +313,10 @@ impl<'p> Supervisor<'p> {
     }
 
     fn task_started(&mut self, Started { rank, pid }: Started) {
-        self.course.task_started();
-        self.desk.started(rank, pid);
+        self.lifecycle.task_started();
+        self.registry.task_started(rank, pid);
         let mut event = json!({"event": "start", "task": rank, "pid": pid});
-        if let Some(host) = self.course.host(rank) {
+        if let Some(host) = self.lifecycle.host(rank) {
             event["host"] = json!(host);
         }
         self.output.event(&event);
@@ -327,10 +324,10 @@ impl<'p> Supervisor<'p> {
 
     fn cannot_start(&mut self, refusal: &Refusal) {
         self.output.say(&refusal.sentence);
-        let mut acts = Vec::new();
-        self.course
-            .cannot_start(self.started.elapsed(), refusal.status, &mut acts);
-        self.perform(acts);
+        let mut actions = Vec::new();
+        self.lifecycle
+            .cannot_start(self.started.elapsed(), refusal.status, &mut actions);
+        self.perform(actions);
     }
 
     /// Waits until something happens, or not at all while tasks are being started.
@@ -341,7 +338,7 @@ impl<'p> Supervisor<'p> {
             Some(Duration::ZERO)
         } else {
             let deadline = self
-                .course
+                .lifecycle
                 .deadline()
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
@@ -382,21 +379,22 @@ impl<'p> Supervisor<'p> {
     }
 
     fn heed_signals(&mut self) {
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
         let untethered = self.tether.take_if(hears_nobody).is_some();
         if !lives || untethered && !self.heed_end_of_tether() {
-            self.course.abandoned(now, &mut acts);
+            self.lifecycle.abandoned(now, &mut actions);
         }
         for Arrived {
             signal,
             from_terminal,
         } in arrived
         {
-            self.course.signal(now, signal, from_terminal, &mut acts);
+            self.lifecycle
+                .signal(now, signal.as_raw(), from_terminal, &mut actions);
         }
-        self.perform(acts);
+        self.perform(actions);
     }
 
     fn reap(&mut self) {
@@ -405,7 +403,7 @@ impl<'p> Supervisor<'p> {
             self.child_ended(pid, status);
         }
         // The commands that carry channels stay until the end.
-        self.childless = none_left || self.course.is_over() && self.has_only_commands();
+        self.childless = none_left || self.lifecycle.is_over() && self.has_only_commands();
     }
 
     fn has_only_commands(&self) -> bool {
@@ -454,30 +452,30 @@ impl<'p> Supervisor<'p> {
             self.input.iter_mut().for_each(Input::close);
         }
         self.output
-            .event(&closing::task_event(&self.course, rank, pid, end));
+            .event(&closing::task_event(&self.lifecycle, rank, pid, end));
         if state == TaskState::Left {
             self.tell_gone(rank, None);
         }
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         // What becomes of a task that was started by hand sees who started it.
         let by_hand = self
             .tasks
             .as_ref()
             .is_some_and(|tasks| tasks.adopted && rank == 0);
-        let excused = by_hand || self.plan.stays || self.desk.is_excused(rank);
-        self.course.task_ended(
+        let excused = by_hand || self.plan.stays || self.registry.is_excused(rank);
+        self.lifecycle.task_ended(
             self.started.elapsed(),
             (rank, pid),
             (end, state),
             excused,
-            &mut acts,
+            &mut actions,
         );
         // The tables before the news: who is told of an end finds it there.
-        self.perform(acts);
+        self.perform(actions);
         self.pass_last_words(rank);
         self.shut_gates_of(rank);
         self.forget_reach(rank);
-        self.desk.ended(rank, end);
+        self.registry.task_ended(rank, end);
         self.hushed(rank);
     }
 
@@ -507,9 +505,9 @@ impl<'p> Supervisor<'p> {
     fn pump(&mut self) {
         if let Some(streams) = &mut self.streams {
             let output = std::cell::RefCell::new(&mut self.output);
-            let desk = &self.desk;
+            let registry = &self.registry;
             streams.pump(|| !output.borrow().is_full(), &mut |heard| {
-                let host = desk.host_of(heard.rank());
+                let host = registry.host_of(heard.rank());
                 output.borrow_mut().pass(heard, host.unwrap_or_default())
             });
         }
@@ -520,9 +518,9 @@ impl<'p> Supervisor<'p> {
     /// Reads everything that is still in the pipes; nobody writes to them any more.
     fn drain(&mut self) {
         if let Some(streams) = &mut self.streams {
-            let (output, desk) = (&mut self.output, &self.desk);
+            let (output, registry) = (&mut self.output, &self.registry);
             streams.drain(|| true, &mut |heard| {
-                let host = desk.host_of(heard.rank());
+                let host = registry.host_of(heard.rank());
                 output.pass(heard, host.unwrap_or_default())
             });
         }
@@ -531,37 +529,33 @@ impl<'p> Supervisor<'p> {
     }
 
     fn tick(&mut self) {
-        if self.course.is_over() && self.is_left_by_all() {
+        if self.lifecycle.is_over() && self.is_left_by_all() {
             return;
         }
-        let mut acts = Vec::new();
-        let (tasks, remotes) = (&self.tasks, &self.remotes);
-        let helpers = self.helpers();
-        self.course.tick(
-            self.started.elapsed(),
-            || left(tasks, remotes, &helpers),
-            &mut acts,
-        );
-        self.perform(acts);
+        let mut actions = Vec::new();
+        self.lifecycle.tick(self.started.elapsed(), &mut actions);
+        self.perform(actions);
     }
 
-    fn perform(&mut self, acts: Vec<Act>) {
-        for act in acts {
-            match act {
-                Act::Say(sentence) => self.output.say(&sentence),
-                Act::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
-                Act::Signal(signal) => {
-                    tree::signal_all(signal, &self.helpers());
-                    let tasks = self.tasks.iter();
-                    tasks.for_each(|tasks| tasks.signal_guests(signal));
-                    self.tell_all(&Order::Signal {
-                        signal: signal.as_raw(),
-                    });
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Report(sentence) => self.output.say(&sentence),
+                Action::ReportEnding(reason) => {
+                    let left = left(&self.tasks, &self.remotes, &self.helpers());
+                    self.output.say(&reason.sentence(&left));
                 }
-                Act::SignalElsewhere(signal) => self.tell_all(&Order::Signal {
-                    signal: signal.as_raw(),
-                }),
-                Act::StopStarting => {
+                Action::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
+                Action::Signal(signal) => {
+                    if let Some(signal) = Signal::from_named_raw(signal) {
+                        tree::signal_all(signal, &self.helpers());
+                        let tasks = self.tasks.iter();
+                        tasks.for_each(|tasks| tasks.signal_guests(signal));
+                    }
+                    self.tell_all(&Order::Signal { signal });
+                }
+                Action::SignalElsewhere(signal) => self.tell_all(&Order::Signal { signal }),
+                Action::StopStarting => {
                     self.end_births();
                     self.tasks.iter_mut().for_each(Tasks::stop_starting);
                     self.tell_all(&Order::Stop {});
@@ -577,15 +571,15 @@ impl<'p> Supervisor<'p> {
             .as_ref()
             .map_or(Path::new(&self.plan.program), Tasks::program);
         if let Some(sentence) =
-            closing::never_joined(&self.course, self.size, &self.plan.program, program)
+            closing::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
         {
             self.output.say(&sentence);
         }
-        if let Some(sentence) = self.course.untold() {
+        if let Some(sentence) = self.lifecycle.unreported() {
             self.output.say(&sentence);
         }
         self.output.event(&closing::job_event(
-            &self.course,
+            &self.lifecycle,
             self.size,
             self.started.elapsed(),
         ));

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use regatta_job::End;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
@@ -19,7 +20,6 @@ use crate::attend::Guest;
 use crate::bind::{Placement, Share};
 use crate::caught::Caught;
 use crate::controls::Controls;
-use crate::course::End;
 use crate::newborn::Births;
 use crate::plan::Bind;
 use crate::refusal::{Refusal, STATUS_REFUSED};

@@ -22,9 +22,9 @@ use regatta_memory::{Corrupt, LINE};
 
 use crate::halls::{Halls, SIZES};
 pub use crate::invitation::Invitation;
-pub use crate::life::{Cause, TaskState};
 use crate::marks::Marks;
 use crate::meeting;
+pub use regatta_wire::life::{Cause, TaskState};
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
 /// asked for; this wait is over.

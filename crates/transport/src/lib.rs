@@ -14,8 +14,6 @@ mod lane;
 #[cfg(test)]
 mod layout_tests;
 mod left;
-#[path = "../../wire/src/life.rs"]
-mod life;
 mod loans;
 mod marks;
 mod meeting;

@@ -11,6 +11,7 @@ pub mod door;
 pub mod fields;
 pub mod frames;
 pub mod hello;
+pub mod life;
 pub mod link;
 pub mod plight;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use regatta_wire::Malformed;
-use regatta_wire::fields::{Bytes, Field};
+use crate::Malformed;
+use crate::fields::{Bytes, Field};
 
 /// Where a task is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

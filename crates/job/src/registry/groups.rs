@@ -1,20 +1,22 @@
 //! Named groups, which tasks join and leave.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use regatta_wire::control::{GroupInfo, Why};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
 use super::Refused;
-use super::whole::{put_map, take_map};
+use super::snapshot::{put_map, take_map};
 
+/// One named group.
 #[derive(Debug, Default)]
 struct Group {
-    /// By number in the group.
+    /// The members by their numbers in the group; None: the number is free.
     members: Vec<Option<u32>>,
-    /// Who waits for others to come, with the numbers of their questions, and how many must come.
+    /// The members that wait in the barrier, with the numbers of their requests.
     meeting: Vec<(u32, u32)>,
+    /// How many members complete the barrier.
     wanted: u32,
 }
 
@@ -23,14 +25,15 @@ fields!(Group {
     meeting,
     wanted
 });
-/// Who have met, with the numbers of their questions; and the members, if they were all.
+
+/// The members that have met, with the numbers of their requests; and all members of the group, if they are the same.
 pub(super) type Met = (Vec<(u32, u32)>, Option<Vec<Option<u32>>>);
 
 /// All named groups.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    all: HashMap<String, Group>,
-    /// How often the members of any have changed since this process has known them.
+    all: BTreeMap<String, Group>,
+    /// How often memberships have changed since this process has known them. A new launcher counts from 0.
     changes: u64,
 }
 
@@ -46,18 +49,18 @@ impl Field for Groups {
 }
 
 impl Groups {
-    /// Another number after each change of members.
+    /// Another number after each change of a membership.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Does a task wait for the answer to this question?
+    /// Whether a task waits for the answer to this request.
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
         let mut groups = self.all.values();
         groups.any(|group| group.meeting.contains(&(task, id)))
     }
 
-    /// The number of the new member: the lowest that is free.
+    /// Adds a member and returns its number in the group, the lowest that is free.
     pub(super) fn join(&mut self, task: u32, name: String) -> Result<u32, Refused> {
         if name.is_empty() {
             return Err((Why::Argument, "the name of a group is empty".to_owned()));
@@ -93,7 +96,7 @@ impl Groups {
             .map_or_else(Vec::new, |group| group.members.clone())
     }
 
-    /// All of them, by name.
+    /// Describes all groups, by name.
     pub(super) fn infos(&self) -> Vec<GroupInfo> {
         let info = |(name, group): (&String, &Group)| GroupInfo {
             name: name.clone(),
@@ -105,13 +108,10 @@ impl Groups {
                 group.wanted
             },
         };
-        let mut all: Vec<GroupInfo> = self.all.iter().map(info).collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+        self.all.iter().map(info).collect()
     }
 
-    /// A member waits until `count` of them do. Those who are to be answered, with their questions, and
-    /// the members of the group if all of them have come.
+    /// A member enters the barrier, which `count` members complete. Returns those to be answered now.
     pub(super) fn meet(
         &mut self,
         task: u32,
@@ -140,7 +140,7 @@ impl Groups {
         })
     }
 
-    /// A task is gone, and leaves all groups.
+    /// A task has ended, and leaves all groups.
     pub(super) fn gone(&mut self, task: u32) {
         for group in self.all.values_mut() {
             self.changes += u64::from(group.drop(task));
@@ -150,13 +150,13 @@ impl Groups {
 }
 
 impl Group {
-    /// The members, if there are so many.
+    /// The members, if there are exactly so many.
     fn all_of(&self, count: u32) -> Option<Vec<Option<u32>>> {
         let all = self.members.iter().flatten().count();
         (all == count as usize).then(|| self.members.clone())
     }
 
-    /// Whether the task was a member.
+    /// Removes a task. Returns whether it was a member.
     fn drop(&mut self, task: u32) -> bool {
         self.meeting.retain(|waiting| waiting.0 != task);
         let place = self
@@ -171,6 +171,7 @@ impl Group {
     }
 }
 
+/// The refusal of a task that is no member.
 fn stranger(task: u32, name: &str) -> Refused {
     let sentence = format!("task {task} is no member of the group {name:?}");
     (Why::Name, sentence)

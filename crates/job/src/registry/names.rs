@@ -1,4 +1,4 @@
-//! Names and what is put under them: mailboxes, in which a task finds another one, or leaves something for it.
+//! Named entries: mailboxes, in which a task finds another one, or leaves something for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,15 @@ use regatta_wire::{Malformed, fields};
 
 use super::Refused;
 
-/// Bytes that all entries together may have.
+/// The most bytes that all entries together may have.
 const MOST: usize = 256 << 20;
-/// What keeping an entry costs besides its bytes.
-const KEEPING: usize = 128;
+/// Bytes counted for an entry besides those of its value.
+const OVERHEAD: usize = 128;
 
+/// One entry under a name.
 #[derive(Debug)]
 struct Entry {
+    /// None: its owner has ended.
     owner: Option<u32>,
     flags: u32,
     value: Vec<u8>,
@@ -43,10 +45,14 @@ fields!(Waiting {
     flags
 });
 
+/// All entries, and the tasks that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// By name and index.
     entries: BTreeMap<(String, u32), Entry>,
+    /// In the order in which they came.
     waiting: Vec<Waiting>,
+    /// Of all entries together, overhead included.
     bytes: usize,
 }
 
@@ -62,7 +68,7 @@ impl Field for Names {
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
         let entries = Vec::<((String, u32), Entry)>::take(from)?;
-        let size = |(_, entry): &(_, Entry)| entry.value.len() + KEEPING;
+        let size = |(_, entry): &(_, Entry)| entry.value.len() + OVERHEAD;
         Ok(Self {
             bytes: entries.iter().map(size).sum(),
             entries: entries.into_iter().collect(),
@@ -75,7 +81,7 @@ impl Field for Names {
 type Answer = Result<(u32, Vec<u8>), Refused>;
 
 impl Names {
-    /// Does a task wait for the answer to this question?
+    /// Whether a task waits for the answer to this request.
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|waiting| (waiting.task, waiting.id) == (task, id))
@@ -87,8 +93,8 @@ impl Names {
             .map(|((_, index), entry)| (*index, entry))
     }
 
-    /// Put an entry: at its index; or else in the place of the one that is there, if it may be overwritten; or else at
-    /// the lowest free index, if there may be several.
+    /// Puts an entry at an index, and returns the index. Without one it takes the lowest that is free, if there may be several, or
+    /// else the first that is taken, if the new entry is one that may be overwritten.
     pub(super) fn put(
         &mut self,
         by: u32,
@@ -111,8 +117,8 @@ impl Names {
         {
             return Err(denied(&key.0, index, entry));
         }
-        let given_up = before.map_or(0, |entry| entry.value.len() + KEEPING);
-        let bytes = self.bytes - given_up + value.len() + KEEPING;
+        let given_up = before.map_or(0, |entry| entry.value.len() + OVERHEAD);
+        let bytes = self.bytes - given_up + value.len() + OVERHEAD;
         if bytes > MOST {
             let sentence = format!(
                 "the entries of all names together would have more than {} MiB; delete some",
@@ -150,7 +156,7 @@ impl Names {
         }
     }
 
-    /// The entry of an index. None: the task will be served when there is one.
+    /// Reads the entry of an index. None: the task waits until there is one.
     pub(super) fn get(
         &mut self,
         task: u32,
@@ -203,7 +209,7 @@ impl Names {
 
     fn remove(&mut self, name: &str, index: u32) -> Option<Entry> {
         let entry = self.entries.remove(&(name.to_owned(), index))?;
-        self.bytes -= entry.value.len() + KEEPING;
+        self.bytes -= entry.value.len() + OVERHEAD;
         Some(entry)
     }
 
@@ -222,8 +228,8 @@ impl Names {
         }
     }
 
-    /// The answers to tasks that have waited for an entry of this name, now that there is one. A task that may not take it is told so,
-    /// as if it had asked now. A waiter for another name is passed over: to read for it may delete the entry it waits for.
+    /// Answers tasks that have waited for an entry of this name, now that there is one. A task that may not take it is refused,
+    /// as if it had requested it now. A waiter for another name is passed over, since a read for it may delete the entry it waits for.
     pub(super) fn serve(&mut self, name: &str) -> Vec<(u32, u32, Answer)> {
         let mut served = Vec::new();
         for waiting in std::mem::take(&mut self.waiting) {
@@ -242,7 +248,7 @@ impl Names {
         served
     }
 
-    /// The entries whose names match.
+    /// Lists the entries whose names match a pattern.
     pub(super) fn matching(&self, pattern: &str) -> Vec<NameInfo> {
         let infos = self
             .entries
@@ -258,7 +264,7 @@ impl Names {
         infos.collect()
     }
 
-    /// A task is gone: so are its entries, but for those that are to stay.
+    /// A task has ended: its entries are removed, except persistent ones.
     pub(super) fn owner_gone(&mut self, task: u32) {
         self.waiting.retain(|waiting| waiting.task != task);
         let bytes = &mut self.bytes;
@@ -269,7 +275,7 @@ impl Names {
             entry.owner = None;
             let stays = entry.flags & flags::PERSISTENT != 0;
             if !stays {
-                *bytes -= entry.value.len() + KEEPING;
+                *bytes -= entry.value.len() + OVERHEAD;
             }
             stays
         });
@@ -288,7 +294,7 @@ fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
     (Why::Denied, sentence)
 }
 
-/// Does a name match a pattern, in which `*` stands for any text?
+/// Whether a name matches a pattern, in which `*` stands for any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|part| name.strip_prefix(part)) else {
@@ -344,13 +350,13 @@ mod tests {
         for (id, name) in [(1, "x"), (2, "y"), (3, "x")] {
             assert!(names.get(0, id, name.to_owned(), 0, TAKE).is_none());
         }
-        // Its owner lives, and has not let others take it.
+        // Its owner is alive, and has not let others take it.
         let served = put(&mut names, 5, "x", flags::PERSISTENT);
         let denied = |(task, id, answer): &(u32, u32, super::Answer)| {
             (*task, *id, matches!(answer, Err((Why::Denied, _))))
         };
-        let told: Vec<_> = served.iter().map(denied).collect();
-        assert_eq!(told, [(0, 1, true), (0, 3, true)]);
+        let answers: Vec<_> = served.iter().map(denied).collect();
+        assert_eq!(answers, [(0, 1, true), (0, 3, true)]);
         assert!(put(&mut names, 5, "z", 0).is_empty());
         assert_eq!(names.of("x").count(), 1, "nobody has taken it");
         names.owner_gone(5);

@@ -1,30 +1,45 @@
-//! Which task gets what the tasks write that it has started.
+//! Which task receives the output of the tasks that it has started.
 
 use regatta_wire::Malformed;
 use regatta_wire::control::{Event, Output, Route, Tell, Then};
 use regatta_wire::fields::{Bytes, Field};
 
-use super::{Desk, Task};
-use crate::caught::Piece;
+use super::{Registry, TaskRecord};
 
-/// What is known of a task's output.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Written {
-    /// Who gets it; none: it goes with the job's output.
-    route: Option<Route>,
-    /// Which of its streams have ended.
-    closed: [bool; 2],
-    /// Whether this task gets what others write, and whether it does so no more.
-    receives: bool,
-    hushed: bool,
+/// A piece of a task's output.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The task that wrote it.
+    pub task: u32,
+    /// Standard output (0) or error (1).
+    pub stream: u32,
+    /// The task that receives it; None: it goes with the job's output.
+    pub route: Option<Route>,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What follows on the stream.
+    pub then: Then,
 }
 
-impl Field for Written {
+/// Where a task's output goes, and whether the task receives that of others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TaskOutput {
+    /// The task that receives its output; None: it goes with the job's output.
+    route: Option<Route>,
+    /// Which of its streams have ended: standard output, error.
+    closed: [bool; 2],
+    /// Whether this task has been made the receiver of others' output.
+    receives: bool,
+    /// It receives nothing any more.
+    refuses_output: bool,
+}
+
+impl Field for TaskOutput {
     fn put(&self, to: &mut Vec<u8>) {
         self.route.put(to);
         self.closed.iter().for_each(|closed| closed.put(to));
         self.receives.put(to);
-        self.hushed.put(to);
+        self.refuses_output.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
@@ -32,12 +47,12 @@ impl Field for Written {
             route: Field::take(from)?,
             closed: [Field::take(from)?, Field::take(from)?],
             receives: Field::take(from)?,
-            hushed: Field::take(from)?,
+            refuses_output: Field::take(from)?,
         })
     }
 }
 
-impl Written {
+impl TaskOutput {
     pub(super) fn to(route: Option<Route>) -> Self {
         Self {
             route,
@@ -46,48 +61,46 @@ impl Written {
     }
 }
 
-impl Desk {
-    /// Who gets what tasks write that `by` starts.
-    pub(crate) fn route(&mut self, by: u32, output: Output) -> Option<Route> {
+impl Registry {
+    /// The receiver of the output of tasks that `by` starts.
+    pub fn route(&mut self, by: u32, output: Output) -> Option<Route> {
         let own = self
             .tasks
             .get(by as usize)
-            .and_then(|task| task.written.route);
+            .and_then(|task| task.output.route);
         let route = match output {
             Output::AsMine => own,
             Output::Job => None,
             Output::Me(manner) => Some(Route { to: by, manner }),
             Output::Task(route) => Some(route),
         };
-        let route = route.filter(|route| self.hears(route.to));
+        let route = route.filter(|route| self.receives(route.to));
         if let Some(to) = route.and_then(|route| self.tasks.get_mut(route.to as usize)) {
-            to.written.receives = true;
+            to.output.receives = true;
         }
         route
     }
 
-    /// Tells those who want to know of them of the tasks from this number on.
-    pub(crate) fn tell_births(&mut self, from: u32) {
-        for task in from..self.count() {
-            self.tell_every_watcher_of(task);
-            let Task {
-                parent, written, ..
-            } = &self.tasks[task as usize];
-            let route = written.route.filter(|route| route.manner.births);
-            if let Some(Route { to, manner }) = route.filter(|route| self.hears(route.to)) {
+    /// Notifies watchers and receivers of the tasks from this number on.
+    pub fn notify_starts(&mut self, from: u32) {
+        for task in from..self.task_count() {
+            self.notify_watchers_of(task);
+            let TaskRecord { parent, output, .. } = &self.tasks[task as usize];
+            let route = output.route.filter(|route| route.manner.births);
+            if let Some(Route { to, manner }) = route.filter(|route| self.receives(route.to)) {
                 let parent = parent.filter(|parent| *parent != task);
-                let tell = Tell::Born {
+                let message = Tell::Born {
                     task,
                     parent,
                     manner,
                 };
-                self.say(to, tell);
+                self.send(to, message);
             }
         }
     }
 
-    /// Those who want to hear of every task hear of this one.
-    fn tell_every_watcher_of(&mut self, task: u32) {
+    /// Notifies the watchers of all tasks of this one.
+    fn notify_watchers_of(&mut self, task: u32) {
         let watchers = self.watches.of_every_task().to_vec();
         if watchers.is_empty() {
             return;
@@ -99,63 +112,61 @@ impl Desk {
             parent: known.parent,
             program: known.program.to_vec(),
         };
-        for (watcher, watch) in watchers {
-            let event = event.clone();
-            self.say(watcher, Tell::Event { watch, event });
-        }
+        self.notify(watchers, &event);
     }
 
-    fn hears(&self, task: u32) -> bool {
-        self.lives(task) && !self.tasks[task as usize].written.hushed
+    /// Whether output can be sent to a task.
+    fn receives(&self, task: u32) -> bool {
+        self.is_alive(task) && !self.tasks[task as usize].output.refuses_output
     }
 
-    /// A task receives nothing more. Whether it did before.
-    pub(crate) fn hush(&mut self, task: u32) -> bool {
+    /// Sends no more output of others to a task. Returns whether it received some until now.
+    pub fn stop_output_to(&mut self, task: u32) -> bool {
         let Some(task) = self.tasks.get_mut(task as usize) else {
             return false;
         };
-        let before = task.written.receives && !task.written.hushed;
-        task.written.hushed = true;
+        let before = task.output.receives && !task.output.refuses_output;
+        task.output.refuses_output = true;
         before
     }
 
-    /// A task has written something for another one. False: that does not hear it.
-    pub(crate) fn wrote(&mut self, piece: &mut Piece) -> bool {
+    /// A task has written something for another one. Takes its bytes and sends them there; false: nobody receives them, and they stay.
+    pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
         if piece.then == Then::Closed {
-            self.closed(piece.task, piece.stream);
+            self.stream_closed(piece.task, piece.stream);
         }
-        let Some(route) = piece.route.filter(|route| self.hears(route.to)) else {
+        let Some(route) = piece.route.filter(|route| self.receives(route.to)) else {
             return false;
         };
-        let tell = Tell::Output {
+        let message = Tell::Output {
             task: piece.task,
             stream: piece.stream,
             manner: route.manner,
             bytes: std::mem::take(&mut piece.bytes),
             then: piece.then,
         };
-        self.say(route.to, tell);
+        self.send(route.to, message);
         true
     }
 
-    /// A task writes no more to one of its streams.
-    pub(super) fn closed(&mut self, task: u32, stream: u32) {
+    /// A task has closed one of its streams.
+    pub(super) fn stream_closed(&mut self, task: u32, stream: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize)
-            && let Some(closed) = task.written.closed.get_mut(stream as usize)
+            && let Some(closed) = task.output.closed.get_mut(stream as usize)
         {
             *closed = true;
         }
     }
 
-    /// A task was lost with its host: nobody else can say that it writes no more.
-    pub(crate) fn writes_no_more(&mut self, task: u32) {
-        let Some(Written { route, closed, .. }) =
-            self.tasks.get(task as usize).map(|task| task.written)
+    /// Closes the streams of a task that was lost with its host, since no agent will report it.
+    pub fn close_streams(&mut self, task: u32) {
+        let Some(TaskOutput { route, closed, .. }) =
+            self.tasks.get(task as usize).map(|task| task.output)
         else {
             return;
         };
         for stream in (0..2).filter(|&stream| !closed[stream as usize]) {
-            self.wrote(&mut Piece {
+            self.task_wrote(&mut Piece {
                 task,
                 stream,
                 route,

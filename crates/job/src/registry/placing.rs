@@ -2,25 +2,27 @@
 
 use regatta_wire::control::{Place, Why};
 
-use super::{Desk, Host, Refused};
+use super::{HostRecord, Refused, Registry, TaskRecord};
 
-impl Desk {
-    /// How many of `count` tasks that `by` starts go to which host, in the order of their numbers.
-    pub(crate) fn place(
+impl Registry {
+    /// Divides `count` new tasks of `by` among hosts: pairs of a host number and its share, in the order of the hosts. The least
+    /// loaded host, by tasks per core, takes the next task.
+    pub fn place_tasks(
         &self,
         by: u32,
         place: &Place,
         count: u32,
     ) -> Result<Vec<(u32, u32)>, Refused> {
         let here = self.host_of(by);
-        let named = |host: &&Host, name: &str| host.name == name || host.number.to_string() == name;
-        let living = self.hosts.iter().filter(|host| host.lives);
-        let hosts: Vec<&Host> = match place {
-            Place::Any => living.collect(),
-            Place::Here => living.filter(|host| Some(host.number) == here).collect(),
-            Place::Host(name) => living.filter(|host| named(host, name)).collect(),
-            Place::Architecture(name) => living.filter(|host| host.architecture == *name).collect(),
-            Place::Elsewhere(name) => living
+        let named =
+            |host: &&HostRecord, name: &str| host.name == name || host.number.to_string() == name;
+        let alive = self.hosts.iter().filter(|host| host.alive);
+        let hosts: Vec<&HostRecord> = match place {
+            Place::Any => alive.collect(),
+            Place::Here => alive.filter(|host| Some(host.number) == here).collect(),
+            Place::Host(name) => alive.filter(|host| named(host, name)).collect(),
+            Place::Architecture(name) => alive.filter(|host| host.architecture == *name).collect(),
+            Place::Elsewhere(name) => alive
                 .filter(|host| match name.is_empty() {
                     true => Some(host.number) != here,
                     false => !named(host, name),
@@ -30,12 +32,12 @@ impl Desk {
         if hosts.is_empty() {
             return Err((Why::Host, self.no_host(place)));
         }
-        let mut shares: Vec<(&Host, u32, u32)> = hosts
+        let mut shares: Vec<(&HostRecord, u32, u32)> = hosts
             .into_iter()
             .map(|host| (host, self.tasks_on(host.number), 0))
             .collect();
         for _ in 0..count {
-            // The one that is least full; of equals the first.
+            // Of equals the first.
             let least = shares.iter_mut().min_by_key(|(host, tasks, more)| {
                 let full = u64::from(tasks + more) * 1000;
                 full / u64::from(host.cores.max(1))
@@ -48,11 +50,18 @@ impl Desk {
         Ok(shares.map(|(host, _, more)| (host.number, more)).collect())
     }
 
+    /// How many tasks of a host have not ended.
+    pub(super) fn tasks_on(&self, host: u32) -> u32 {
+        let here = |task: &&TaskRecord| task.host == host && task.ended.is_none();
+        self.tasks.iter().filter(here).count() as u32
+    }
+
+    /// The sentence on a place where the job has no host.
     fn no_host(&self, place: &Place) -> String {
         let names: Vec<&str> = self
             .hosts
             .iter()
-            .filter(|host| host.lives)
+            .filter(|host| host.alive)
             .map(|host| host.name.as_str())
             .collect();
         let names = names.join(", ");

@@ -1,6 +1,6 @@
-//! A desk of which others keep copies: what changes it is written down, and makes the same of a copy.
+//! A registry with copies on other hosts: each change is recorded, and a copy that applies it becomes the same.
 //!
-//! A desk has no clock and throws no dice, so the same changes in the same order make the same desk.
+//! A registry has no clock and draws no random numbers, so the same changes in the same order make the same registry.
 
 use std::ops::Deref;
 
@@ -8,277 +8,291 @@ use regatta_wire::control::{Ask, Output, Route, Tell, Then};
 use regatta_wire::fields::Message;
 use regatta_wire::{Malformed, messages};
 
-use super::{Deed, Desk, Host, Refused};
-use crate::caught::Piece;
-use crate::course::End;
+use super::{Effect, HostRecord, Piece, Refused, Registry};
+use crate::end::End;
 
 messages! {
-    /// Something that changes a desk.
-    pub(crate) Change {
-        /// A task asks something.
-        1 Asked { task: u32, bytes: Vec<u8> }
-        /// Numbers are given to tasks.
-        2 Tasks { parent: Option<u32>, hosts: Vec<u32>, program: Vec<u8>, route: Option<Route> }
-        /// A task runs.
+    /// A change of a registry, as it travels to the copies.
+    pub Change {
+        /// A task requests something.
+        1 Requested { task: u32, bytes: Vec<u8> }
+        /// New tasks have got numbers.
+        2 TasksAdded { parent: Option<u32>, hosts: Vec<u32>, program: Vec<u8>, route: Option<Route> }
+        /// A task has been started.
         3 Started { task: u32, pid: u32 }
         /// A task has ended.
         4 Ended { task: u32, end: End }
-        /// A host has come.
-        5 HostAdded { host: Host }
+        /// A host has joined.
+        5 HostAdded { host: HostRecord }
         /// A host is lost.
         6 HostLost { number: u32 }
-        /// A task is told what the desk does not know of itself.
-        7 Said { task: u32, bytes: Vec<u8> }
+        /// A message that the launcher has sent to a task.
+        7 Sent { task: u32, bytes: Vec<u8> }
         /// The tasks from this number on are their own parents.
-        8 Orphaned { from: u32 }
-        /// Their births are told.
-        9 Births { from: u32 }
-        /// It is asked where goes what tasks write that a task starts.
+        8 Detached { from: u32 }
+        /// Watchers and receivers have been notified of the tasks from this number on.
+        9 StartsNotified { from: u32 }
+        /// The receiver of the output of a task's children has been looked up.
         10 Routed { by: u32, output: Output }
-        /// A task hears no more of what others write.
-        11 Hushed { task: u32 }
-        /// A task writes no more to a stream.
-        12 Closed { task: u32, stream: u32 }
-        /// Nor to any other.
-        13 Silent { task: u32 }
-        /// A host is so fast.
-        14 Speed { host: u32, speed: u32 }
-        /// A task has been told something so often, with what a former launcher had told it.
-        15 Counted { task: u32, count: u32 }
-        /// It has heard so many words.
-        16 Heard { task: u32, count: u32 }
-        /// A host of this run is of the job, or is not for it.
-        17 Known { run: String }
+        /// A task receives no more output of others.
+        11 OutputStopped { task: u32 }
+        /// A task has closed a stream.
+        12 StreamClosed { task: u32, stream: u32 }
+        /// All streams of a task are closed.
+        13 StreamsClosed { task: u32 }
+        /// The speed of a host has been set.
+        14 SpeedSet { host: u32, speed: u32 }
+        /// So many messages have been sent to a task, those of former launchers included.
+        15 SentCountSet { task: u32, count: u32 }
+        /// The first so many messages to a task have arrived.
+        16 Acknowledged { task: u32, count: u32 }
+        /// A host of this run has joined the job, or could not.
+        17 RunKnown { run: String }
     }
 }
 
-/// See the module.
+/// A registry that records its changes for copies. It can be read as the [`Registry`] it is; all changes go through here.
 #[derive(Debug)]
-pub(crate) struct Original {
-    desk: Desk,
-    /// None: nobody has a copy.
+pub struct ReplicatedRegistry {
+    registry: Registry,
+    /// Changes that have not been taken; None: there are no copies.
     changes: Option<Vec<Change>>,
-    /// How many changes there were at the last one that a task could miss.
+    /// How many changes there were at the last one whose consequences a task may see.
     last: u64,
 }
 
-impl Deref for Original {
-    type Target = Desk;
+impl Deref for ReplicatedRegistry {
+    type Target = Registry;
 
-    fn deref(&self) -> &Desk {
-        &self.desk
+    fn deref(&self) -> &Registry {
+        &self.registry
     }
 }
 
-impl Original {
-    /// `kept` says whether there may be copies.
-    pub(crate) fn new(mut desk: Desk, kept: bool) -> Self {
-        if kept {
-            desk.remember();
+impl ReplicatedRegistry {
+    /// `replicated` says whether there may be copies; otherwise nothing is recorded.
+    pub fn new(mut registry: Registry, replicated: bool) -> Self {
+        if replicated {
+            registry.keep_sent();
         }
         Self {
-            desk,
-            changes: kept.then(Vec::new),
+            registry,
+            changes: replicated.then(Vec::new),
             last: 0,
         }
     }
 
-    /// The changes since this was last asked.
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+    /// The changes since the last call. They must be sent to the copies before any message taken later is sent to a task.
+    pub fn take_changes(&mut self) -> Vec<Change> {
         self.changes
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default()
     }
 
-    /// After so many changes the desk was as it is, but for what has only been looked at. None that a copy has to know: 0.
-    pub(crate) fn last_change(&self) -> u64 {
+    /// How many changes a copy must have applied to know everything that the messages so far are about; 0: none.
+    pub fn last_change(&self) -> u64 {
         self.last
     }
 
-    fn note(&mut self, change: impl FnOnce() -> Change) {
-        self.note_light(change);
+    fn record(&mut self, change: impl FnOnce() -> Change) {
+        self.record_light(change);
         if self.changes.is_some() {
-            self.last = self.desk.changes;
+            self.last = self.registry.changes;
         }
     }
 
-    /// Of a change that nobody misses: a question that changes nothing, and who has heard how much.
-    fn note_light(&mut self, change: impl FnOnce() -> Change) {
+    /// Records a change that no message is about: a request that only reads, or an acknowledgement.
+    fn record_light(&mut self, change: impl FnOnce() -> Change) {
         if let Some(changes) = &mut self.changes {
             changes.push(change());
-            self.desk.changes += 1;
+            self.registry.changes += 1;
         }
     }
 
-    pub(crate) fn add_tasks(
+    /// See [`Registry::add_tasks`].
+    pub fn add_tasks(
         &mut self,
         parent: Option<u32>,
         hosts: &[u32],
         program: &[u8],
         route: Option<Route>,
     ) -> u32 {
-        self.note(|| Change::Tasks {
+        self.record(|| Change::TasksAdded {
             parent,
             hosts: hosts.to_vec(),
             program: program.to_vec(),
             route,
         });
-        self.desk.add_tasks(parent, hosts, program, route)
+        self.registry.add_tasks(parent, hosts, program, route)
     }
 
-    pub(crate) fn orphan(&mut self, from: u32) {
-        self.note(|| Change::Orphaned { from });
-        self.desk.orphan(from);
+    /// See [`Registry::detach`].
+    pub fn detach(&mut self, from: u32) {
+        self.record(|| Change::Detached { from });
+        self.registry.detach(from);
     }
 
-    pub(crate) fn tell_births(&mut self, from: u32) {
-        self.note(|| Change::Births { from });
-        self.desk.tell_births(from);
+    /// See [`Registry::notify_starts`].
+    pub fn notify_starts(&mut self, from: u32) {
+        self.record(|| Change::StartsNotified { from });
+        self.registry.notify_starts(from);
     }
 
-    pub(crate) fn route(&mut self, by: u32, output: Output) -> Option<Route> {
-        self.note(|| Change::Routed { by, output });
-        self.desk.route(by, output)
+    /// See [`Registry::route`].
+    pub fn route(&mut self, by: u32, output: Output) -> Option<Route> {
+        self.record(|| Change::Routed { by, output });
+        self.registry.route(by, output)
     }
 
-    pub(crate) fn hush(&mut self, task: u32) -> bool {
-        self.note(|| Change::Hushed { task });
-        self.desk.hush(task)
+    /// See [`Registry::stop_output_to`].
+    pub fn stop_output_to(&mut self, task: u32) -> bool {
+        self.record(|| Change::OutputStopped { task });
+        self.registry.stop_output_to(task)
     }
 
-    /// What is written is no business of a copy, but where it ends is.
-    pub(crate) fn wrote(&mut self, piece: &mut Piece) -> bool {
+    /// See [`Registry::task_wrote`]. Copies learn where a stream ends, not what is written.
+    pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
         if piece.then == Then::Closed {
             let (task, stream) = (piece.task, piece.stream);
-            self.note(|| Change::Closed { task, stream });
+            self.record(|| Change::StreamClosed { task, stream });
         }
-        self.desk.wrote(piece)
+        self.registry.task_wrote(piece)
     }
 
-    pub(crate) fn writes_no_more(&mut self, task: u32) {
-        self.note(|| Change::Silent { task });
-        self.desk.writes_no_more(task);
+    /// See [`Registry::close_streams`].
+    pub fn close_streams(&mut self, task: u32) {
+        self.record(|| Change::StreamsClosed { task });
+        self.registry.close_streams(task);
     }
 
-    /// See [`Desk::lend`].
-    pub(crate) fn lend(&mut self, members: &[u32], gate: u64) {
-        self.desk.lend(members, gate);
+    /// See [`Registry::share_barrier`].
+    pub fn share_barrier(&mut self, members: &[u32], barrier: u64) {
+        self.registry.share_barrier(members, barrier);
     }
 
-    pub(crate) fn take_said(&mut self) -> Vec<(u32, Tell)> {
-        self.desk.take_said()
+    /// See [`Registry::take_messages`].
+    pub fn take_messages(&mut self) -> Vec<(u32, Tell)> {
+        self.registry.take_messages()
     }
 
-    /// See [`Desk::untold`].
-    pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
-        let again = self.desk.untold(task, heard);
-        let count = self.desk.told_count(task);
-        self.note_light(|| Change::Counted { task, count });
+    /// See [`Registry::unacknowledged`].
+    pub fn unacknowledged(&mut self, task: u32, received: u32) -> Vec<Vec<u8>> {
+        let again = self.registry.unacknowledged(task, received);
+        let count = self.registry.sent_count(task);
+        self.record_light(|| Change::SentCountSet { task, count });
         again
     }
 
-    /// A task has heard so many words.
-    pub(crate) fn has_heard(&mut self, task: u32, count: u32) {
-        self.note_light(|| Change::Heard { task, count });
-        self.desk.has_heard(task, count);
+    /// The first `count` messages to a task have arrived.
+    pub fn acknowledged(&mut self, task: u32, count: u32) {
+        self.record_light(|| Change::Acknowledged { task, count });
+        self.registry.acknowledged(task, count);
     }
 
-    /// Says something to a task that the desk does not know of itself.
-    pub(crate) fn say(&mut self, to: u32, what: Tell) {
-        self.note(|| {
+    /// Sends a message to a task that the registry does not make itself.
+    pub fn send(&mut self, to: u32, message: Tell) {
+        self.record(|| {
             let mut bytes = Vec::new();
-            what.encode(&mut bytes);
-            Change::Said { task: to, bytes }
+            message.encode(&mut bytes);
+            Change::Sent { task: to, bytes }
         });
-        self.desk.say(to, what);
+        self.registry.send(to, message);
     }
 
-    /// Answers a question of which the desk does not know what came.
-    pub(crate) fn answer(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
-        self.say(to, super::answer(id, outcome));
+    /// Replies to a request whose outcome the registry does not know itself.
+    pub fn reply(&mut self, to: u32, id: u32, outcome: Result<u64, Refused>) {
+        self.send(to, super::reply(id, outcome));
     }
 
-    /// A task asks something, in these bytes. What makes no sense is not answered: its asker is no task of this version.
-    pub(crate) fn asked(&mut self, by: u32, bytes: &[u8]) -> Option<Deed> {
-        let ask = Ask::decode(bytes).ok()?;
-        let change = || Change::Asked {
+    /// Handles a request of a task, in these bytes. A malformed one is not answered: the task is of another version.
+    pub fn handle_request(&mut self, by: u32, bytes: &[u8]) -> Option<Effect> {
+        let request = Ask::decode(bytes).ok()?;
+        let change = || Change::Requested {
             task: by,
             bytes: bytes.to_vec(),
         };
-        match ask {
+        match request {
             Ask::Tasks { .. }
             | Ask::Hosts { .. }
             | Ask::Names { .. }
             | Ask::Members { .. }
-            | Ask::Groups { .. } => self.note_light(change),
-            _ if ask.id().is_some() => self.note(change),
+            | Ask::Groups { .. } => self.record_light(change),
+            _ if request.id().is_some() => self.record(change),
             _ => {}
         }
-        self.desk.asked(by, ask)
+        self.registry.handle_request(by, request)
     }
 
-    pub(crate) fn started(&mut self, task: u32, pid: u32) {
-        self.note(|| Change::Started { task, pid });
-        self.desk.started(task, pid);
+    /// See [`Registry::task_started`].
+    pub fn task_started(&mut self, task: u32, pid: u32) {
+        self.record(|| Change::Started { task, pid });
+        self.registry.task_started(task, pid);
     }
 
-    pub(crate) fn ended(&mut self, task: u32, end: End) {
-        self.note(|| Change::Ended { task, end });
-        self.desk.ended(task, end);
+    /// See [`Registry::task_ended`].
+    pub fn task_ended(&mut self, task: u32, end: End) {
+        self.record(|| Change::Ended { task, end });
+        self.registry.task_ended(task, end);
     }
 
-    pub(crate) fn host_added(&mut self, host: Host) {
-        self.note(|| Change::HostAdded { host: host.clone() });
-        self.desk.host_added(host);
+    /// See [`Registry::host_added`].
+    pub fn host_added(&mut self, host: HostRecord) {
+        self.record(|| Change::HostAdded { host: host.clone() });
+        self.registry.host_added(host);
     }
 
-    pub(crate) fn note_known(&mut self, run: &str) {
+    /// See [`Registry::add_known_run`].
+    pub fn add_known_run(&mut self, run: &str) {
         let run = run.to_owned();
-        self.desk.note_known(&run);
-        self.note(|| Change::Known { run });
+        self.registry.add_known_run(&run);
+        self.record(|| Change::RunKnown { run });
     }
 
-    pub(crate) fn set_speed(&mut self, host: u32, speed: u32) {
-        self.note(|| Change::Speed { host, speed });
-        self.desk.set_speed(host, speed);
+    /// See [`Registry::set_host_speed`].
+    pub fn set_host_speed(&mut self, host: u32, speed: u32) {
+        self.record(|| Change::SpeedSet { host, speed });
+        self.registry.set_host_speed(host, speed);
     }
 
-    pub(crate) fn host_lost(&mut self, number: u32) {
-        self.note(|| Change::HostLost { number });
-        self.desk.host_lost(number);
+    /// See [`Registry::host_lost`].
+    pub fn host_lost(&mut self, number: u32) {
+        self.record(|| Change::HostLost { number });
+        self.registry.host_lost(number);
     }
 }
 
-impl Desk {
-    /// Makes the same of a copy. What is said is only remembered.
-    pub(crate) fn follow(&mut self, change: Change) -> Result<(), Malformed> {
+impl Registry {
+    /// Applies a change to a copy. Messages that come of it are kept as sent, and not given to the caller.
+    pub fn apply(&mut self, change: Change) -> Result<(), Malformed> {
         self.changes = self.changes.saturating_add(1);
         match change {
-            Change::Asked { task, bytes } => drop(self.asked(task, Ask::decode(&bytes)?)),
-            Change::Tasks {
+            Change::Requested { task, bytes } => {
+                drop(self.handle_request(task, Ask::decode(&bytes)?));
+            }
+            Change::TasksAdded {
                 parent,
                 hosts,
                 program,
                 route,
             } => drop(self.add_tasks(parent, &hosts, &program, route)),
-            Change::Orphaned { from } => self.orphan(from),
-            Change::Births { from } => self.tell_births(from),
+            Change::Detached { from } => self.detach(from),
+            Change::StartsNotified { from } => self.notify_starts(from),
             Change::Routed { by, output } => drop(self.route(by, output)),
-            Change::Hushed { task } => drop(self.hush(task)),
-            Change::Closed { task, stream } => self.closed(task, stream),
-            Change::Silent { task } => self.writes_no_more(task),
-            Change::Started { task, pid } => self.started(task, pid),
-            Change::Ended { task, end } => self.ended(task, end),
+            Change::OutputStopped { task } => drop(self.stop_output_to(task)),
+            Change::StreamClosed { task, stream } => self.stream_closed(task, stream),
+            Change::StreamsClosed { task } => self.close_streams(task),
+            Change::Started { task, pid } => self.task_started(task, pid),
+            Change::Ended { task, end } => self.task_ended(task, end),
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
-            Change::Known { run } => self.note_known(&run),
-            Change::Speed { host, speed } => self.set_speed(host, speed),
-            Change::Heard { task, count } => self.has_heard(task, count),
-            Change::Counted { task, count } => self.set_told_count(task, count),
-            Change::Said { task, bytes } => self.say(task, Tell::decode(&bytes)?),
+            Change::RunKnown { run } => self.add_known_run(&run),
+            Change::SpeedSet { host, speed } => self.set_host_speed(host, speed),
+            Change::Acknowledged { task, count } => self.acknowledged(task, count),
+            Change::SentCountSet { task, count } => self.set_sent_count(task, count),
+            Change::Sent { task, bytes } => self.send(task, Tell::decode(&bytes)?),
         }
-        self.take_said();
+        self.take_messages();
         Ok(())
     }
 }

@@ -1,162 +1,171 @@
-//! Words that tasks have been told and may not have heard, because their launcher was lost on the way.
+//! Messages to tasks that are kept until the task's host has acknowledged them.
 //!
-//! A word is kept until the agent of the task's host has said that it has come there ([`crate::succession::heritage`]), which
-//! it says of several at once. So as much is kept as is on its way, and a few words more.
+//! A message may be lost with its launcher on the way. It is kept until the agent of the task's host acknowledges it, which
+//! an agent does for several messages at once. So as much is kept as is on its way, and a few messages more. Messages to one task are
+//! counted, and an acknowledgement is such a count.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use regatta_wire::control::Tell;
 use regatta_wire::fields;
 use regatta_wire::fields::Message;
 
-use super::Desk;
+use super::Registry;
 
-/// After so many words or bytes it is said that a task has heard them.
-pub(crate) const WORDS: usize = 32;
-pub(crate) const BYTES: usize = 16 << 10;
+/// After so many messages to a task its agent acknowledges them.
+pub const ACKNOWLEDGE_MESSAGES: usize = 32;
+/// After so many bytes to a task its agent acknowledges them.
+pub const ACKNOWLEDGE_BYTES: usize = 16 << 10;
 
-/// What one task has been told.
+/// The messages to one task.
 #[derive(Debug, Default)]
-struct Told {
-    /// How often.
+struct Sent {
+    /// How many have been sent to it in all; wraps around.
     count: u32,
-    /// The last of it: all that it may not have heard.
+    /// The last of them: all that may not have arrived.
     last: VecDeque<Vec<u8>>,
 }
 
+/// The messages to all tasks, by task.
 #[derive(Debug, Default)]
-pub(super) struct Memory(HashMap<u32, Told>);
+pub(super) struct SentLog(BTreeMap<u32, Sent>);
 
-impl Memory {
-    pub(super) fn note(&mut self, task: u32, bytes: Vec<u8>) {
-        let told = self.0.entry(task).or_default();
-        told.count = told.count.wrapping_add(1);
-        told.last.push_back(bytes);
+impl SentLog {
+    /// One more message has been sent to a task.
+    pub(super) fn add(&mut self, task: u32, bytes: Vec<u8>) {
+        let sent = self.0.entry(task).or_default();
+        sent.count = sent.count.wrapping_add(1);
+        sent.last.push_back(bytes);
     }
 
-    /// A task has heard so many words.
-    fn heard(&mut self, task: u32, heard: u32) {
-        if let Some(told) = self.0.get_mut(&task) {
+    /// The first `received` messages to a task have arrived.
+    fn acknowledged(&mut self, task: u32, received: u32) {
+        if let Some(sent) = self.0.get_mut(&task) {
             // A copy may know of fewer.
-            let missing = (told.count.wrapping_sub(heard) as i32).max(0) as usize;
-            let known = told.last.len().saturating_sub(missing);
-            told.last.drain(..known);
+            let missing = (sent.count.wrapping_sub(received) as i32).max(0) as usize;
+            let arrived = sent.last.len().saturating_sub(missing);
+            sent.last.drain(..arrived);
         }
     }
 
+    /// A task has ended.
     pub(super) fn forget(&mut self, task: u32) {
         self.0.remove(&task);
     }
 
-    /// Of what is known, `new` words are still to be said in any case.
-    fn untold(&mut self, task: u32, heard: u32, new: usize) -> Vec<Vec<u8>> {
-        let told = self.0.entry(task).or_default();
-        let said = told.count.wrapping_sub(new as u32);
-        // None: it was told more than we know of.
-        let missing = (said.wrapping_sub(heard) as i32).max(0) as usize;
-        let until = told.last.len().saturating_sub(new);
+    /// The messages that a task has not received, if it has received so many. The last `new` ones known are about to be sent in any case.
+    fn unacknowledged(&mut self, task: u32, received: u32, new: usize) -> Vec<Vec<u8>> {
+        let sent = self.0.entry(task).or_default();
+        let before = sent.count.wrapping_sub(new as u32);
+        // Negative: another launcher has sent it more than this copy knows of.
+        let missing = (before.wrapping_sub(received) as i32).max(0) as usize;
+        let until = sent.last.len().saturating_sub(new);
         let from = until.saturating_sub(missing);
-        let again: Vec<Vec<u8>> = told.last.range(from..until).cloned().collect();
-        // A copy may know of fewer words than the task has heard.
-        told.count = heard.wrapping_add((again.len() + new) as u32);
+        let again: Vec<Vec<u8>> = sent.last.range(from..until).cloned().collect();
+        // A copy may know of fewer messages than the task has received.
+        sent.count = received.wrapping_add((again.len() + new) as u32);
         again
     }
 
-    /// Whether it is time to hear how much of it a task has heard.
+    /// Whether so much is kept for a task that an acknowledgement is due.
     fn is_much(&self, task: u32) -> bool {
-        let Some(Told { last, .. }) = self.0.get(&task) else {
+        let Some(Sent { last, .. }) = self.0.get(&task) else {
             return false;
         };
-        last.len() >= WORDS || last.iter().map(Vec::len).sum::<usize>() >= BYTES
+        let bytes = || last.iter().map(Vec::len).sum::<usize>();
+        last.len() >= ACKNOWLEDGE_MESSAGES || bytes() >= ACKNOWLEDGE_BYTES
     }
 
     fn count(&self, task: u32) -> u32 {
-        self.0.get(&task).map_or(0, |told| told.count)
+        self.0.get(&task).map_or(0, |sent| sent.count)
     }
 
     fn set_count(&mut self, task: u32, count: u32) {
         self.0.entry(task).or_default().count = count;
     }
 
-    pub(super) fn to_list(&self) -> Vec<Remembered> {
-        let told = |(&task, told): (&u32, &Told)| Remembered {
+    /// The log as it travels in a snapshot.
+    pub(super) fn to_list(&self) -> Vec<SentTo> {
+        let sent = |(&task, sent): (&u32, &Sent)| SentTo {
             task,
-            count: told.count,
-            last: told.last.iter().cloned().collect(),
+            count: sent.count,
+            last: sent.last.iter().cloned().collect(),
         };
-        self.0.iter().map(told).collect()
+        self.0.iter().map(sent).collect()
     }
 
-    pub(super) fn from_list(list: Vec<Remembered>) -> Self {
-        let told = |remembered: Remembered| {
-            let told = Told {
-                count: remembered.count,
-                last: remembered.last.into(),
+    /// The log from a snapshot.
+    pub(super) fn from_list(list: Vec<SentTo>) -> Self {
+        let sent = |to: SentTo| {
+            let sent = Sent {
+                count: to.count,
+                last: to.last.into(),
             };
-            (remembered.task, told)
+            (to.task, sent)
         };
-        Self(list.into_iter().map(told).collect())
+        Self(list.into_iter().map(sent).collect())
     }
 }
 
-/// What one task has been told, as it travels.
-pub(super) struct Remembered {
+/// The messages to one task, as they travel in a snapshot.
+pub(super) struct SentTo {
     task: u32,
     count: u32,
     last: Vec<Vec<u8>>,
 }
-fields!(Remembered { task, count, last });
+fields!(SentTo { task, count, last });
 
-/// Is this said again, should a task not have heard it? What other tasks write may be lost with a launcher.
-pub(crate) fn is_kept(tell: &Tell) -> bool {
-    !matches!(tell, Tell::Output { .. })
+/// Whether a message is sent again if it has not been received. Output of other tasks is not: it may be lost with a launcher.
+pub fn is_resent(message: &Tell) -> bool {
+    !matches!(message, Tell::Output { .. })
 }
 
-impl Desk {
-    /// Remember from now on what is said.
-    pub(crate) fn remember(&mut self) {
-        self.memory.get_or_insert_default();
+impl Registry {
+    /// Keeps from now on what is sent, until it is acknowledged.
+    pub fn keep_sent(&mut self) {
+        self.sent.get_or_insert_default();
     }
 
-    /// Events that a task has not heard though it has been told so many times, but for what is to be said to it now anyway. From
-    /// here on it has.
-    pub(crate) fn untold(&mut self, task: u32, heard: u32) -> Vec<Vec<u8>> {
-        let said = self.said.iter();
-        let new = said.filter(|(to, tell)| *to == task && is_kept(tell));
-        let (new, memory) = (new.count(), self.memory.as_mut());
-        memory.map_or_else(Vec::new, |memory| memory.untold(task, heard, new))
+    /// The messages that a task has not received, of which it has received so many; without those that [`Self::take_messages`] will
+    /// give anyway. From here on they count as sent.
+    pub fn unacknowledged(&mut self, task: u32, received: u32) -> Vec<Vec<u8>> {
+        let outgoing = self.outgoing.iter();
+        let new = outgoing.filter(|(to, message)| *to == task && is_resent(message));
+        let (new, sent) = (new.count(), self.sent.as_mut());
+        sent.map_or_else(Vec::new, |sent| sent.unacknowledged(task, received, new))
     }
 
-    /// Whether so much is kept for a task that somebody should say that it has heard it.
-    pub(crate) fn keeps_much(&self, task: u32) -> bool {
-        let memory = self.memory.as_ref();
-        memory.is_some_and(|memory| memory.is_much(task))
+    /// Whether so much is kept for a task that an acknowledgement is due.
+    pub fn wants_acknowledgement(&self, task: u32) -> bool {
+        let sent = self.sent.as_ref();
+        sent.is_some_and(|sent| sent.is_much(task))
     }
 
-    /// How often a task has been told something.
-    pub(crate) fn told_count(&self, task: u32) -> u32 {
-        self.memory.as_ref().map_or(0, |memory| memory.count(task))
+    /// How many messages have been sent to a task, those of former launchers included.
+    pub fn sent_count(&self, task: u32) -> u32 {
+        self.sent.as_ref().map_or(0, |sent| sent.count(task))
     }
 
-    /// It has heard so many words, which need not be kept any more.
-    pub(super) fn has_heard(&mut self, task: u32, count: u32) {
-        if let Some(memory) = &mut self.memory {
-            memory.heard(task, count);
+    /// The first `received` messages to a task have arrived, and are not kept any more.
+    pub(super) fn acknowledged(&mut self, task: u32, received: u32) {
+        if let Some(sent) = &mut self.sent {
+            sent.acknowledged(task, received);
         }
     }
 
-    /// It has been told something so often.
-    pub(super) fn set_told_count(&mut self, task: u32, count: u32) {
-        if let Some(memory) = &mut self.memory {
-            memory.set_count(task, count);
+    /// So many messages have been sent to a task.
+    pub(super) fn set_sent_count(&mut self, task: u32, count: u32) {
+        if let Some(sent) = &mut self.sent {
+            sent.set_count(task, count);
         }
     }
 
-    pub(super) fn note_said(&mut self, task: u32, tell: &Tell) {
-        if let Some(memory) = self.memory.as_mut().filter(|_| is_kept(tell)) {
+    /// Keeps a message that is being sent.
+    pub(super) fn log_sent(&mut self, task: u32, message: &Tell) {
+        if let Some(sent) = self.sent.as_mut().filter(|_| is_resent(message)) {
             let mut bytes = Vec::new();
-            tell.encode(&mut bytes);
-            memory.note(task, bytes);
+            message.encode(&mut bytes);
+            sent.add(task, bytes);
         }
     }
 }
@@ -166,33 +175,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_heard_is_said_again_and_the_count_goes_on() {
-        let mut memory = Memory::default();
-        (0..5_u8).for_each(|word| memory.note(3, vec![word]));
-        assert_eq!(memory.untold(3, 3, 0), [vec![3], vec![4]]);
-        assert!(memory.untold(3, 5, 0).is_empty());
-        // Told by a launcher of which we had not heard everything.
-        assert!(memory.untold(3, 7, 0).is_empty());
-        memory.note(3, vec![9]);
-        assert_eq!(memory.untold(3, 7, 0), [vec![9]]);
-        assert!(memory.untold(4, 0, 0).is_empty());
+    fn what_was_not_received_is_sent_again_and_the_count_goes_on() {
+        let mut sent = SentLog::default();
+        (0..5_u8).for_each(|message| sent.add(3, vec![message]));
+        assert_eq!(sent.unacknowledged(3, 3, 0), [vec![3], vec![4]]);
+        assert!(sent.unacknowledged(3, 5, 0).is_empty());
+        // Sent by a launcher whose last messages this copy does not know.
+        assert!(sent.unacknowledged(3, 7, 0).is_empty());
+        sent.add(3, vec![9]);
+        assert_eq!(sent.unacknowledged(3, 7, 0), [vec![9]]);
+        assert!(sent.unacknowledged(4, 0, 0).is_empty());
     }
 
     #[test]
-    fn nothing_is_forgotten_that_may_not_have_been_heard() {
-        let mut memory = Memory::default();
-        (0..1000).for_each(|_| memory.note(1, vec![0; 100]));
-        memory.note(1, vec![0; 1 << 20]);
-        assert_eq!(memory.untold(1, 0, 0).len(), 1001);
-        memory.heard(1, 990);
-        assert_eq!(memory.0[&1].last.len(), 11);
-        assert_eq!(memory.untold(1, 995, 0).len(), 6);
-        memory.heard(1, 900);
-        assert_eq!(memory.0[&1].last.len(), 11);
+    fn nothing_is_forgotten_that_may_not_have_been_received() {
+        let mut sent = SentLog::default();
+        (0..1000).for_each(|_| sent.add(1, vec![0; 100]));
+        sent.add(1, vec![0; 1 << 20]);
+        assert_eq!(sent.unacknowledged(1, 0, 0).len(), 1001);
+        sent.acknowledged(1, 990);
+        assert_eq!(sent.0[&1].last.len(), 11);
+        assert_eq!(sent.unacknowledged(1, 995, 0).len(), 6);
+        sent.acknowledged(1, 900);
+        assert_eq!(sent.0[&1].last.len(), 11);
         // Of a copy that is behind.
-        memory.heard(1, 1005);
-        assert!(memory.0[&1].last.is_empty());
-        memory.heard(2, 1);
-        assert!(memory.untold(1, 1005, 0).is_empty());
+        sent.acknowledged(1, 1005);
+        assert!(sent.0[&1].last.is_empty());
+        sent.acknowledged(2, 1);
+        assert!(sent.unacknowledged(1, 1005, 0).is_empty());
     }
 }

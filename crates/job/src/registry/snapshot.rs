@@ -1,33 +1,34 @@
-//! A desk as bytes, and back: for a host that begins to keep a copy.
+//! A snapshot: a whole registry as bytes, from which another host begins a copy.
+//!
+//! Maps are ordered, so equal registries have equal snapshots.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 
 use regatta_wire::Malformed;
+use regatta_wire::fields;
 use regatta_wire::fields::{Bytes, Field};
 
-use super::memory::Memory;
-use super::{Desk, Host, Task};
-use regatta_wire::fields;
+use super::sent::SentLog;
+use super::{HostRecord, Registry, TaskRecord};
 
-fields!(Host {
+fields!(HostRecord {
     number,
     name,
     architecture,
     cores,
     speed,
-    lives
+    alive
 });
 
-impl Field for Task {
+impl Field for TaskRecord {
     fn put(&self, to: &mut Vec<u8>) {
         self.parent.put(to);
         self.host.put(to);
         self.pid.put(to);
         self.program.to_vec().put(to);
         self.ended.put(to);
-        self.doomed.put(to);
-        self.written.put(to);
+        self.kill_requested.put(to);
+        self.output.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
@@ -37,14 +38,14 @@ impl Field for Task {
             pid: Field::take(from)?,
             program: Vec::<u8>::take(from)?.into(),
             ended: Field::take(from)?,
-            doomed: Field::take(from)?,
-            written: Field::take(from)?,
+            kill_requested: Field::take(from)?,
+            output: Field::take(from)?,
         })
     }
 }
 
-/// A map, in no order.
-pub(super) fn put_map<K: Field + Clone, V: Field>(map: &HashMap<K, V>, to: &mut Vec<u8>) {
+/// Encodes a map as a list of its pairs.
+pub(super) fn put_map<K: Field, V: Field>(map: &BTreeMap<K, V>, to: &mut Vec<u8>) {
     (map.len() as u32).put(to);
     for (key, value) in map {
         key.put(to);
@@ -52,46 +53,47 @@ pub(super) fn put_map<K: Field + Clone, V: Field>(map: &HashMap<K, V>, to: &mut 
     }
 }
 
-pub(super) fn take_map<K: Field + Eq + Hash, V: Field>(
+/// Decodes a map.
+pub(super) fn take_map<K: Field + Ord, V: Field>(
     from: &mut Bytes,
-) -> Result<HashMap<K, V>, Malformed> {
+) -> Result<BTreeMap<K, V>, Malformed> {
     Ok(Vec::<(K, V)>::take(from)?.into_iter().collect())
 }
 
-impl Desk {
-    /// All that it knows.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+impl Registry {
+    /// Everything the registry knows, without messages that have not been taken.
+    pub fn snapshot(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let to = &mut bytes;
         self.tasks.put(to);
         self.hosts.put(to);
-        self.known.put(to);
+        self.known_runs.put(to);
         self.watches.put(to);
         self.names.put(to);
         self.groups.put(to);
-        self.memory
+        self.sent
             .as_ref()
-            .map_or_else(Vec::new, Memory::to_list)
+            .map_or_else(Vec::new, SentLog::to_list)
             .put(to);
         self.changes.put(to);
         bytes
     }
 
-    /// The same desk again.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// The registry from its snapshot.
+    pub fn from_snapshot(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut from = Bytes(bytes);
         let from = &mut from;
-        let desk = Self {
+        let registry = Self {
             tasks: Field::take(from)?,
             hosts: Field::take(from)?,
-            known: Field::take(from)?,
+            known_runs: Field::take(from)?,
             watches: Field::take(from)?,
             names: Field::take(from)?,
             groups: Field::take(from)?,
-            memory: Some(Memory::from_list(Field::take(from)?)),
+            sent: Some(SentLog::from_list(Field::take(from)?)),
             changes: Field::take(from)?,
-            said: Vec::new(),
+            outgoing: Vec::new(),
         };
-        from.0.is_empty().then_some(desk).ok_or(Malformed)
+        from.0.is_empty().then_some(registry).ok_or(Malformed)
     }
 }

@@ -1,27 +1,33 @@
-//! Who wants to hear of what.
+//! Watches: which task is notified of which end, loss or arrival.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use regatta_wire::Malformed;
 use regatta_wire::control::{Ending, Event, Tell, What, Why};
 use regatta_wire::fields::{Bytes, Field};
 
-use super::Desk;
-use super::whole::{put_map, take_map};
+use super::Registry;
+use super::snapshot::{put_map, take_map};
 
-/// A watcher and the number of its watch.
-type Watcher = (u32, u32);
+/// A watching task and the number of its watch.
+pub(super) type Watcher = (u32, u32);
 
-/// More watches than this of one task are refused: each may become a message that must be kept.
+/// The most watches of one task: each may become a message that must be kept.
 const MOST: usize = 1 << 16;
 
+/// All watches of a job.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    of_tasks: HashMap<u32, Vec<Watcher>>,
-    of_hosts: HashMap<u32, Vec<Watcher>>,
+    /// For the end of a task, by its number.
+    of_tasks: BTreeMap<u32, Vec<Watcher>>,
+    /// For the loss of a host, by its number.
+    of_hosts: BTreeMap<u32, Vec<Watcher>>,
+    /// For every host that joins.
     for_hosts: Vec<Watcher>,
+    /// For the start and end of every task.
     for_tasks: Vec<Watcher>,
-    counts: HashMap<u32, usize>,
+    /// How many watches each task has.
+    counts: BTreeMap<u32, usize>,
 }
 
 impl Field for Watches {
@@ -38,7 +44,7 @@ impl Field for Watches {
             of_hosts: take_map(from)?,
             for_hosts: Field::take(from)?,
             for_tasks: Field::take(from)?,
-            counts: HashMap::new(),
+            counts: BTreeMap::new(),
         };
         let all: Vec<u32> = watches.all().flatten().map(|(task, _)| *task).collect();
         for task in all {
@@ -67,7 +73,7 @@ impl Watches {
         tasks.chain(hosts).chain(always)
     }
 
-    /// Forget one watch of a task; whether there was one.
+    /// Removes one watch of a task. Returns whether there was one.
     pub(super) fn forget(&mut self, task: u32, watch: u32) -> bool {
         let mut found = false;
         for list in self.all() {
@@ -81,7 +87,7 @@ impl Watches {
         found
     }
 
-    /// Forget all watches of a task.
+    /// Removes all watches of a task.
     pub(super) fn forget_all(&mut self, task: u32) {
         if self.counts.remove(&task).is_some() {
             self.all()
@@ -89,31 +95,35 @@ impl Watches {
         }
     }
 
+    /// Whether another task watches the end of this one.
     pub(super) fn watches_end_of(&self, task: u32) -> bool {
         let others = |list: &Vec<Watcher>| list.iter().any(|watcher| watcher.0 != task);
         self.of_tasks.get(&task).is_some_and(others)
     }
 
+    /// Takes the watches for the end of a task.
     pub(super) fn task_ended(&mut self, task: u32) -> Vec<Watcher> {
         let watchers = self.of_tasks.remove(&task).unwrap_or_default();
         self.happened(watchers)
     }
 
+    /// Takes the watches for the loss of a host.
     pub(super) fn host_lost(&mut self, host: u32) -> Vec<Watcher> {
         let watchers = self.of_hosts.remove(&host).unwrap_or_default();
         self.happened(watchers)
     }
 
-    /// Those who want to hear of every host.
+    /// The watchers of every host that joins.
     pub(super) fn host_added(&self) -> &[Watcher] {
         &self.for_hosts
     }
 
-    /// Those who want to hear of every task.
+    /// The watchers of every task.
     pub(super) fn of_every_task(&self) -> &[Watcher] {
         &self.for_tasks
     }
 
+    /// Watches that are fulfilled do not count any more.
     fn happened(&mut self, watchers: Vec<Watcher>) -> Vec<Watcher> {
         for (task, _) in &watchers {
             if let Some(count) = self.counts.get_mut(task) {
@@ -128,26 +138,26 @@ impl Watches {
     }
 }
 
-impl Desk {
-    /// A task wants to hear of something. What has happened already it hears at once.
+impl Registry {
+    /// Adds a watch. What has happened already is notified at once.
     pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) {
         if self.watches.is_full(by) {
             let sentence = format!("this task watches {MOST} things already, which is the most");
-            return self.answer(by, id, Err((Why::Memory, sentence)));
+            return self.reply(by, id, Err((Why::Memory, sentence)));
         }
         let over = match what {
             What::TaskEnds => self.end_of(subject),
             What::HostLost => self.loss_of(subject),
             What::HostAdded | What::Tasks => None,
         };
-        self.answer(by, id, Ok(0));
+        self.reply(by, id, Ok(0));
         match over {
-            Some(event) => self.say(by, Tell::Event { watch: id, event }),
+            Some(event) => self.send(by, Tell::Event { watch: id, event }),
             None => self.watches.add(what, subject, (by, id)),
         }
     }
 
-    /// The end of a task, if it is not there any more or never was.
+    /// The end of a task, if it has ended or never was.
     fn end_of(&self, task: u32) -> Option<Event> {
         let known = self.tasks.get(task as usize);
         let ending = match known {
@@ -158,10 +168,11 @@ impl Desk {
         Some(Event::TaskEnded { task, host, ending })
     }
 
+    /// The loss of a host, if it is lost or never was.
     fn loss_of(&self, number: u32) -> Option<Event> {
         let host = self.hosts.iter().find(|host| host.number == number);
         let name = match host {
-            Some(host) if host.lives => return None,
+            Some(host) if host.alive => return None,
             Some(host) => host.name.clone(),
             None => String::new(),
         };

@@ -84,7 +84,7 @@ impl Agent {
         self.settled = true;
     }
 
-    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the desk.
+    /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
     pub(super) fn tell_state(&mut self, known: u32, changes: u64) {
         self.heritage.iter_mut().for_each(Heritage::adopt);
         self.called = false;

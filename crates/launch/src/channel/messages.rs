@@ -33,12 +33,12 @@
 //!
 //! Will        for who comes after us  >                before Start
 //! Line        who that is             >
-//! Copy        what the desk knows     >
+//! Copy        what the registry knows     >
 //!                                     < Heard          so much a task has been told
 //! Confirm     how much is that?       >
 //!                                     < Copied
 //! Lead        I come after another    >
-//!                                     < Copy           of the desk, if it is a later one
+//!                                     < Copy           of the registry, if it is a later one
 //!                                     < State          what runs here, and what that one may not have known
 //! ```
 //!
@@ -48,12 +48,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use regatta_job::End;
 pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
 
 use crate::bind::Share;
-use crate::course::End;
 use crate::plan::Bind;
 use crate::reach::Interface;
 use crate::succession::{Line, Will};
@@ -101,7 +101,7 @@ messages! {
         17 Will { will: Will }
         /// Who goes on with it then.
         18 Line { line: Line }
-        /// A piece of a copy of the desk, or of a change to it; the last one of it, or not.
+        /// A piece of a copy of the registry, or of a change to it; the last one of it, or not.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
         21 Lead { tasks: u32, changes: u64 }
@@ -111,7 +111,7 @@ messages! {
         23 TurnAway { caller: u32, sentence: String }
         /// What time is it? A task has asked, under this number.
         24 Clock { by: u32, id: u32 }
-        /// How much do you know of the desk?
+        /// How much do you know of the registry?
         25 Confirm {}
         /// For the starter of a daemon, in its own words.
         20 Charge { bytes: Vec<u8> }
@@ -159,7 +159,7 @@ messages! {
         18 State { state: State, asked: u32 }
         /// A process asks at the door to become a task, and will listen there.
         21 Knocked { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
-        /// Before `State`, from an agent whose copy of the desk has seen more changes: the copy, in pieces.
+        /// Before `State`, from an agent whose copy of the registry has seen more changes: the copy, in pieces.
         23 Copy { bytes: Vec<u8> }
         /// The answer to `Clock`: microseconds since 1970.
         22 Clock { by: u32, id: u32, time: u64 }
@@ -167,7 +167,7 @@ messages! {
         24 Farewell { why: String }
         /// A task has been told so many words of those that are kept for it. Not said of each.
         25 Heard { task: u32, count: u32 }
-        /// The answer to `Confirm`: the copy of the desk has seen so many changes.
+        /// The answer to `Confirm`: the copy of the registry has seen so many changes.
         26 Copied { changes: u64 }
         /// What the starter of a daemon says to that, in its own words.
         20 Answer { bytes: Vec<u8> }
@@ -337,29 +337,6 @@ impl Field for Bind {
             1 => Bind::Free,
             2 => Bind::Core,
             3 => Bind::List(list.into_iter().map(|core| core as usize).collect()),
-            _ => return Err(Malformed),
-        })
-    }
-}
-
-impl Field for End {
-    fn put(&self, to: &mut Vec<u8>) {
-        match *self {
-            End::Exited(status) => (0_u32, status).put(to),
-            End::Signalled { signal, core } => (1 + u32::from(core), signal).put(to),
-            End::Lost => (3_u32, 0_i32).put(to),
-        }
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        let (kind, value) = <(u32, i32)>::take(from)?;
-        Ok(match kind {
-            0 => End::Exited(value),
-            1 | 2 => End::Signalled {
-                signal: value,
-                core: kind == 2,
-            },
-            3 => End::Lost,
             _ => return Err(Malformed),
         })
     }

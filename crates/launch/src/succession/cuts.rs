@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
+use regatta_job::registry::DEFAULT_SPEED;
+use regatta_job::{End, HostRecord, Registry, ReplicatedRegistry};
 use regatta_transport::job::Cause;
 use regatta_wire::control::{Ask, Event, Tell, What, flags};
 use regatta_wire::fields::Message;
@@ -13,9 +15,6 @@ use super::gone::{Testimony, all_gone};
 use super::heritage::Heritage;
 use super::lead::{known_runs, latest};
 use super::unconfirmed::Unconfirmed;
-use crate::course::End;
-use crate::desk::original::Original;
-use crate::desk::{Desk, Host, SPEED};
 use crate::supervise::resuming::is_open;
 
 /// On the way from a launcher to an agent.
@@ -35,7 +34,7 @@ fn bytes_of(message: &impl Message) -> Vec<u8> {
 
 /// The hosts that are left, and the launcher.
 struct Machine {
-    desk: Original,
+    registry: ReplicatedRegistry,
     agents: BTreeMap<u32, Heritage>,
     /// The hosts that have copies.
     copies: HashSet<u32>,
@@ -53,16 +52,16 @@ impl Machine {
     }
 
     fn with_copies(copies: &[u32]) -> Machine {
-        let host = |number| Host {
+        let host = |number| HostRecord {
             number,
             name: format!("h{number}"),
             architecture: "any".to_owned(),
             cores: 1,
-            speed: SPEED,
-            lives: true,
+            speed: DEFAULT_SPEED,
+            alive: true,
         };
-        let mut desk = Desk::new((0..4).map(host).collect(), &[0, 1, 2, 3], b"program");
-        (0..4).for_each(|task| desk.started(task, 100 + task));
+        let mut registry = Registry::new((0..4).map(host).collect(), &[0, 1, 2, 3], b"program");
+        (0..4).for_each(|task| registry.task_started(task, 100 + task));
         let will = || Will {
             job: "job".to_owned(),
             reach: Vec::new(),
@@ -76,7 +75,7 @@ impl Machine {
             verbose: false,
         };
         let mut machine = Machine {
-            desk: Original::new(desk, true),
+            registry: ReplicatedRegistry::new(registry, true),
             agents: (1..4).map(|host| (host, Heritage::new(will()))).collect(),
             copies: copies.iter().copied().collect(),
             unconfirmed: Unconfirmed::default(),
@@ -90,7 +89,7 @@ impl Machine {
     }
 
     fn send_whole(&mut self) {
-        let bytes = self.desk.to_bytes();
+        let bytes = self.registry.snapshot();
         for &host in self.copies.iter() {
             let (change, bytes) = (false, bytes.clone());
             let way = self.ways.entry(host).or_default();
@@ -100,15 +99,15 @@ impl Machine {
 
     /// As the launcher does it: first the changes, then what came of them.
     fn speak(&mut self) {
-        for change in self.desk.take_changes() {
+        for change in self.registry.take_changes() {
             for &host in self.copies.iter() {
                 let (change, bytes) = (true, bytes_of(&change));
                 let way = self.ways.entry(host).or_default();
                 way.push_back(Sent::Copy { change, bytes });
             }
         }
-        for (task, tell) in self.desk.take_said() {
-            let changes = self.desk.last_change();
+        for (task, tell) in self.registry.take_messages() {
+            let changes = self.registry.last_change();
             let waits = self.agents.contains_key(&task) && !self.copies.contains(&task);
             match waits && !self.unconfirmed.is_confirmed(changes) {
                 true => self.unconfirmed.keep(changes, task, bytes_of(&tell)),
@@ -138,7 +137,7 @@ impl Machine {
         if let Some(agent) = self.agents.get_mut(&task) {
             agent.note_asked(task, &bytes);
         }
-        self.desk.asked(task, &bytes);
+        self.registry.handle_request(task, &bytes);
         self.speak();
     }
 
@@ -168,7 +167,7 @@ impl Machine {
             self.tell(task, bytes);
         }
         for (task, count) in counts_heard {
-            self.desk.has_heard(task, count);
+            self.registry.acknowledged(task, count);
         }
     }
 
@@ -180,14 +179,14 @@ impl Machine {
         }
     }
 
-    /// A host is lost: the tables hear of it before the desk does.
+    /// A host is lost: the tables hear of it before the registry does.
     fn lose(&mut self, host: u32) {
         self.agents.remove(&host);
         self.copies.remove(&host);
         self.ways.remove(&host);
         self.tell_gone(host, Some(Cause::Lost));
-        self.desk.ended(host, End::Lost);
-        self.desk.host_lost(host);
+        self.registry.task_ended(host, End::Lost);
+        self.registry.host_lost(host);
     }
 
     /// The launcher is cut off, with what is still on its way, and `next` goes on.
@@ -196,16 +195,16 @@ impl Machine {
         let mut own = self.agents.remove(&next).expect("the next launcher");
         self.copies = self.agents.keys().copied().collect();
         self.unconfirmed = Unconfirmed::default();
-        let desk = own.take_desk().expect("its copy");
+        let registry = own.take_registry().expect("its copy");
         let copies = self
             .agents
             .values()
-            .map(|agent| agent.later_copy(desk.changes()));
+            .map(|agent| agent.later_copy(registry.changes()));
         let later: Vec<Vec<u8>> = copies.flatten().collect();
-        self.desk = Original::new(latest(desk, later.iter()), true);
+        self.registry = ReplicatedRegistry::new(latest(registry, later.iter()), true);
         self.table = own.gone.iter().map(|(rank, _)| *rank).collect();
         let agents = std::iter::once(&own).chain(self.agents.values());
-        let all = all_gone(&self.desk, agents.map(testimony));
+        let all = all_gone(&self.registry, agents.map(testimony));
         for (rank, cause) in all {
             self.tell_gone(rank, cause);
         }
@@ -215,19 +214,19 @@ impl Machine {
             .map(|(task, agent)| (task, agent.heard.get(&task).map_or(0, |heard| heard.count)))
             .collect();
         for (task, count) in counts {
-            for bytes in self.desk.untold(task, count) {
+            for bytes in self.registry.unacknowledged(task, count) {
                 let tell = Tell::decode(&bytes).expect("something to tell");
                 answered.extend(tell.id().map(|id| (task, id)));
                 self.tell(task, bytes);
             }
         }
         for host in 0..4 {
-            if host != next && self.desk.lives(host) && !self.agents.contains_key(&host) {
+            if host != next && self.registry.is_alive(host) && !self.agents.contains_key(&host) {
                 self.lose(host);
             }
         }
-        assert!(!self.desk.lives(lost));
-        self.desk.take_changes();
+        assert!(!self.registry.is_alive(lost));
+        self.registry.take_changes();
         self.send_whole();
         let agents = self.agents.values().flat_map(|agent| &agent.asked);
         let asked: Vec<(u32, u32, Vec<u8>)> = own
@@ -237,8 +236,8 @@ impl Machine {
             .map(|(&(task, id), bytes)| (task, id, bytes.clone()))
             .collect();
         for (task, id, bytes) in asked {
-            if is_open(&self.desk, &answered, task, id) {
-                self.desk.asked(task, &bytes);
+            if is_open(&self.registry, &answered, task, id) {
+                self.registry.handle_request(task, &bytes);
             }
         }
         self.speak();
@@ -433,8 +432,8 @@ fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was
 fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
     let begun = || {
         let mut machine = Machine::new();
-        machine.desk.note_known("r4");
-        machine.desk.note_known("refused");
+        machine.registry.add_known_run("r4");
+        machine.registry.add_known_run("refused");
         machine.ask(2, &watch(1, What::TaskEnds, 0));
         machine
     };
@@ -446,7 +445,7 @@ fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
         heard_before.insert(heard);
         machine.cut(0, 1);
         let line = ["r1", "r2", "r3"].map(str::to_owned).into_iter();
-        let known = known_runs(&machine.desk, line);
+        let known = known_runs(&machine.registry, line);
         let all = known == ["r1", "r2", "r3", "r4", "refused"];
         assert!(all || !heard, "{first:?} arrived: {known:?}");
     }

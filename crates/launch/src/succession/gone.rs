@@ -1,15 +1,15 @@
-//! Which tasks are no more, put together from what the copy of the desk knows and what every host has heard.
+//! Which tasks are no more, put together from what the copy of the registry knows and what every host has heard.
 //!
 //! The old launcher may have told some hosts that a task is gone and others not, and the next one may know it only from a
-//! copy of the desk that another host has given it. So the next launcher says all of it again to every host, and enters it into
+//! copy of the registry that another host has given it. So the next launcher says all of it again to every host, and enters it into
 //! its own table. Whoever has heard it already ignores it (`crate::agent::note_gone`).
 
 use std::collections::BTreeMap;
 
+use regatta_job::Registry;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_wire::control::Ending;
 
-use crate::desk::Desk;
 use crate::tasks::Ended;
 
 /// The facts that a host has of tasks that are no more.
@@ -21,14 +21,14 @@ pub(crate) struct Testimony<'a> {
     pub ended: &'a [Ended],
 }
 
-/// All tasks that some table has as gone, or should have since the desk knows that they ended; without a cause they left in good
-/// order. An end that the desk has not heard of yet is not among them: it is still to happen.
+/// All tasks that some table has as gone, or should have since the registry knows that they ended; without a cause they left in good
+/// order. An end that the registry has not heard of yet is not among them: it is still to happen.
 pub(crate) fn all_gone<'a>(
-    desk: &Desk,
+    registry: &Registry,
     hosts: impl Iterator<Item = Testimony<'a>>,
 ) -> BTreeMap<u32, Option<Cause>> {
-    let dead = desk.endings();
-    // The desk does not know whether a task left. One that nobody else can tell of probably did so before it exited with 0.
+    let dead = registry.endings();
+    // The registry does not know whether a task left. One that nobody else can tell of probably did so before it exited with 0.
     let mut all: BTreeMap<u32, Option<Cause>> = dead
         .map(|(task, ending)| match ending {
             Ending::Exited(0) => (task, None),
@@ -39,7 +39,10 @@ pub(crate) fn all_gone<'a>(
         .collect();
     for host in hosts {
         all.extend(host.gone.iter().copied());
-        let heard = host.ended.iter().filter(|ended| !desk.lives(ended.rank));
+        let heard = host
+            .ended
+            .iter()
+            .filter(|ended| !registry.is_alive(ended.rank));
         all.extend(heard.map(|ended| {
             let left = ended.state == TaskState::Left;
             (ended.rank, (!left).then(|| ended.end.cause()))
@@ -51,7 +54,7 @@ pub(crate) fn all_gone<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::course::End;
+    use regatta_job::End;
 
     fn ended(rank: u32, end: End, state: TaskState) -> Ended {
         let pid = 100 + rank;
@@ -65,14 +68,14 @@ mod tests {
 
     #[test]
     fn a_task_is_gone_if_the_desk_or_any_host_says_so_and_a_host_knows_best_how() {
-        let mut desk = Desk::new(Vec::new(), &[0, 1, 2, 3, 4, 5], b"program");
-        desk.ended(0, End::Lost);
-        desk.ended(1, End::Exited(0));
-        desk.ended(2, End::Exited(0));
-        desk.ended(3, End::Exited(3));
+        let mut registry = Registry::new(Vec::new(), &[0, 1, 2, 3, 4, 5], b"program");
+        registry.task_ended(0, End::Lost);
+        registry.task_ended(1, End::Exited(0));
+        registry.task_ended(2, End::Exited(0));
+        registry.task_ended(3, End::Exited(3));
         let own = [
             ended(2, End::Exited(0), TaskState::Joined),
-            // The desk has not heard of this one.
+            // The registry has not heard of this one.
             ended(5, End::Exited(0), TaskState::Left),
         ];
         let other = [(3, None), (4, Some(Cause::Lost))];
@@ -86,7 +89,7 @@ mod tests {
                 ended: &[],
             },
         ];
-        let all: Vec<_> = all_gone(&desk, hosts.into_iter()).into_iter().collect();
+        let all: Vec<_> = all_gone(&registry, hosts.into_iter()).into_iter().collect();
         let expected = [
             (0, Some(Cause::Lost)),
             (1, None),

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use regatta_job::registry::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
+use regatta_job::{Change, Registry};
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::Malformed;
@@ -16,8 +18,6 @@ use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
 use super::{Heir, Line, OWN, Will};
-use crate::desk::original::Change;
-use crate::desk::{BYTES, Desk, WORDS, is_kept};
 use crate::news::{News, Report};
 use crate::remote::BEAT;
 use crate::signals::Signals;
@@ -55,7 +55,7 @@ impl Heard {
         self.count = self.count.wrapping_add(1);
         self.unsaid.0 += 1;
         self.unsaid.1 += bytes;
-        let due = self.unsaid.0 >= WORDS || self.unsaid.1 >= BYTES;
+        let due = self.unsaid.0 >= ACKNOWLEDGE_MESSAGES || self.unsaid.1 >= ACKNOWLEDGE_BYTES;
         due.then(|| {
             self.unsaid = (0, 0);
             self.count
@@ -79,7 +79,7 @@ pub(crate) struct Heritage {
     pub ended: Vec<Ended>,
     pub heard: HashMap<u32, Heard>,
     pub asked: BTreeMap<(u32, u32), Vec<u8>>,
-    copy: Option<Desk>,
+    copy: Option<Registry>,
     pieces: Vec<u8>,
     news: Option<News>,
     opened: Option<Instant>,
@@ -120,7 +120,7 @@ impl Heritage {
     pub(crate) fn note_told(&mut self, task: u32, bytes: &[u8]) -> Option<u32> {
         let tell = Tell::decode(bytes).ok()?;
         let heard = self.heard.entry(task).or_default();
-        let due = is_kept(&tell).then(|| heard.note(bytes.len())).flatten();
+        let due = is_resent(&tell).then(|| heard.note(bytes.len())).flatten();
         if let Some(id) = tell.id() {
             self.asked.remove(&(task, id));
         }
@@ -142,7 +142,7 @@ impl Heritage {
         self.ended.push(ended);
     }
 
-    /// A piece of a copy of the desk, or of a change to it.
+    /// A piece of a copy of the registry, or of a change to it.
     pub(crate) fn take_copy(
         &mut self,
         change: bool,
@@ -155,8 +155,8 @@ impl Heritage {
         }
         let whole = std::mem::take(&mut self.pieces);
         match (change, &mut self.copy) {
-            (false, _) => self.copy = Some(Desk::from_bytes(&whole)?),
-            (true, Some(desk)) => desk.follow(Change::decode(&whole)?)?,
+            (false, _) => self.copy = Some(Registry::from_snapshot(&whole)?),
+            (true, Some(registry)) => registry.apply(Change::decode(&whole)?)?,
             (true, None) => return Err(Malformed),
         }
         Ok(())
@@ -278,20 +278,20 @@ impl Heritage {
         }
     }
 
-    /// How many changes of the desk the copy has seen.
+    /// How many changes of the registry the copy has seen.
     pub(crate) fn changes(&self) -> Option<u64> {
-        self.copy.as_ref().map(Desk::changes)
+        self.copy.as_ref().map(Registry::changes)
     }
 
-    /// The desk, as far as it is known here.
-    pub(crate) fn take_desk(&mut self) -> Option<Desk> {
+    /// The registry, as far as it is known here.
+    pub(crate) fn take_registry(&mut self) -> Option<Registry> {
         self.copy.take()
     }
 
-    /// The copy of the desk as bytes, if it has seen more than so many changes.
+    /// The copy of the registry as bytes, if it has seen more than so many changes.
     pub(crate) fn later_copy(&self, changes: u64) -> Option<Vec<u8>> {
         let later = self.copy.as_ref().filter(|copy| copy.changes() > changes);
-        later.map(Desk::to_bytes)
+        later.map(Registry::snapshot)
     }
 
     /// What the daemons say, for somebody else to listen to.
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// The agent of host 2, of hosts 0 to 3, led from host 0, with a copy of the desk.
+    /// The agent of host 2, of hosts 0 to 3, led from host 0, with a copy of the registry.
     fn agent() -> Heritage {
         let mut heritage = Heritage::new(Will {
             job: "job".to_owned(),
@@ -353,7 +353,7 @@ mod tests {
             name: "h0".to_owned(),
             heirs: (1..4).map(heir).collect(),
         });
-        let copy = Desk::new(Vec::new(), &[], b"program").to_bytes();
+        let copy = Registry::new(Vec::new(), &[], b"program").snapshot();
         heritage.take_copy(false, &copy, true).expect("a copy");
         heritage
     }

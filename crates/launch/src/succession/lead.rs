@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use regatta_job::Registry;
 use regatta_transport::world::World;
 use regatta_wire::control::{Ask, Spawn};
 use regatta_wire::fields::Message;
@@ -17,7 +18,6 @@ use super::rally::{self, Rally, Seeker};
 use super::{Heir, LEADER, Line, OWN, Will};
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
-use crate::desk::Desk;
 use crate::entrance::Entrance;
 use crate::fleet::Ground;
 use crate::hosts::{Host, Map};
@@ -48,16 +48,16 @@ pub(crate) struct Estate {
 pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
     let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
-    let (Some(line), Some(desk), (Some(mut news), Some(mut told))) = (
+    let (Some(line), Some(registry), (Some(mut news), Some(mut told))) = (
         estate.heritage.line.take(),
-        estate.heritage.take_desk(),
+        estate.heritage.take_registry(),
         estate.heritage.take_news(),
     ) else {
         return Err(known);
     };
     let will = estate.heritage.will.clone();
     let place = write_to_file(&will.job, &estate.template.door);
-    let usual = across(&will, &estate.template, &desk);
+    let usual = across(&will, &estate.template, &registry);
     let own = told.own.clone().unwrap_or_default();
     let (here, others): (Vec<Heir>, Vec<Heir>) =
         line.heirs.iter().cloned().partition(|heir| heir.run == own);
@@ -72,14 +72,14 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         told: &mut told,
         tether: &mut estate.link,
         tasks: estate.tasks.job().tasks(),
-        changes: desk.changes(),
-        dead: rally::dead_hosts(&desk).collect(),
+        changes: registry.changes(),
+        dead: rally::dead_hosts(&registry).collect(),
         output: &mut output,
         parted: Vec::new(),
     }
     .rally(&others)?;
-    let desk = latest(desk, rally.found.iter().map(|found| &found.copy));
-    let usual = across(&will, &estate.template, &desk);
+    let registry = latest(registry, rally.found.iter().map(|found| &found.copy));
+    let usual = across(&will, &estate.template, &registry);
     news.close();
     let cause = told.causes.get(&line.launcher);
     let cause = cause.map_or("it is gone", String::as_str);
@@ -88,11 +88,11 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         will.job, line.name, here.name
     ));
     let runs = others.iter().map(|heir| heir.run.clone()).chain([own]);
-    let known = known_runs(&desk, runs);
+    let known = known_runs(&registry, runs);
     let plan = plan(&will, &estate, usual, &here, known);
     let cause = cause.to_owned();
     let name = here.name.clone();
-    let stock = take_stock(estate, desk, (line, cause), rally, here)?;
+    let stock = take_stock(estate, registry, (line, cause), rally, here)?;
     let outcome = resuming::resume(&plan, output, stock)?;
     // The last word of it, for whoever finds the file.
     let job = &will.job;
@@ -111,8 +111,8 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
 
 /// The copy that has seen the most changes, of our own and those of others (see the module above). What makes no sense as a
 /// copy is none.
-pub(crate) fn latest<'a>(own: Desk, others: impl Iterator<Item = &'a Vec<u8>>) -> Desk {
-    let others = others.filter_map(|bytes| Desk::from_bytes(bytes).ok());
+pub(crate) fn latest<'a>(own: Registry, others: impl Iterator<Item = &'a Vec<u8>>) -> Registry {
+    let others = others.filter_map(|bytes| Registry::from_snapshot(bytes).ok());
     others.fold(own, |best, other| match other.changes() > best.changes() {
         true => other,
         false => best,
@@ -175,8 +175,8 @@ fn append_to(path: &Path) -> Option<OwnedFd> {
 }
 
 /// The hosts of the job, and how they are reached from here.
-fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
-    let count = desk.hosts().iter().map(|host| host.number + 1).max();
+fn across(will: &Will, template: &Preparation, registry: &Registry) -> Across {
+    let count = registry.hosts().iter().map(|host| host.number + 1).max();
     let mut hosts: Vec<Host> = (0..count.unwrap_or(0))
         .map(|_| Host {
             name: String::new(),
@@ -184,7 +184,7 @@ fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
             processors: None,
         })
         .collect();
-    for host in desk.hosts() {
+    for host in registry.hosts() {
         hosts[host.number as usize].name.clone_from(&host.name);
     }
     let own = std::iter::once(OWN.to_owned());
@@ -207,9 +207,9 @@ fn across(will: &Will, template: &Preparation, desk: &Desk) -> Across {
     }
 }
 
-/// The runs of hosts that are not taken in: those that the desk knows, of which some were given back, and those of the line.
-pub(crate) fn known_runs(desk: &Desk, line: impl Iterator<Item = String>) -> Vec<String> {
-    let mut known = desk.known().to_vec();
+/// The runs of hosts that are not taken in: those that the registry knows, of which some were given back, and those of the line.
+pub(crate) fn known_runs(registry: &Registry, line: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = registry.known_runs().to_vec();
     known.extend(line);
     known.sort_unstable();
     known.dedup();
@@ -250,7 +250,7 @@ fn plan(will: &Will, estate: &Estate, across: Across, here: &Heir, known: Vec<St
 /// Brings together what all agents know: from here on every table has the same tasks.
 fn take_stock(
     estate: Estate,
-    mut desk: Desk,
+    mut registry: Registry,
     launcher: (Line, String),
     mut rally: Rally,
     here: Heir,
@@ -292,12 +292,12 @@ fn take_stock(
             false => Ok(()),
         };
         entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
-        if world.first == desk.count() {
+        if world.first == registry.task_count() {
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
             let spawn = spawns.iter().find(|(by, _)| Some(*by) == world.parent);
             let program = spawn.map_or(&template.program, |(_, order)| &order.program);
             // Where they write is lost with who had asked.
-            desk.add_tasks(world.parent, &hosts, program, None);
+            registry.add_tasks(world.parent, &hosts, program, None);
         }
     }
     let heard = heritage.heard.iter();
@@ -323,7 +323,7 @@ fn take_stock(
         tasks,
         entrance,
         streams,
-        desk,
+        registry,
         worlds,
         ground: Ground {
             template,

@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use regatta_job::Registry;
 use rustix::time::Timespec;
 
 use super::{DAEMON_ENDED, Heir, LEAD, NO_MORE, OWN, Will};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
-use crate::desk::Desk;
 use crate::news::{self, News};
 use crate::output::Output;
 use crate::owner::{self, Owner};
@@ -31,7 +31,7 @@ pub(crate) struct Found {
     pub state: State,
     /// What its tasks have asked and nobody has answered.
     pub asked: Vec<(u32, Vec<u8>)>,
-    /// A copy of the desk that is later than ours; empty: it has none.
+    /// A copy of the registry that is later than ours; empty: it has none.
     pub copy: Vec<u8>,
 }
 
@@ -69,10 +69,10 @@ pub(crate) struct Seeker<'a> {
     pub told: &'a mut news::Report,
     /// The channel of this host's agent. Its end is that of the daemon here.
     pub tether: &'a mut Link,
-    /// How many tasks this launcher knows of, and how many changes of the desk.
+    /// How many tasks this launcher knows of, and how many changes of the registry.
     pub tasks: u32,
     pub changes: u64,
-    /// The hosts that the old launcher had given up, by the copies of the desk that have come so far: nobody looks for these.
+    /// The hosts that the old launcher had given up, by the copies of the registry that have come so far: nobody looks for these.
     pub dead: HashSet<u32>,
     pub output: &'a mut Output,
     /// Channels that have been given up, until their commands have ended.
@@ -133,7 +133,7 @@ impl Seeker<'_> {
         Ok(rally)
     }
 
-    /// Gives an agent up if its host is dead by a copy of the desk, also one that has come: others have been told so.
+    /// Gives an agent up if its host is dead by a copy of the registry, also one that has come: others have been told so.
     fn pass_over(&mut self, heir: &Heir, step: &mut Step) {
         if !self.dead.contains(&heir.number) || matches!(step, Step::Done(Err(_))) {
             return;
@@ -226,7 +226,7 @@ impl Seeker<'_> {
                     ));
                     self.output.flush();
                 }
-                if let Ok(copy) = Desk::from_bytes(&calling.copy) {
+                if let Ok(copy) = Registry::from_snapshot(&calling.copy) {
                     self.dead.extend(dead_hosts(&copy));
                 }
                 return Step::Done(Ok(Box::new(Found {
@@ -281,9 +281,9 @@ impl Seeker<'_> {
     }
 }
 
-/// The hosts that are dead by the desk.
-pub(crate) fn dead_hosts(desk: &Desk) -> impl Iterator<Item = u32> {
-    let dead = desk.hosts().iter().filter(|host| !host.lives);
+/// The hosts that are dead by the registry.
+pub(crate) fn dead_hosts(registry: &Registry) -> impl Iterator<Item = u32> {
+    let dead = registry.hosts().iter().filter(|host| !host.alive);
     dead.map(|host| host.number)
 }
 

@@ -1,4 +1,4 @@
-//! Words for tasks on hosts that have no copy of the desk, until a host that has one knows of what they come.
+//! Words for tasks on hosts that have no copy of the registry, until a host that has one knows of what they come.
 //!
 //! Otherwise a task could hear that it has joined a group, and the next launcher would know nothing of that: the change was
 //! sent to the copies before, but another way may be shorter. A host with a copy has each change before its words, since both
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Words that have to be said to tasks, and is not said yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unconfirmed {
-    /// So many changes of the desk are known to a copy, and after so many it was asked last.
+    /// So many changes of the registry are known to a copy, and after so many it was asked last.
     confirmed: u64,
     asked: u64,
     /// After so many changes: to which task, and what.
@@ -17,7 +17,7 @@ pub(crate) struct Unconfirmed {
 }
 
 impl Unconfirmed {
-    /// Whether a word may be said that comes of the desk after so many changes.
+    /// Whether a word may be said that comes of the registry after so many changes.
     pub(crate) fn is_confirmed(&self, changes: u64) -> bool {
         changes <= self.confirmed
     }

@@ -18,7 +18,7 @@ impl Supervisor<'_> {
     /// Asks a host what time it is, for a task.
     pub(super) fn ask_clock(&mut self, by: u32, id: u32, host: u32) {
         let Some(remote) = self.remote(host) else {
-            self.desk.answer(by, id, Ok(clock::now()));
+            self.registry.reply(by, id, Ok(clock::now()));
             return;
         };
         // If that fails the host is about to be lost.
@@ -31,7 +31,7 @@ impl Supervisor<'_> {
         let asked = Asked { host, by, id };
         if let Some(at) = self.clocks.iter().position(|known| *known == asked) {
             self.clocks.swap_remove(at);
-            self.desk.answer(by, id, Ok(time));
+            self.registry.reply(by, id, Ok(time));
         }
     }
 
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
         self.clocks = kept;
         for Asked { by, id, .. } in lost {
             let sentence = "the host was lost before it said what time it is".to_owned();
-            self.desk.answer(by, id, Err((Why::Host, sentence)));
+            self.registry.reply(by, id, Err((Why::Host, sentence)));
         }
     }
 }

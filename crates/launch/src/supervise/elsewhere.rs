@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::Supervisor;
 use super::guests::Caller;
-use crate::caught::Piece;
 use crate::channel::messages::{Order, Report};
-use crate::course::End;
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
 use crate::streams::Heard;
 use crate::tasks::{Ended, Started};
+use regatta_job::End;
+use regatta_job::registry::Piece;
 
 /// Messages of one host that are heeded before the loop looks at what else happened.
 const BATCH: usize = 64;
@@ -135,7 +135,7 @@ impl Supervisor<'_> {
                     true => Heard::End(rank, which),
                     false => Heard::Bytes(rank, which, &bytes),
                 };
-                let host = self.desk.host_of(rank).unwrap_or_default();
+                let host = self.registry.host_of(rank).unwrap_or_default();
                 if !self.output.pass(heard, host) && !bytes.is_empty() {
                     let _ = remote.send(&Order::Deaf { rank, stream });
                 }
@@ -174,7 +174,9 @@ impl Supervisor<'_> {
                 bytes,
                 then,
             }),
-            Report::Heard { task, count } if remote.has(task) => self.desk.has_heard(task, count),
+            Report::Heard { task, count } if remote.has(task) => {
+                self.registry.acknowledged(task, count)
+            }
             Report::Copied { changes } => {
                 let words = self.unconfirmed.confirm(changes);
                 self.pass_on(words);
@@ -302,29 +304,29 @@ impl Supervisor<'_> {
             format!(", while this launcher did not run for {seconds:.1} s (was it stopped?)")
         });
         let sentence = format!("the host {} is lost: {cause}{pause}", remote.name);
-        let mut acts = Vec::new();
-        let desk = &self.desk;
-        let excused = |rank: u32| desk.is_excused(rank);
-        self.course.host_lost(
+        let mut actions = Vec::new();
+        let registry = &self.registry;
+        let excused = |rank: u32| registry.is_excused(rank);
+        self.lifecycle.host_lost(
             self.started.elapsed(),
             &sentence,
             &running,
             &unstarted,
             excused,
-            &mut acts,
+            &mut actions,
         );
-        self.perform(acts);
+        self.perform(actions);
         for rank in running
             .iter()
             .map(|(rank, _)| *rank)
             .chain(unstarted.iter().copied())
         {
             self.forget_reach(rank);
-            self.desk.writes_no_more(rank);
-            self.desk.ended(rank, End::Lost);
+            self.registry.close_streams(rank);
+            self.registry.task_ended(rank, End::Lost);
             self.hushed(rank);
         }
-        self.desk.host_lost(number);
+        self.registry.host_lost(number);
         self.clock_lost(number);
         self.births_end_on(number, &unstarted);
         self.draw_line();

@@ -1,7 +1,7 @@
 //! Gates that are lent to named groups: see `regatta_transport::gate`.
 //!
-//! A gate is lent when all members of a group have met at the desk, if all of them run on this host. Before anything that
-//! concerns the group comes to the desk the gate is shut, and those who wait in it are taken to the desk: it never knows
+//! A gate is lent when all members of a group have met in the registry, if all of them run on this host. Before anything that
+//! concerns the group comes to the registry the gate is shut, and the members that wait in it wait in the registry instead: it never knows
 //! that there was one.
 
 use std::collections::{HashMap, HashSet};
@@ -147,7 +147,7 @@ fn subject(ask: &Ask) -> Option<(&str, u32)> {
 }
 
 impl Supervisor<'_> {
-    /// Before a question comes to the desk. False: it counts as asked already.
+    /// Shuts what must be shut before a request comes to the registry. False: it counts as handled already.
     pub(super) fn is_new(&mut self, task: u32, bytes: &[u8]) -> bool {
         let Ok(ask) = Ask::decode(bytes) else {
             return true;
@@ -174,14 +174,14 @@ impl Supervisor<'_> {
         self.gates.gone(task);
     }
 
-    /// Before the desk is asked who waits.
+    /// Shuts all gates, before the registry says who waits.
     fn shut_all_gates(&mut self) {
         for group in self.gates.lent.keys().cloned().collect::<Vec<_>>() {
             self.shut_gate(&group);
         }
     }
 
-    /// Those who wait in the gate of a group wait at the desk from now on, each as if it had asked there.
+    /// Shuts the gate of a group. Members that wait in it wait in the registry from now on, each as if it had requested that there.
     fn shut_gate(&mut self, group: &str) {
         let shut = |supervisor: &mut Self| {
             let tasks = supervisor.tasks.as_ref()?;
@@ -197,7 +197,7 @@ impl Supervisor<'_> {
                 };
                 let mut bytes = Vec::new();
                 ask.encode(&mut bytes);
-                self.ask_desk(task, &bytes);
+                self.handle_request(task, &bytes);
             }
         }
     }
@@ -205,7 +205,7 @@ impl Supervisor<'_> {
     /// All members of a group have met.
     pub(super) fn lend(&mut self, group: String, members: Vec<u32>) {
         let elsewhere = |&task: &u32| {
-            let host = self.desk.host_of(task);
+            let host = self.registry.host_of(task);
             host.is_none_or(|host| self.remotes.iter().any(|remote| remote.number == host))
         };
         if members.len() > MOST as usize || members.iter().any(elsewhere) {
@@ -213,7 +213,7 @@ impl Supervisor<'_> {
         }
         if let Some(tasks) = &self.tasks {
             let gate = self.gates.lend(tasks.job(), group, members.clone());
-            self.desk.lend(&members, gate);
+            self.registry.share_barrier(&members, gate);
         }
     }
 }

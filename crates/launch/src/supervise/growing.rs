@@ -9,6 +9,8 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use regatta_job::HostRecord;
+use regatta_job::registry::DEFAULT_SPEED;
 use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
@@ -17,7 +19,6 @@ use serde_json::{Value, json};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::desk::{Host, SPEED};
 use crate::fleet::Ground;
 use crate::news::{Listed, News};
 use crate::plan::Across;
@@ -239,7 +240,7 @@ impl Supervisor<'_> {
                 self.retell_reaches();
             }
         }
-        if self.course.is_over() || self.course.is_ending() {
+        if self.lifecycle.is_over() || self.lifecycle.is_ending() {
             growing.end();
         } else {
             let living = self.remotes.iter().filter(|remote| !remote.lost);
@@ -257,12 +258,12 @@ impl Supervisor<'_> {
 
     /// A job that stays does so as long as the machine that it has its hosts from.
     fn end_with_machine(&mut self) {
-        if self.plan.stays && !self.course.is_over() && !self.course.is_ending() {
+        if self.plan.stays && !self.lifecycle.is_over() && !self.lifecycle.is_ending() {
             let sentence = "the virtual machine has ended on this host, and the job with it";
             self.output.say(sentence);
-            let mut acts = Vec::new();
-            self.course.halt(self.started.elapsed(), &mut acts);
-            self.perform(acts);
+            let mut actions = Vec::new();
+            self.lifecycle.halt(self.started.elapsed(), &mut actions);
+            self.perform(actions);
         }
     }
 
@@ -298,7 +299,7 @@ impl Supervisor<'_> {
             }
             (Err(refusal), step) => {
                 // A launcher that comes after this one does not try again, either.
-                self.desk.note_known(&arriving.host.run);
+                self.registry.add_known_run(&arriving.host.run);
                 growing.part(step);
                 let sentence = format!("{}; the job goes on without that host", refusal.sentence);
                 self.output.say(&sentence);
@@ -324,15 +325,15 @@ impl Supervisor<'_> {
             let sentence = format!("the host {} is a host of the job from now on", remote.name);
             self.output.say(&sentence);
         }
-        self.course.add_host(remote.number, &remote.name);
-        self.desk.note_known(run);
-        self.desk.host_added(Host {
+        self.lifecycle.add_host(remote.number, &remote.name);
+        self.registry.add_known_run(run);
+        self.registry.host_added(HostRecord {
             number: remote.number,
             name: remote.name.clone(),
             architecture: hello.architecture,
             cores: hello.cores,
-            speed: remote.options.speed.unwrap_or(SPEED),
-            lives: true,
+            speed: remote.options.speed.unwrap_or(DEFAULT_SPEED),
+            alive: true,
         });
         remote.heard = Instant::now();
         let number = remote.number;

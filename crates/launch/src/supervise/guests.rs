@@ -82,9 +82,10 @@ impl Supervisor<'_> {
             self.task_ended(ended);
             let was_ours = self.tasks.as_ref().is_some_and(Tasks::is_adopted);
             if was_ours && ended.rank == 0 && ended.state != TaskState::Left {
-                let mut acts = Vec::new();
-                self.course.abandoned(self.started.elapsed(), &mut acts);
-                self.perform(acts);
+                let mut actions = Vec::new();
+                self.lifecycle
+                    .abandoned(self.started.elapsed(), &mut actions);
+                self.perform(actions);
             }
         }
     }

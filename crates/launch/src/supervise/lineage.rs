@@ -1,4 +1,4 @@
-//! The launcher's part in outliving it: who would come next is told who it is, and what the desk knows; and when this host
+//! The launcher's part in outliving it: who would come next is told who it is, and what the registry knows; and when this host
 //! is cut off from a majority, or its daemon has ended, so that the others may go on without it, the job here ends.
 
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Lineage {
 }
 
 impl Supervisor<'_> {
-    /// The hosts of the job have changed: all hear who comes next, and the first of these get a copy of the desk.
+    /// The hosts of the job have changed: all hear who comes next, and the first of these get a copy of the registry.
     pub(super) fn draw_line(&mut self) {
         let Some(lineage) = &self.lineage else { return };
         let line = Line {
@@ -90,7 +90,7 @@ impl Supervisor<'_> {
             .take(copies)
             .map(|heir| heir.number)
             .collect();
-        let (mut whole, mut new) = (None, Vec::new());
+        let (mut snapshot, mut new) = (None, Vec::new());
         for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
             if first.contains(&remote.number) && !remote.copies {
                 remote.copies = true;
@@ -98,35 +98,39 @@ impl Supervisor<'_> {
                 send_copy(
                     remote,
                     false,
-                    whole.get_or_insert_with(|| self.desk.to_bytes()),
+                    snapshot.get_or_insert_with(|| self.registry.snapshot()),
                 );
             }
             let line = line.clone();
             let _ = remote.send(&Order::Line { line });
         }
         let nobody = !self.has_copies();
-        let desk = &self.desk;
-        let has_copy = |task: u32| desk.host_of(task).is_some_and(|host| new.contains(&host));
+        let registry = &self.registry;
+        let has_copy = |task: u32| {
+            registry
+                .host_of(task)
+                .is_some_and(|host| new.contains(&host))
+        };
         let words = self
             .unconfirmed
             .copies_change(|task| nobody || has_copy(task));
         self.pass_on(words);
     }
 
-    /// Whether another host has a copy of the desk.
+    /// Whether another host has a copy of the registry.
     fn has_copies(&self) -> bool {
         let mut remotes = self.remotes.iter();
         remotes.any(|remote| remote.copies && !remote.lost)
     }
 
-    /// Whether what is said to tasks on a host has to wait until a copy of the desk knows of what it comes. Tasks on this host
+    /// Whether what is said to tasks on a host has to wait until a copy of the registry knows of what it comes. Tasks on this host
     /// are lost with it.
     pub(super) fn must_wait(&self, host: u32) -> bool {
         let Some(lineage) = &self.lineage else {
             return false;
         };
         let is_here = lineage.runs.get(&host) == Some(&lineage.run);
-        if is_here || self.unconfirmed.is_confirmed(self.desk.last_change()) {
+        if is_here || self.unconfirmed.is_confirmed(self.registry.last_change()) {
             return false;
         }
         let mut remotes = self.remotes.iter();
@@ -147,16 +151,16 @@ impl Supervisor<'_> {
     /// Says to tasks on other hosts what has waited.
     pub(super) fn pass_on(&mut self, words: Vec<(u32, Vec<u8>)>) {
         for (task, bytes) in words {
-            let host = self.desk.host_of(task);
+            let host = self.registry.host_of(task);
             if let Some(remote) = host.and_then(|host| self.remote(host)) {
                 let _ = remote.send(&Order::Tell { task, bytes });
             }
         }
     }
 
-    /// Sends what has changed on the desk to whoever has a copy, before anybody hears what came of it.
+    /// Sends the changes of the registry to all copies, before any task reads what came of them.
     pub(super) fn spread(&mut self) {
-        for change in self.desk.take_changes() {
+        for change in self.registry.take_changes() {
             let mut bytes = Vec::new();
             change.encode(&mut bytes);
             let keepers = self.remotes.iter_mut();
@@ -170,7 +174,7 @@ impl Supervisor<'_> {
     /// the others take this host for lost, so that one of them may go on with the job.
     pub(super) fn heed_own_daemon(&mut self, cause: &str) {
         let is_own = cause == DAEMON_ENDED || cause.ends_with(GOES_ON_AS_ANOTHER);
-        if is_own && self.leads_others() && !self.course.is_ending() {
+        if is_own && self.leads_others() && !self.lifecycle.is_ending() {
             self.leave_to_others(cause);
         }
     }
@@ -183,7 +187,7 @@ impl Supervisor<'_> {
     /// Ends the job here because the way has ended on which another launcher spoke to this process before: the daemon of this host
     /// has ended or lets go of the job. True: other hosts may go on with it.
     pub(super) fn heed_end_of_tether(&mut self) -> bool {
-        let leaves = self.leads_others() && !self.course.is_ending();
+        let leaves = self.leads_others() && !self.lifecycle.is_ending();
         if leaves {
             self.leave_to_others(LET_GO);
         }
@@ -198,10 +202,10 @@ impl Supervisor<'_> {
         self.output.say(&format!(
             "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
         ));
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         let now = self.started.elapsed();
-        self.course.give_up(now, STATUS_REFUSED, &mut acts);
-        self.perform(acts);
+        self.lifecycle.give_up(now, STATUS_REFUSED, &mut actions);
+        self.perform(actions);
     }
 
     /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead by them.
@@ -226,7 +230,7 @@ impl Supervisor<'_> {
             .filter(|(_, run)| silent(run))
             .map(|(number, _)| *number)
             .collect();
-        if lineage.cut_off || cut_off.is_empty() || self.course.is_ending() {
+        if lineage.cut_off || cut_off.is_empty() || self.lifecycle.is_ending() {
             return;
         }
         self.leave_to_others(why);

@@ -2,9 +2,9 @@
 //! nobody receives it any more.
 
 use super::Supervisor;
-use crate::caught::Piece;
 use crate::channel::messages::Order;
 use crate::streams::Heard;
+use regatta_job::registry::Piece;
 use regatta_wire::control::Then;
 
 /// Output that went the job's way, for whose window its host has not been repaid.
@@ -48,11 +48,11 @@ impl Supervisor<'_> {
 
     /// A task of some host has written this.
     pub(super) fn caught(&mut self, mut piece: Piece) {
-        if self.desk.wrote(&mut piece) {
+        if self.registry.task_wrote(&mut piece) {
             return;
         }
         let (task, stream) = (piece.task, piece.stream);
-        let host = self.desk.host_of(task).unwrap_or_default();
+        let host = self.registry.host_of(task).unwrap_or_default();
         if !piece.bytes.is_empty() {
             let heard = Heard::Bytes(task, stream as usize, &piece.bytes);
             if !self.output.pass(heard, host) {
@@ -72,7 +72,7 @@ impl Supervisor<'_> {
     }
 
     fn deafen(&mut self, task: u32, stream: u32) {
-        let host = self.desk.host_of(task);
+        let host = self.registry.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Deaf { rank: task, stream });
         } else if let Some(tasks) = &mut self.tasks {
@@ -92,7 +92,7 @@ impl Supervisor<'_> {
 
     /// A task has received so much of what another one has written.
     pub(super) fn taken(&mut self, by: u32, task: u32, bytes: u32) {
-        let host = self.desk.host_of(task);
+        let host = self.registry.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Taken { by, bytes });
         } else if let Some(tasks) = &mut self.tasks {
@@ -102,7 +102,7 @@ impl Supervisor<'_> {
 
     /// A task receives nothing more of what others write: nobody waits for it any more.
     pub(super) fn hushed(&mut self, by: u32) {
-        if !self.desk.hush(by) {
+        if !self.registry.stop_output_to(by) {
             return;
         }
         if let Some(tasks) = &mut self.tasks {

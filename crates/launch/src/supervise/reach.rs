@@ -124,8 +124,9 @@ impl Supervisor<'_> {
         address: Option<SocketAddr>,
         silent: Option<u32>,
     ) {
-        let lives = |task: u32| self.desk.is_running(task);
-        let (Some(one), Some(other)) = (self.desk.host_of(by), self.desk.host_of(task)) else {
+        let lives = |task: u32| self.registry.is_alive(task);
+        let (Some(one), Some(other)) = (self.registry.host_of(by), self.registry.host_of(task))
+        else {
             return;
         };
         let (hosts, tasks) = (two(one, other), two(by, task));
@@ -223,7 +224,7 @@ impl Supervisor<'_> {
     }
 
     fn task_named(&self, task: u32) -> String {
-        match self.course.host(task) {
+        match self.lifecycle.host(task) {
             Some(host) => format!("task {task} on {host}"),
             None => format!("task {task}"),
         }
@@ -256,7 +257,7 @@ impl Supervisor<'_> {
     fn event(&mut self, what: &str, (by, peer): Two, lasted: Duration) {
         self.output.event(&json!({
             "event": what, "task": by, "peer": peer, "seconds": lasted.as_secs_f64(),
-            "host": self.course.host(by), "peer_host": self.course.host(peer),
+            "host": self.lifecycle.host(by), "peer_host": self.lifecycle.host(peer),
         }));
     }
 
@@ -346,7 +347,7 @@ impl Supervisor<'_> {
             let given_up = between.pairs.values().all(|pair| pair.given_up);
             let ((task, peer), _, since) = self.sentence(tasks, pair);
             Some(json!({
-                "host": self.course.host(task), "peer": self.course.host(peer),
+                "host": self.lifecycle.host(task), "peer": self.lifecycle.host(peer),
                 "task": task, "peer_task": peer, "given_up": given_up,
                 "since_ms": u64::try_from((now - since).as_millis()).unwrap_or(u64::MAX),
             }))
@@ -405,7 +406,7 @@ impl Supervisor<'_> {
             self.event("given-up", (one, other), limit);
             for (to, task) in [(one, other), (other, one)] {
                 let sentence = sentence.clone();
-                self.desk.say(to, Tell::GiveUp { task, sentence });
+                self.registry.send(to, Tell::GiveUp { task, sentence });
             }
         }
     }

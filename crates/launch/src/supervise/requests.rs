@@ -1,17 +1,18 @@
-//! What the tasks ask of their launcher, and what they are told.
+//! The requests of tasks, and the messages to them.
 
+use regatta_job::registry::DEFAULT_SPEED;
+use regatta_job::{Effect, HostRecord};
 use regatta_wire::control::Tell;
 use regatta_wire::fields::Message;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::cores;
-use crate::desk::{Deed, Host, SPEED};
 use crate::fleet::Fleet;
 
 impl Supervisor<'_> {
-    /// Heeds what the tasks of this host ask, and says what there is to say.
-    pub(super) fn heed_tasks(&mut self) {
+    /// Handles the requests of the tasks of this host, and sends the messages that come of them.
+    pub(super) fn handle_tasks(&mut self) {
         let (mut asked, mut ended) = (Vec::new(), Vec::new());
         if let Some(tasks) = &mut self.tasks {
             ended = tasks.heed(|task, bytes| asked.push((task, bytes.to_vec())));
@@ -23,52 +24,53 @@ impl Supervisor<'_> {
         self.speak();
     }
 
-    /// A task asks something.
+    /// Handles a request of a task, unless a shared barrier has counted it already.
     pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
         if self.is_new(task, bytes) {
-            self.ask_desk(task, bytes);
+            self.handle_request(task, bytes);
         }
     }
 
-    pub(super) fn ask_desk(&mut self, task: u32, bytes: &[u8]) {
-        match self.desk.asked(task, bytes) {
+    /// Handles a request of a task in the registry, and does what that cannot do itself.
+    pub(super) fn handle_request(&mut self, task: u32, bytes: &[u8]) {
+        match self.registry.handle_request(task, bytes) {
             None => {}
-            Some(Deed::Spawn { by, id, order }) => self.spawn(by, id, order),
-            Some(Deed::Signal { task, signal }) => self.signal(task, signal),
-            Some(Deed::Hosts { asker, wish }) => self.heed_wish(asker, wish),
-            Some(Deed::Lend { group, members }) => self.lend(group, members),
-            Some(Deed::Starter { by, id }) => self.set_starter(by, id),
-            Some(Deed::Hoster { by, id, on }) => self.set_hoster(by, id, on),
-            Some(Deed::HostsStarted {
+            Some(Effect::Spawn { by, id, order }) => self.spawn(by, id, order),
+            Some(Effect::Signal { task, signal }) => self.signal(task, signal),
+            Some(Effect::Hosts { requester, change }) => self.change_hosts(requester, change),
+            Some(Effect::ShareBarrier { group, members }) => self.lend(group, members),
+            Some(Effect::Starter { by, id }) => self.set_starter(by, id),
+            Some(Effect::Hoster { by, id, on }) => self.set_hoster(by, id, on),
+            Some(Effect::HostsStarted {
                 by,
                 id,
                 request,
                 hosts,
             }) => self.hosts_started(by, id, request, hosts),
-            Some(Deed::Ended {
+            Some(Effect::StartedTaskEnded {
                 by,
                 id,
                 task,
                 status,
             }) => self.said_to_have_ended(by, id, task, status),
-            Some(Deed::Clock { by, id, host }) => self.ask_clock(by, id, host),
-            Some(Deed::Taken { by, task, bytes }) => self.taken(by, task, bytes),
-            Some(Deed::Reach {
+            Some(Effect::ReadClock { by, id, host }) => self.ask_clock(by, id, host),
+            Some(Effect::OutputReceived { by, task, bytes }) => self.taken(by, task, bytes),
+            Some(Effect::Reachability {
                 by,
                 task,
                 address,
                 silent,
             }) => self.heed_reach(by, task, address, silent),
-            Some(Deed::Halt) => {
-                let mut acts = Vec::new();
-                self.course.halt(self.started.elapsed(), &mut acts);
-                self.perform(acts);
+            Some(Effect::Halt) => {
+                let mut actions = Vec::new();
+                self.lifecycle.halt(self.started.elapsed(), &mut actions);
+                self.perform(actions);
             }
         }
     }
 
     fn signal(&mut self, task: u32, signal: i32) {
-        let host = self.desk.host_of(task);
+        let host = self.registry.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });
         } else if let Some(tasks) = &self.tasks {
@@ -76,48 +78,49 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Says to the tasks what there is to say to them.
+    /// Sends the registry's changes to its copies, and then its messages to the tasks.
     pub(super) fn speak(&mut self) {
         self.spread();
-        // Before anybody hears what came of it: an answer that a task of this host keeps holds as long as this is the same.
+        // Before any task reads what came of it: an answer that a task of this host keeps holds as long as this is the same.
         if let Some(tasks) = &self.tasks {
-            tasks.job().set_groups(self.desk.groups_version());
+            tasks.job().set_groups(self.registry.groups_version());
         }
-        for (task, tell) in self.desk.take_said() {
-            self.tell(task, &tell);
+        for (task, message) in self.registry.take_messages() {
+            self.send(task, &message);
         }
         self.ask_copies();
     }
 
-    fn tell(&mut self, task: u32, tell: &Tell) {
+    /// Sends a message to a task, on whatever host; or keeps it until a copy of the registry knows what it is about.
+    fn send(&mut self, task: u32, message: &Tell) {
         let mut bytes = Vec::new();
-        tell.encode(&mut bytes);
-        let host = self.desk.host_of(task);
+        message.encode(&mut bytes);
+        let host = self.registry.host_of(task);
         if host.is_some_and(|host| self.must_wait(host)) {
-            let changes = self.desk.last_change();
+            let changes = self.registry.last_change();
             self.unconfirmed.keep(changes, task, bytes);
         } else if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {
             tasks.tell(task, &bytes);
             // Should this host be lost its tasks are as well: nothing need be kept for them.
-            if self.desk.keeps_much(task) {
-                let count = self.desk.told_count(task);
-                self.desk.has_heard(task, count);
+            if self.registry.wants_acknowledgement(task) {
+                let count = self.registry.sent_count(task);
+                self.registry.acknowledged(task, count);
             }
         }
     }
 }
 
 /// What the hosts of a job are to its tasks.
-pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
-    let here = |number: u32, name: String| Host {
+pub(super) fn hosts(fleet: &Fleet) -> Vec<HostRecord> {
+    let here = |number: u32, name: String| HostRecord {
         number,
         name,
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
-        speed: SPEED,
-        lives: true,
+        speed: DEFAULT_SPEED,
+        alive: true,
     };
     if fleet.names.is_empty() {
         return vec![here(
@@ -142,13 +145,13 @@ pub(super) fn hosts(fleet: &Fleet) -> Vec<Host> {
             .and_then(|remote| remote.hello.as_ref());
         match remote {
             None => here(number, name),
-            Some(hello) => Host {
+            Some(hello) => HostRecord {
                 number,
                 name,
                 architecture: hello.architecture.clone(),
                 cores: hello.cores,
-                speed: SPEED,
-                lives: true,
+                speed: DEFAULT_SPEED,
+                alive: true,
             },
         }
     });

@@ -1,11 +1,12 @@
 //! A supervisor that goes on with a job that had another one, on a host that is lost.
 //!
-//! The agents have been brought together (`succession`). What they know is compared with the copy of the desk; what it does
+//! The agents have been brought together (`succession`). What they know is compared with the copy of the registry; what it does
 //! not know happens now. Then the loop goes on as if it had never been another one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
+use regatta_job::{Lifecycle, Registry, ReplicatedRegistry};
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::control::{Ask, Spawn, Tell, Why};
@@ -21,9 +22,6 @@ use super::starters::Awaited;
 use crate::agent::note_gone;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
-use crate::course::Course;
-use crate::desk::Desk;
-use crate::desk::original::Original;
 use crate::entrance::{Entrance, Newcomer};
 use crate::fleet::Ground;
 use crate::output::Output;
@@ -53,7 +51,7 @@ pub(crate) struct Stock {
     pub entrance: Option<Entrance>,
     pub streams: Streams,
     /// The copy.
-    pub desk: Desk,
+    pub registry: Registry,
     /// All that have been added.
     pub worlds: Vec<World>,
     pub ground: Ground,
@@ -95,28 +93,29 @@ pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcom
     })
 }
 
-/// A host that is lost, with the tasks that the desk knows to have been there.
-fn absentee(desk: &Desk, number: u32, name: &str) -> Result<Remote, Refusal> {
+/// A host that is lost, with the tasks that the registry knows to have been there.
+fn absentee(registry: &Registry, number: u32, name: &str) -> Result<Remote, Refusal> {
     let mut remote = Remote::absent(number, name)?;
-    remote.ranks = tasks_on(desk, number);
+    remote.ranks = tasks_on(registry, number);
     let ranks = remote.ranks.iter().copied();
-    let living = ranks.filter(|&task| desk.lives(task));
-    let (running, unstarted): (Vec<u32>, Vec<u32>) = living.partition(|&task| desk.pid(task) != 0);
-    let running = running.into_iter().map(|task| (task, desk.pid(task)));
+    let living = ranks.filter(|&task| registry.is_alive(task));
+    let (running, unstarted): (Vec<u32>, Vec<u32>) =
+        living.partition(|&task| registry.pid(task) != 0);
+    let running = running.into_iter().map(|task| (task, registry.pid(task)));
     remote.running = running.collect();
     remote.unstarted = unstarted;
     Ok(remote)
 }
 
-/// How many tasks have been started that the desk does not know to have ended: they run, their ends are news, or they
+/// How many tasks have been started that the registry does not know to have ended: they run, their ends are news, or they
 /// are lost with their hosts.
 fn begun(
-    desk: &Desk,
+    registry: &Registry,
     states: &[(u32, State)],
     remotes: &[Remote],
     lost: &BTreeMap<u32, String>,
 ) -> usize {
-    let news = |ended: &&Ended| desk.lives(ended.rank);
+    let news = |ended: &&Ended| registry.is_alive(ended.rank);
     let of_state =
         |(_, state): &(u32, State)| state.running.len() + state.ended.iter().filter(news).count();
     let gone = remotes
@@ -126,13 +125,13 @@ fn begun(
     states.iter().map(of_state).sum::<usize>() + gone
 }
 
-/// Which tasks are no more, of all that these hosts and the desk know.
-fn gone(desk: &Desk, states: &[(u32, State)]) -> BTreeMap<u32, Option<Cause>> {
+/// Which tasks are no more, of all that these hosts and the registry know.
+fn gone(registry: &Registry, states: &[(u32, State)]) -> BTreeMap<u32, Option<Cause>> {
     let hosts = states.iter().map(|(_, state)| Testimony {
         gone: &state.gone,
         ended: &state.ended,
     });
-    all_gone(desk, hosts)
+    all_gone(registry, hosts)
 }
 
 impl<'p> Supervisor<'p> {
@@ -141,15 +140,15 @@ impl<'p> Supervisor<'p> {
         output: Output,
         stock: Stock,
     ) -> Result<(Self, Unfinished), Refusal> {
-        let (desk, here) = (&stock.desk, &stock.here);
-        let numbers: Vec<(u32, String)> = desk
+        let (registry, here) = (&stock.registry, &stock.here);
+        let numbers: Vec<(u32, String)> = registry
             .hosts()
             .iter()
-            .filter(|host| host.lives && host.number != here.number)
+            .filter(|host| host.alive && host.number != here.number)
             .map(|host| (host.number, host.name.clone()))
             .collect();
-        let host_of: Vec<u32> = (0..desk.count())
-            .map(|task| desk.host_of(task).unwrap_or_default())
+        let host_of: Vec<u32> = (0..registry.task_count())
+            .map(|task| registry.host_of(task).unwrap_or_default())
             .collect();
         let names: Vec<String> = plan
             .across
@@ -173,7 +172,7 @@ impl<'p> Supervisor<'p> {
         let mut remotes = Vec::new();
         for found in stock.found {
             let mut remote = found.remote;
-            remote.ranks = tasks_on(desk, remote.number);
+            remote.ranks = tasks_on(registry, remote.number);
             remote.unstarted = found.state.unstarted.clone();
             remote.running = found.state.running.iter().copied().collect();
             remote.births = found.state.births;
@@ -185,7 +184,7 @@ impl<'p> Supervisor<'p> {
             if present.contains(&number) {
                 continue;
             }
-            let remote = absentee(desk, number, &name)?;
+            let remote = absentee(registry, number, &name)?;
             let why = match name == stock.launcher.0.name {
                 true => stock.launcher.1.as_str(),
                 false => NO_MORE,
@@ -193,7 +192,7 @@ impl<'p> Supervisor<'p> {
             lost.entry(number).or_insert_with(|| why.to_owned());
             remotes.push(remote);
         }
-        let gone = gone(desk, &states);
+        let gone = gone(registry, &states);
         for (number, state) in states.iter().filter(|(number, _)| *number != here.number) {
             // Some have heard already that the host is lost: the old launcher had given it up.
             if state
@@ -205,9 +204,11 @@ impl<'p> Supervisor<'p> {
                 lost.entry(*number).or_insert_with(|| why.to_owned());
             }
         }
-        let begun = begun(desk, &states, &remotes, &lost);
-        let before = (0..desk.count()).filter(|&task| !desk.lives(task)).count();
-        let course = Course::new(plan, desk.count())
+        let begun = begun(registry, &states, &remotes, &lost);
+        let before = (0..registry.task_count())
+            .filter(|&task| !registry.is_alive(task))
+            .count();
+        let lifecycle = Lifecycle::new(plan.policy(), registry.task_count())
             .across(names, host_of)
             .resumed(stock.tasks.job().first(), begun as u32, before as u32);
         let mut growing = Growing::begin(
@@ -233,7 +234,7 @@ impl<'p> Supervisor<'p> {
         let waiting = waiting.unwrap_or_default();
         let door = entrance.map(|entrance| entrance.door);
         let supervisor = Self {
-            desk: Original::new(stock.desk, true),
+            registry: ReplicatedRegistry::new(stock.registry, true),
             gates: Gates::default(),
             unconfirmed: Unconfirmed::default(),
             spawning: Vec::new(),
@@ -258,7 +259,7 @@ impl<'p> Supervisor<'p> {
             early: Vec::new(),
             late: Vec::new(),
             owed: Vec::new(),
-            course,
+            lifecycle,
             streams: Some(stock.streams),
             output,
             started: Instant::now(),
@@ -278,7 +279,7 @@ impl<'p> Supervisor<'p> {
         Ok((supervisor, unfinished))
     }
 
-    /// Lets happen what the desk has not heard of, and says what tasks have not.
+    /// Lets happen what the registry has not heard of, and says what tasks have not.
     fn catch_up(&mut self, unfinished: Unfinished) {
         let Unfinished {
             states,
@@ -304,15 +305,15 @@ impl<'p> Supervisor<'p> {
         let answered = self.say_again(&states);
         for (_, state) in &states {
             for &ended in &state.ended {
-                if self.desk.lives(ended.rank) {
+                if self.registry.is_alive(ended.rank) {
                     // What it wrote last went nowhere.
-                    self.desk.writes_no_more(ended.rank);
+                    self.registry.close_streams(ended.rank);
                     self.task_ended(ended);
                 }
             }
             for &(rank, pid) in &state.running {
-                if self.desk.pid(rank) == 0 {
-                    self.desk.started(rank, pid);
+                if self.registry.pid(rank) == 0 {
+                    self.registry.task_started(rank, pid);
                 }
             }
         }
@@ -355,8 +356,8 @@ impl<'p> Supervisor<'p> {
             known.extend(&state.unstarted);
             known.extend(state.running.iter().map(|(rank, _)| rank));
         }
-        let unborn: Vec<u32> = (0..self.desk.count())
-            .filter(|task| self.desk.lives(*task) && !known.contains(task))
+        let unborn: Vec<u32> = (0..self.registry.task_count())
+            .filter(|task| self.registry.is_alive(*task) && !known.contains(task))
             .collect();
         for rank in unborn {
             self.note_born(rank, None);
@@ -375,7 +376,7 @@ impl<'p> Supervisor<'p> {
                 .collect();
             for &(task, _) in &state.running {
                 let heard = heard.get(&task).copied().unwrap_or_default();
-                for bytes in self.desk.untold(task, heard) {
+                for bytes in self.registry.unacknowledged(task, heard) {
                     if let Ok(tell) = Tell::decode(&bytes) {
                         answered.extend(tell.id().map(|id| (task, id)));
                     }
@@ -403,7 +404,7 @@ impl<'p> Supervisor<'p> {
     ) {
         let Ok(ask) = Ask::decode(bytes) else { return };
         let Some(id) = ask.id() else { return };
-        if !is_open(&self.desk, answered, task, id) {
+        if !is_open(&self.registry, answered, task, id) {
             return;
         }
         if let Ask::Spawn { order, .. } = &ask {
@@ -423,7 +424,7 @@ impl<'p> Supervisor<'p> {
         let numbers = world.first..world.first + world.places.len() as u32;
         let mut tasks: Vec<Result<u32, Why>> = numbers
             .map(
-                |task| match self.desk.lives(task) || self.desk.pid(task) != 0 {
+                |task| match self.registry.is_alive(task) || self.registry.pid(task) != 0 {
                     true => Ok(task),
                     false => Err(Why::Host),
                 },
@@ -435,7 +436,7 @@ impl<'p> Supervisor<'p> {
             true => String::new(),
             false => "the host of the launcher was lost while it started tasks".to_owned(),
         };
-        self.desk.say(
+        self.registry.send(
             by,
             Tell::Spawned {
                 id,
@@ -447,11 +448,16 @@ impl<'p> Supervisor<'p> {
 }
 
 /// Must a question be heard again? Not if its answer has been said again, or will come by itself.
-pub(crate) fn is_open(desk: &Desk, answered: &HashSet<(u32, u32)>, task: u32, id: u32) -> bool {
-    !answered.contains(&(task, id)) && !desk.is_pending(task, id)
+pub(crate) fn is_open(
+    registry: &Registry,
+    answered: &HashSet<(u32, u32)>,
+    task: u32,
+    id: u32,
+) -> bool {
+    !answered.contains(&(task, id)) && !registry.is_pending(task, id)
 }
 
-fn tasks_on(desk: &Desk, host: u32) -> HashSet<u32> {
-    let here = |task: &u32| desk.host_of(*task) == Some(host);
-    (0..desk.count()).filter(here).collect()
+fn tasks_on(registry: &Registry, host: u32) -> HashSet<u32> {
+    let here = |task: &u32| registry.host_of(*task) == Some(host);
+    (0..registry.task_count()).filter(here).collect()
 }

@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+use regatta_job::End;
+use regatta_job::registry::Refused;
 use regatta_transport::job::Cause;
 use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Tell, Why};
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::course::End;
-use crate::desk::Refused;
 use crate::entrance::Newcomer;
 use crate::newborn::{Birth, Born};
 use crate::tasks::Started;
@@ -63,7 +63,7 @@ impl Supervisor<'_> {
     /// A task asks for tasks.
     pub(super) fn spawn(&mut self, by: u32, id: u32, order: Spawn) {
         if let Err(refused) = self.begin_birth(by, id, order) {
-            self.desk.answer(by, id, Err(refused));
+            self.registry.reply(by, id, Err(refused));
         }
     }
 
@@ -73,14 +73,16 @@ impl Supervisor<'_> {
         }
         self.check_room(order.count)?;
         let parent = order.on_behalf.unwrap_or(by);
-        if !self.desk.lives(parent) {
+        if !self.registry.is_alive(parent) {
             return Err((
                 Why::Task,
                 format!("there is no task {parent} to start tasks for"),
             ));
         }
-        let shares = self.desk.place(parent, &order.place, order.count)?;
-        let route = self.desk.route(parent, order.output);
+        let shares = self
+            .registry
+            .place_tasks(parent, &order.place, order.count)?;
+        let route = self.registry.route(parent, order.output);
         let mut spawning = self.birth(Asker::Task { by, id }, order, route);
         for (host, count) in shares {
             let ready = self.expect(host, count, &spawning);
@@ -122,7 +124,7 @@ impl Supervisor<'_> {
     fn birth(&mut self, asker: Asker, order: Spawn, route: Option<Route>) -> Spawning {
         let number = self.births;
         self.births += 1;
-        self.course.birth_begins();
+        self.lifecycle.spawn_requested();
         Spawning {
             number,
             asker,
@@ -136,14 +138,17 @@ impl Supervisor<'_> {
 
     /// May there be so many more tasks?
     fn check_room(&self, count: u32) -> Result<(), Refused> {
-        if self.course.is_ending() {
+        if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
-        let left = self.plan.most_tasks.saturating_sub(self.desk.count());
+        let left = self
+            .plan
+            .most_tasks
+            .saturating_sub(self.registry.task_count());
         if count > left {
             let sentence = format!(
                 "the job has had {} tasks and may have {} in all (--most-tasks): {} more cannot be started",
-                self.desk.count(),
+                self.registry.task_count(),
                 self.plan.most_tasks,
                 count
             );
@@ -286,7 +291,7 @@ impl Supervisor<'_> {
     pub(super) fn end_births(&mut self) {
         for spawning in std::mem::take(&mut self.spawning) {
             if let Step::Readying = spawning.step {
-                self.course.birth_ends();
+                self.lifecycle.spawn_resolved();
             }
             let refused = (Why::State, "the job is being ended".to_owned());
             self.refuse(spawning.asker, refused);
@@ -363,9 +368,9 @@ impl Supervisor<'_> {
 
     /// Gives numbers to the tasks of the hosts that are ready, and has all hosts enter them.
     fn enter(&mut self, mut spawning: Spawning) -> Option<Spawning> {
-        self.course.birth_ends();
+        self.lifecycle.spawn_resolved();
         let mut places = Vec::new();
-        let mut first = self.desk.count();
+        let mut first = self.registry.task_count();
         for share in &mut spawning.shares {
             if let Some(Ok(addresses)) = &share.ready {
                 share.first = first;
@@ -379,7 +384,7 @@ impl Supervisor<'_> {
         let mut waiting = HashSet::new();
         if !places.is_empty() {
             let world = World {
-                first: self.desk.count(),
+                first: self.registry.task_count(),
                 parent: spawning.parent(),
                 places,
             };
@@ -393,13 +398,13 @@ impl Supervisor<'_> {
             let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
             let (program, route) = (&spawning.order.program, spawning.route);
             let born = self
-                .desk
+                .registry
                 .add_tasks(spawning.parent(), &hosts, program, route);
             if spawning.order.orphans {
-                self.desk.orphan(born);
+                self.registry.detach(born);
             }
-            self.desk.tell_births(born);
-            self.course.more(&hosts);
+            self.registry.notify_starts(born);
+            self.lifecycle.tasks_added(&hosts);
             self.history.note_world(&world);
             for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
                 let world = world.clone();
@@ -462,10 +467,10 @@ impl Supervisor<'_> {
     /// Nothing comes of it.
     fn refuse(&mut self, asker: Asker, refused: Refused) {
         match asker {
-            Asker::Task { by, id } => self.desk.answer(by, id, Err(refused)),
+            Asker::Task { by, id } => self.registry.reply(by, id, Err(refused)),
             // Whoever comes too late sees the end of the job, and may begin the next one.
-            Asker::Itself(newcomer) if self.course.is_ending() => self.late.push(newcomer),
-            Asker::Caller { .. } if self.course.is_ending() => {}
+            Asker::Itself(newcomer) if self.lifecycle.is_ending() => self.late.push(newcomer),
+            Asker::Caller { .. } if self.lifecycle.is_ending() => {}
             Asker::Itself(newcomer) => newcomer.arrival.refuse(refused.1),
             Asker::Caller { host, number } => {
                 let (caller, sentence) = (number, refused.1);
@@ -481,9 +486,9 @@ impl Supervisor<'_> {
         match started {
             Some(started) => self.task_started(*started),
             None => {
-                self.course.unborn();
+                self.lifecycle.start_failed();
                 self.tell_gone(rank, Some(Cause::Lost));
-                self.desk.ended(rank, End::Lost);
+                self.registry.task_ended(rank, End::Lost);
             }
         }
     }
@@ -519,7 +524,7 @@ impl Supervisor<'_> {
             .into_iter()
             .map(|outcome| outcome.map_err(|(why, _)| why))
             .collect();
-        self.desk.say(
+        self.registry.send(
             by,
             Tell::Spawned {
                 id,

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 
+use regatta_job::End;
+use regatta_job::registry::Refused;
 use regatta_wire::control::{Spawn, Tell, Why};
 
 use super::Supervisor;
-use crate::course::End;
-use crate::desk::Refused;
 use crate::door::Arrival;
 use crate::newborn::{Birth, Born};
 use crate::tasks::{Ended, Started};
@@ -49,11 +49,11 @@ impl Supervisor<'_> {
             });
             0
         });
-        self.desk.answer(by, id, outcome);
+        self.registry.reply(by, id, outcome);
     }
 
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
-        let host = self.desk.host_of(by);
+        let host = self.registry.host_of(by);
         let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
         if self.door.is_none() || elsewhere {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
@@ -90,7 +90,7 @@ impl Supervisor<'_> {
                 .insert(ticket, Vacancy { rank, listener });
             let invitation = format!("{job}?{ticket}").into_bytes();
             let invited = (b"REGATTA_JOB".to_vec(), invitation);
-            self.desk.say(
+            self.registry.send(
                 to,
                 Tell::Start {
                     watch,
@@ -116,7 +116,7 @@ impl Supervisor<'_> {
         };
         let tasks = self.tasks.as_mut()?;
         match tasks.receive(rank, &arrival, listener.as_ref()) {
-            Ok(started) => self.desk.started(rank, started.pid),
+            Ok(started) => self.registry.task_started(rank, started.pid),
             Err(_) => self.never_came(rank, End::Lost),
         }
         None
@@ -132,7 +132,7 @@ impl Supervisor<'_> {
                 Err((Why::Denied, sentence.to_owned()))
             }
         };
-        self.desk.answer(by, id, outcome);
+        self.registry.reply(by, id, outcome);
         let mut vacancies = self.awaited.tickets.iter();
         let ticket =
             vacancies.find_map(|(&ticket, vacancy)| (vacancy.rank == task).then_some(ticket));
@@ -152,8 +152,8 @@ impl Supervisor<'_> {
     /// Waits no longer for tasks that will not come: the starter has ended, or the job is being ended.
     pub(super) fn heed_starter(&mut self) {
         let Some(starter) = self.starter else { return };
-        let lives = self.desk.lives(starter.task);
-        if lives && !self.course.is_ending() {
+        let lives = self.registry.is_alive(starter.task);
+        if lives && !self.lifecycle.is_ending() {
             return;
         }
         if !lives {

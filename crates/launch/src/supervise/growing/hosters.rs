@@ -14,6 +14,7 @@
 //! nothing that was asked is refused, and changes nothing.
 
 use regatta_hostfile::{Host, Start};
+use regatta_job::registry::Refused;
 use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
 
 use super::arriving::{Arriving, Step};
@@ -21,7 +22,6 @@ use super::{Growing, Supervisor};
 use crate::apart;
 use crate::calling::Calling;
 use crate::card::Card;
-use crate::desk::Refused;
 use crate::gather::Program;
 
 /// What such a task is asked, and not asked yet.
@@ -116,7 +116,7 @@ impl Request {
 impl Supervisor<'_> {
     /// From now on this task starts the agents of hosts, or does so no more.
     pub(in crate::supervise) fn set_hoster(&mut self, by: u32, id: u32, on: bool) {
-        let host = self.desk.host_of(by);
+        let host = self.registry.host_of(by);
         let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
         let outcome = match &mut self.growing {
             _ if elsewhere => Err((
@@ -129,7 +129,7 @@ impl Supervisor<'_> {
         };
         let outcome = outcome.map(|()| 0);
         let outcome = outcome.map_err(|(why, sentence)| (why, sentence.to_owned()));
-        self.desk.answer(by, id, outcome);
+        self.registry.reply(by, id, outcome);
     }
 
     /// What has become of the hosts that a task was asked to start.
@@ -144,9 +144,9 @@ impl Supervisor<'_> {
         if !growing.is_some_and(|growing| growing.hosters.close(request, by)) {
             let sentence = "nothing was asked under this number, or it has been answered";
             let refused = Err((Why::Argument, sentence.to_owned()));
-            return self.desk.answer(by, id, refused);
+            return self.registry.reply(by, id, refused);
         }
-        self.desk.answer(by, id, Ok(0));
+        self.registry.reply(by, id, Ok(0));
         if !self.is_about(request, &hosts) {
             let sentence = format!(
                 "task {by}, which starts hosts, has not answered of those it was asked for, or of others"
@@ -185,12 +185,14 @@ impl Supervisor<'_> {
         let Some(growing) = &mut self.growing else {
             return;
         };
-        let (desk, hosters) = (&self.desk, &mut growing.hosters);
-        hosters.registered.take_if(|(task, _)| !desk.lives(*task));
+        let (registry, hosters) = (&self.registry, &mut growing.hosters);
+        hosters
+            .registered
+            .take_if(|(task, _)| !registry.is_alive(*task));
         let (open, lost) = hosters
             .open
             .drain(..)
-            .partition(|(_, task)| desk.lives(*task));
+            .partition(|(_, task)| registry.is_alive(*task));
         hosters.open = open;
         let lost: Vec<(u32, u32)> = lost;
         for (request, task) in lost {
@@ -224,7 +226,7 @@ impl Supervisor<'_> {
         for wish in gone.into_iter().filter_map(|arriving| arriving.wish) {
             if let Some((by, id)) = growing.wishes.withdraw(&wish) {
                 let refused = Err((Why::State, sentence.to_owned()));
-                self.desk.answer(by, id, refused);
+                self.registry.reply(by, id, refused);
             }
         }
     }

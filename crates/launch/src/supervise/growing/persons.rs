@@ -146,12 +146,12 @@ impl Supervisor<'_> {
 
     /// For whom nobody waits any more, nobody is asked.
     fn forget_who_has_gone(&mut self, growing: &mut Growing) {
-        let desk = &self.desk;
+        let registry = &self.registry;
         let gone = |arriving: &Arriving| match &arriving.step {
-            Step::ByHand(hand) => !desk.lives(hand.by),
+            Step::ByHand(hand) => !registry.is_alive(hand.by),
             Step::Greeting(..) => {
                 let typing = arriving.wish.as_ref().and_then(|wish| wish.person.as_ref());
-                typing.is_some_and(|hand| !desk.lives(hand.by))
+                typing.is_some_and(|hand| !registry.is_alive(hand.by))
             }
             _ => false,
         };

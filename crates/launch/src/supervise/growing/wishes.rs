@@ -7,6 +7,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Instant;
 
 use regatta_hostfile::{Fault, File, Host, Options, Start};
+use regatta_job::registry::{HostChange, Refused, Requester};
 use regatta_wire::control::{Tell, Why};
 
 use super::Growing;
@@ -14,7 +15,6 @@ use super::arriving::{Arriving, Step};
 use super::hosters::Request;
 use super::persons::Hand;
 use crate::channel::messages::Hello;
-use crate::desk::{Asker, Refused, Wish as Asked};
 use crate::news::Listed;
 use crate::plan::Across;
 use crate::reach;
@@ -88,26 +88,30 @@ impl Question {
 }
 
 impl Supervisor<'_> {
-    /// A task wants something of hosts.
-    pub(in crate::supervise) fn heed_wish(&mut self, mut asker: Asker, wish: Asked) {
-        let Asker { by, id, .. } = asker;
+    /// A task requests a change of the job's hosts.
+    pub(in crate::supervise) fn change_hosts(
+        &mut self,
+        mut requester: Requester,
+        change: HostChange,
+    ) {
+        let Requester { by, id, .. } = requester;
         // A terminal of another host is none of ours.
-        let host = self.desk.host_of(by);
+        let host = self.registry.host_of(by);
         if host.is_none_or(|host| self.remote(host).is_some()) {
-            asker.terminal = None;
+            requester.terminal = None;
         }
-        if let (Asked::Remove(names), Some(_)) = (&wish, &self.growing) {
+        if let (HostChange::Remove(names), Some(_)) = (&change, &self.growing) {
             return match self.give_all_back(by, id, names) {
-                Ok(answered) => self.desk.say(by, answered),
-                Err(refused) => self.desk.answer(by, id, Err(refused)),
+                Ok(answered) => self.registry.send(by, answered),
+                Err(refused) => self.registry.reply(by, id, Err(refused)),
             };
         }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
-            return self.desk.answer(by, id, Err((Why::State, sentence)));
+            return self.registry.reply(by, id, Err((Why::State, sentence)));
         };
-        if let Err(refused) = self.begin_wish(&mut growing, &asker, wish) {
-            self.desk.answer(by, id, Err(refused));
+        if let Err(refused) = self.begin_wish(&mut growing, &requester, change) {
+            self.registry.reply(by, id, Err(refused));
         }
         self.tell_answered(&mut growing);
         self.growing = Some(growing);
@@ -116,21 +120,21 @@ impl Supervisor<'_> {
     fn begin_wish(
         &mut self,
         growing: &mut Growing,
-        asker: &Asker,
-        wish: Asked,
+        requester: &Requester,
+        change: HostChange,
     ) -> Result<(), Refused> {
-        let Asker { by, id, .. } = *asker;
-        if self.course.is_ending() {
+        let Requester { by, id, .. } = *requester;
+        if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
-        let wanted: Vec<Result<Host, Fault>> = match wish {
+        let wanted: Vec<Result<Host, Fault>> = match change {
             // Answered before.
-            Asked::Remove(_) => return Ok(()),
-            Asked::Add(lines) => {
+            HostChange::Remove(_) => return Ok(()),
+            HostChange::Add(lines) => {
                 let file = &growing.wishes.file;
                 lines.iter().map(|line| file.added(line)).collect()
             }
-            Asked::File(text) => {
+            HostChange::File(text) => {
                 let file = File::read(&text).map_err(|problems| {
                     let first = problems.first().map(ToString::to_string);
                     (
@@ -145,7 +149,7 @@ impl Supervisor<'_> {
                     .into_iter()
                     .partition(|host| self.is_ours(&host.name));
                 for speed in ours.iter().filter_map(|host| host.options.speed) {
-                    self.desk.set_speed(self.number, speed);
+                    self.registry.set_host_speed(self.number, speed);
                 }
                 others.into_iter().map(Ok).collect()
             }
@@ -160,14 +164,16 @@ impl Supervisor<'_> {
             let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
             let expected = wish
                 .and_then(|host| self.check_wish(growing, host))
-                .and_then(|host| growing.expect((number, index), host, request.as_mut(), asker));
+                .and_then(|host| {
+                    growing.expect((number, index), host, request.as_mut(), requester)
+                });
             if let Err(refused) = expected {
                 growing.wishes.answer(number, index, Err(refused));
             }
         }
         let told = request.and_then(|request| growing.hosters.put(request));
         if let Some((task, told)) = told {
-            self.desk.say(task, told);
+            self.registry.send(task, told);
         }
         Ok(())
     }
@@ -210,7 +216,7 @@ impl Supervisor<'_> {
 
     /// Gives hosts back, which takes no time.
     fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<Tell, Refused> {
-        if self.course.is_ending() {
+        if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
         let mut question = Question::new(0, (by, id), names.len())?;
@@ -255,7 +261,7 @@ impl Supervisor<'_> {
             .open
             .retain(|question| match question.answered() {
                 Some(tell) => {
-                    self.desk.say(question.by, tell);
+                    self.registry.send(question.by, tell);
                     false
                 }
                 None => true,
@@ -302,12 +308,12 @@ impl Growing<'_> {
         (question, index): (u32, usize),
         host: Host,
         request: Option<&mut Request>,
-        asker: &Asker,
+        requester: &Requester,
     ) -> Result<(), Refused> {
         let now = Instant::now();
         let (mut step, mut number, mut typing) = (Step::Waiting(now), None, None);
-        let person = asker.terminal.clone().map(|terminal| Hand {
-            by: asker.by,
+        let person = requester.terminal.clone().map(|terminal| Hand {
+            by: requester.by,
             terminal,
         });
         match (request, host.options.start, person) {

@@ -1,0 +1,86 @@
+//! How a task ended.
+
+use regatta_wire::Malformed;
+use regatta_wire::control::Ending;
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::life::Cause;
+
+/// How the process of a task ended, as its parent knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled {
+        /// Its number.
+        signal: i32,
+        /// Whether a core file was written.
+        core: bool,
+    },
+    /// With its host: nobody can tell how.
+    Lost,
+}
+
+impl End {
+    /// The exit status that stands for this end: 128 and the signal, as in a shell. A task on a lost host has been killed, or
+    /// will be: no agent lets tasks outlive its channel.
+    pub fn status(self) -> u8 {
+        match self {
+            End::Exited(status) => status as u8,
+            End::Signalled { signal, .. } => (128 + signal) as u8,
+            End::Lost => (128 + libc::SIGKILL) as u8,
+        }
+    }
+
+    /// This end as the tables of tasks record it.
+    pub fn cause(self) -> Cause {
+        match self {
+            End::Exited(status) => Cause::Exited(status),
+            End::Signalled { signal, .. } => Cause::Signalled(signal),
+            End::Lost => Cause::Lost,
+        }
+    }
+
+    /// This end as tasks are notified of it.
+    pub fn ending(self) -> Ending {
+        match self {
+            End::Exited(status) => Ending::Exited(status),
+            End::Signalled { signal, .. } => Ending::Signalled(signal),
+            End::Lost => Ending::Lost,
+        }
+    }
+}
+
+impl Field for End {
+    fn put(&self, to: &mut Vec<u8>) {
+        match *self {
+            End::Exited(status) => (0_u32, status).put(to),
+            End::Signalled { signal, core } => (1 + u32::from(core), signal).put(to),
+            End::Lost => (3_u32, 0_i32).put(to),
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let (kind, value) = <(u32, i32)>::take(from)?;
+        Ok(match kind {
+            0 => End::Exited(value),
+            1 | 2 => End::Signalled {
+                signal: value,
+                core: kind == 2,
+            },
+            3 => End::Lost,
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+/// A task that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// Its rank.
+    pub rank: u32,
+    /// Its process; 0: it was never started.
+    pub pid: u32,
+    /// How it ended.
+    pub end: End,
+}

@@ -1,0 +1,43 @@
+//! Everything that is decided about one job: its tasks, their names and groups, its hosts, and its end.
+//!
+//! Pure: no clock, no sockets, no threads, no processes. The launcher hands in what has happened together with the time, and carries out what
+//! comes back. Time is a [`std::time::Duration`] since the start of the job, and never goes back.
+//!
+//! Two state machines decide today. Neither knows the other; the launcher feeds both.
+//!
+//! # Lifecycle
+//!
+//! [`Lifecycle`] decides what becomes of the job: when it is over, when its tasks are signalled and then killed, which status its command
+//! exits with, and which sentences the user reads. Starts and ends of tasks, signals, lost hosts and the passing of time go in; [`Action`]s
+//! come out. [`Lifecycle::deadline`] says when [`Lifecycle::tick`] must be called next; a late call does no harm.
+//!
+//! # Registry
+//!
+//! [`Registry`] knows the tasks and hosts of the job, the named entries (mailboxes), the named groups and the watches of its tasks. A request of
+//! a task goes in ([`Registry::handle_request`]) and is answered by exactly one message with the same number, at once or later. Messages to
+//! tasks collect until the launcher takes them ([`Registry::take_messages`]); what needs processes, hosts or a clock comes back as an
+//! [`Effect`].
+//!
+//! # Replication
+//!
+//! Other hosts keep copies, so that one of them can go on with the job when the launcher's host is lost. A [`ReplicatedRegistry`] records each
+//! [`Change`]; a copy begins as a snapshot ([`Registry::snapshot`]) and then applies the changes in order ([`Registry::apply`]). The same
+//! changes in the same order give the same registry. Each message to a task is kept until its host has acknowledged it
+//! ([`Registry::unacknowledged`]), so the next launcher sends exactly what a task has not received.
+//!
+//! # Promises
+//!
+//! - A task number is given once and never again.
+//! - Every request of a living task is answered exactly once, or fails with the task.
+//! - The end of a task or host is notified exactly once for each watch, also if it came before the watch.
+//! - Bytes from others (requests, changes, snapshots) never cause a panic; malformed ones are refused.
+#![forbid(unsafe_code)]
+
+mod end;
+pub mod lifecycle;
+pub mod registry;
+pub mod words;
+
+pub use end::{End, Failure};
+pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};
+pub use registry::{Change, Effect, HostRecord, Registry, ReplicatedRegistry};

@@ -1,0 +1,67 @@
+//! The sentences of the lifecycle.
+
+use std::time::Duration;
+
+use crate::end::{End, Failure};
+use crate::words;
+
+/// Why the rest of a job is ended, or cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// The job has run for as long as it may.
+    TimeOver {
+        /// So long.
+        limit: Duration,
+    },
+    /// The grace period after a failure is over.
+    TaskFailed,
+    /// All tasks have ended, and processes that they started have not.
+    LeftBehind,
+    /// Killed processes do not end.
+    Unkillable,
+}
+
+impl EndReason {
+    /// The sentence for the user. `left` names what still runs.
+    pub fn sentence(self, left: &str) -> String {
+        match self {
+            EndReason::TimeOver { limit } => {
+                let seconds = limit.as_secs_f32();
+                format!("the job has run for the {seconds} s that --timeout allows: ending {left}")
+            }
+            EndReason::TaskFailed => format!("ending {left}, because a task failed"),
+            EndReason::LeftBehind => {
+                format!("all tasks have ended, but not what they started: ending {left}")
+            }
+            EndReason::Unkillable => {
+                format!("{left} cannot be ended: the kernel holds it (state D)")
+            }
+        }
+    }
+}
+
+/// How many tasks still run.
+pub(super) fn still_running(running: u32) -> String {
+    let verb = if running == 1 { "runs" } else { "run" };
+    format!("{} still {verb}", words::count(running as usize, "task"))
+}
+
+/// How a task failed; `host` is named if there are several.
+pub(super) fn failure(failure: &Failure, host: Option<&str>) -> String {
+    let Failure { rank, pid, end } = failure;
+    let place = host.map(|host| format!(" on {host}")).unwrap_or_default();
+    let task = format!("task {rank} (pid {pid}{place})");
+    match end {
+        End::Exited(0) => {
+            format!(
+                "{task} exited with status 0 without leaving (rg_finalize); others may be waiting for it"
+            )
+        }
+        End::Exited(status) => format!("{task} exited with status {status}"),
+        End::Signalled { signal, core } => {
+            let core = if *core { ", core dumped" } else { "" };
+            format!("{task} was killed by {}{core}", words::signal(*signal))
+        }
+        End::Lost => format!("{task} was lost with its host"),
+    }
+}

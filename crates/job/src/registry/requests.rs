@@ -1,0 +1,268 @@
+//! Requests of tasks: each is answered here, or handed to the launcher as an [`Effect`].
+
+use regatta_wire::control::{Ask, HostInfo, TaskInfo, Tell, Why};
+
+use super::{Effect, HostChange, Refused, Registry, Requester, TaskRecord};
+
+/// Signals with names have the numbers from 1 to this one; real-time signals are not sent for tasks.
+const LAST_SIGNAL: i32 = 31;
+
+impl Registry {
+    /// Handles a request of a task, and returns what the launcher has to do about it, if anything. A task that has ended gets no answer.
+    pub fn handle_request(&mut self, by: u32, request: Ask) -> Option<Effect> {
+        if !self.is_alive(by) {
+            return None;
+        }
+        match request {
+            Ask::Signal {
+                id,
+                task,
+                signal,
+                end,
+            } => return self.signal(by, id, (task, signal), end),
+            Ask::Halt { id } => {
+                self.reply(by, id, Ok(0));
+                return Some(Effect::Halt);
+            }
+            Ask::Clock { id, host } => return self.read_clock(by, id, host),
+            Ask::Tasks { id } => {
+                let tasks = self.task_infos();
+                self.send(by, Tell::Tasks { id, tasks });
+            }
+            Ask::Hosts { id } => {
+                let hosts = self.host_infos();
+                self.send(by, Tell::Hosts { id, hosts });
+            }
+            Ask::Watch { id, what, subject } => self.watch(by, id, what, subject),
+            Ask::Unwatch { id, watch } => {
+                let forgotten = self.watches.forget(by, watch);
+                self.reply(by, id, Ok(u64::from(forgotten)));
+            }
+            Ask::Put {
+                id,
+                name,
+                index,
+                flags,
+                value,
+            } => {
+                let put = self.names.put(by, name.clone(), index, flags, value);
+                let done = put.is_ok();
+                self.reply(by, id, put.map(u64::from));
+                if done {
+                    self.serve(&name);
+                }
+            }
+            Ask::Get {
+                id,
+                name,
+                index,
+                flags,
+            } => {
+                if let Some(outcome) = self.names.get(by, id, name, index, flags) {
+                    self.send_entry(by, id, outcome);
+                }
+            }
+            Ask::Delete { id, name, index } => {
+                let deleted = self.names.delete(by, &name, index);
+                self.reply(by, id, deleted.map(|()| 0));
+            }
+            Ask::Names { id, pattern } => {
+                let names = self.names.matching(&pattern);
+                self.send(by, Tell::Names { id, names });
+            }
+            Ask::Join { id, group } => {
+                let joined = self.groups.join(by, group);
+                self.reply(by, id, joined.map(u64::from));
+            }
+            Ask::Leave { id, group } => {
+                let left = self.groups.leave(by, &group);
+                self.reply(by, id, left.map(|()| 0));
+            }
+            Ask::Members { id, group } => {
+                let tasks = self.groups.members(&group);
+                self.send(by, Tell::Members { id, tasks });
+            }
+            Ask::Groups { id } => {
+                let groups = self.groups.infos();
+                self.send(by, Tell::Groups { id, groups });
+            }
+            Ask::Meet { id, group, count } => return self.meet(by, id, group, count),
+            request @ (Ask::Spawn { .. }
+            | Ask::AddHosts { .. }
+            | Ask::RemoveHosts { .. }
+            | Ask::HostFile { .. }
+            | Ask::Starter { .. }
+            | Ask::Hoster { .. }
+            | Ask::HostsStarted { .. }
+            | Ask::Ended { .. }
+            | Ask::Taken { .. }
+            | Ask::Reach { .. }) => return effect_of(by, request),
+        }
+        None
+    }
+
+    /// Requests a signal to a task; signal 0 only asks whether the task is there. With `end` its death will be no failure.
+    fn signal(
+        &mut self,
+        by: u32,
+        id: u32,
+        (task, signal): (u32, i32),
+        end: bool,
+    ) -> Option<Effect> {
+        let allowed = self.may_signal(task, signal);
+        let is_allowed = allowed.is_ok();
+        if let (true, true, Some(known)) = (is_allowed, end, self.tasks.get_mut(task as usize)) {
+            known.kill_requested = true;
+        }
+        self.reply(by, id, allowed.map(|()| 0));
+        (is_allowed && signal != 0).then_some(Effect::Signal { task, signal })
+    }
+
+    fn may_signal(&self, task: u32, signal: i32) -> Result<(), Refused> {
+        if !(0..=LAST_SIGNAL).contains(&signal) {
+            let sentence = format!("{signal} is not the number of a signal");
+            return Err((Why::Argument, sentence));
+        }
+        match self.tasks.get(task as usize) {
+            None => Err((Why::Task, format!("the job has no task {task}"))),
+            Some(TaskRecord { ended: Some(_), .. }) => {
+                Err((Why::Task, format!("task {task} has ended already")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn read_clock(&mut self, by: u32, id: u32, host: u32) -> Option<Effect> {
+        let mut hosts = self.hosts.iter();
+        if hosts.any(|known| known.number == host && known.alive) {
+            return Some(Effect::ReadClock { by, id, host });
+        }
+        let sentence = format!("the job has no host with the number {host}");
+        self.reply(by, id, Err((Why::Host, sentence)));
+        None
+    }
+
+    /// A member of a group enters its barrier.
+    fn meet(&mut self, by: u32, id: u32, group: String, count: u32) -> Option<Effect> {
+        match self.groups.meet(by, id, &group, count) {
+            Ok((met, None)) => {
+                for (task, id) in met {
+                    self.reply(task, id, Ok(0));
+                }
+            }
+            Ok((met, Some(all))) => {
+                for (task, id) in met {
+                    let (tasks, gate) = (all.clone(), 0);
+                    self.send(task, Tell::Met { id, tasks, gate });
+                }
+                let members = all.into_iter().flatten().collect();
+                return Some(Effect::ShareBarrier { group, members });
+            }
+            Err(refused) => self.reply(by, id, Err(refused)),
+        }
+        None
+    }
+
+    /// Adds a shared barrier to the barrier replies of these members that have not been taken yet. Copies of the registry do not
+    /// know it, so a member that receives its reply from another launcher does without.
+    pub fn share_barrier(&mut self, members: &[u32], barrier: u64) {
+        for (task, message) in &mut self.outgoing {
+            if let Tell::Met { gate, tasks, .. } = message
+                && members.contains(task)
+                && tasks.iter().flatten().eq(members)
+            {
+                *gate = barrier;
+            }
+        }
+    }
+
+    /// Whether a request waits for something that has not happened yet, so that its answer comes by itself.
+    pub fn is_pending(&self, by: u32, id: u32) -> bool {
+        self.names.is_waiting(by, id) || self.groups.is_waiting(by, id)
+    }
+
+    pub(super) fn task_infos(&self) -> Vec<TaskInfo> {
+        (0..)
+            .zip(&self.tasks)
+            .filter(|(_, task)| task.ended.is_none() && task.pid != 0)
+            .map(|(number, task)| TaskInfo {
+                task: number,
+                parent: task.parent,
+                host: task.host,
+                pid: task.pid,
+                program: task.program.to_vec(),
+            })
+            .collect()
+    }
+
+    pub(super) fn host_infos(&self) -> Vec<HostInfo> {
+        let infos = self.hosts.iter().map(|host| HostInfo {
+            host: host.number,
+            name: host.name.clone(),
+            architecture: host.architecture.clone(),
+            cores: host.cores,
+            tasks: self.tasks_on(host.number),
+            speed: host.speed,
+            lives: host.alive,
+        });
+        infos.collect()
+    }
+
+    /// Answers tasks that wait for an entry of this name, which is there now.
+    fn serve(&mut self, name: &str) {
+        for (task, id, outcome) in self.names.serve(name) {
+            self.send_entry(task, id, outcome);
+        }
+    }
+
+    fn send_entry(&mut self, to: u32, id: u32, outcome: Result<(u32, Vec<u8>), Refused>) {
+        match outcome {
+            Ok((index, value)) => self.send(to, Tell::Entry { id, index, value }),
+            Err(refused) => self.reply(to, id, Err(refused)),
+        }
+    }
+}
+
+/// The effect of a request about which the registry itself knows nothing.
+fn effect_of(by: u32, request: Ask) -> Option<Effect> {
+    let hosts = |id, terminal, change| {
+        let requester = Requester { by, id, terminal };
+        Effect::Hosts { requester, change }
+    };
+    Some(match request {
+        Ask::Spawn { id, order } => Effect::Spawn { by, id, order },
+        Ask::AddHosts {
+            id,
+            hosts: lines,
+            terminal,
+        } => hosts(id, terminal, HostChange::Add(lines)),
+        Ask::RemoveHosts { id, hosts: names } => hosts(id, None, HostChange::Remove(names)),
+        Ask::HostFile { id, text, terminal } => hosts(id, terminal, HostChange::File(text)),
+        Ask::Starter { id } => Effect::Starter { by, id },
+        Ask::Hoster { id, on } => Effect::Hoster { by, id, on },
+        Ask::HostsStarted { id, request, hosts } => Effect::HostsStarted {
+            by,
+            id,
+            request,
+            hosts,
+        },
+        Ask::Ended { id, task, status } => Effect::StartedTaskEnded {
+            by,
+            id,
+            task,
+            status,
+        },
+        Ask::Taken { task, bytes } => Effect::OutputReceived { by, task, bytes },
+        Ask::Reach {
+            task,
+            address,
+            silent,
+        } => Effect::Reachability {
+            by,
+            task,
+            address,
+            silent,
+        },
+        _ => return None,
+    })
+}
