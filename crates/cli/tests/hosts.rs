@@ -659,7 +659,7 @@ fn an_agent_and_a_launcher_whose_file_limits_fall_below_what_they_have_open_go_o
         .map(|process| process.pid.as_raw_nonzero().to_string())
         .collect();
     assert_eq!(limited.len(), 3, "{processes:?}");
-    // Whoever spins never gives its processor back by itself.
+    // A process that spins never gives its processor back by itself.
     let sleeps = |pid: &str| -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
         let mut lines = status.lines();

@@ -3,7 +3,7 @@
 //! A state machine without clock and processes. What happens (a task ended, a signal came, time passed) goes in; what is to be
 //! done about it comes out as [`Action`]s. Time is counted from the start of the job.
 //!
-//! # What becomes of the others when a task fails
+//! # The other tasks, when one fails
 //!
 //! A task has failed when it was killed, ended with another status than 0, or ended without leaving the job it had
 //! joined. The others learn it at once through the job's segment: their operations with the dead task return errors that

@@ -1,4 +1,4 @@
-//! What lies where in the structures that processes share, as text that a test compares.
+//! Layout of the structures that processes share, as text that a test compares.
 //!
 //! Two versions of the library must never share a segment of which they read the same bytes differently. So each structure
 //! in a segment names its fields and its bits here, and a test of `crates/transport` holds all of them to the version in the
@@ -15,7 +15,7 @@ pub const fn bytes<T, F>(_: fn(&T) -> &F) -> usize {
 /// One structure: its bytes, its fields (name, first byte, bytes), and the values its words can have.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// All of it.
     pub size: usize,

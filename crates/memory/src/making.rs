@@ -21,7 +21,7 @@ const KIND: u32 = 56;
 const TASK: u32 = 40;
 const PLACE: u64 = (1 << TASK) - 1;
 
-/// Who takes memory, and to make which kind of piece (a number of the callers').
+/// The task that takes memory, and the kind of piece it makes of that (a number of the callers').
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maker {
     /// The task.
@@ -78,7 +78,7 @@ impl Making {
             .compare_exchange(end, end | TAKEN, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// What the task had taken and has not struck out. Only when the task is dead.
+    /// Memory that the task had taken and has not struck out. Only when the task is dead.
     fn left(&self) -> Option<Left> {
         let end = self.end.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl Next {
             .is_ok()
     }
 
-    /// What a dead task had taken and not struck out.
+    /// Memory that a dead task had taken and not struck out.
     pub fn left_by<'a>(
         &self,
         task: u32,

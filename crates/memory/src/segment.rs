@@ -223,7 +223,7 @@ impl Segment {
         unsafe { self.words(notes.first + task as u64 * notes.step) }.ok()
     }
 
-    /// What a task that is dead had been handed out for a piece and has not said to be [listed](Segment::listed).
+    /// Memory that a dead task had been handed out for a piece and has not said to be [listed](Segment::listed).
     pub fn left_by(&self, task: u32) -> Option<Left> {
         let note = |task| self.note(task);
         self.front().next.left_by(task, note)
@@ -242,7 +242,7 @@ impl Segment {
         self.hand_out(bytes, align, None)
     }
 
-    /// The same for a piece that a task will put on a list: until it says so ([`Segment::listed`]), others find the piece
+    /// Hands out memory for a piece that a task will put on a list: until it says so ([`Segment::listed`]), others find the piece
     /// when the task is dead ([`Segment::left_by`]).
     pub fn allocate_for(&self, maker: Maker, bytes: usize, align: usize) -> io::Result<u64> {
         self.hand_out(bytes, align, Some(maker))

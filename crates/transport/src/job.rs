@@ -146,7 +146,7 @@ pub(crate) struct PlaceWords {
     pub(crate) address: [AtomicU64; 2],
 }
 
-/// What a task shows: whom it is blocked by, and what it makes.
+/// A task's words that others read: the task that blocks it, and the piece of memory that it makes.
 #[repr(C)]
 struct Shown {
     on: AtomicU64,

@@ -32,7 +32,7 @@ fn layout() -> String {
     text
 }
 
-/// What is to be done about what was written down and what lies there now, if they differ.
+/// The advice for whoever has changed the layout, if it differs from the one written down.
 fn advice(written: &str, now: &str) -> Option<&'static str> {
     let version = |text: &str| text.lines().next().map(str::to_owned);
     match (written == now, version(written) == version(now)) {

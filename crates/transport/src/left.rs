@@ -1,6 +1,6 @@
-//! What a task that was killed had been handed out of the segment, and had put on no list yet.
+//! Memory of the segment that a killed task had been handed out, and had put on no list yet.
 //!
-//! Whoever marks the task dead puts the piece on its list, before anybody can learn of the death. There it is like any other piece of a
+//! The process that marks the task dead puts the piece on its list, before anybody can learn of the death. There it is like any other piece of a
 //! task that is gone, and is used again. The marker is the one process that watches over the tasks of this host.
 
 use regatta_memory::pipe::Pool;

@@ -12,7 +12,7 @@ use rustix::event::{
 };
 use rustix::io::Errno;
 
-/// What counts as something to read.
+/// Events that count as something to read.
 const READ: PollFlags = PollFlags::IN.union(PollFlags::RDHUP);
 
 /// As `rustix::event::poll`.

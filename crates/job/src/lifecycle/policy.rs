@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What becomes of the other tasks when one has failed.
+/// The fate of the other tasks when one has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
     /// They have a grace period to react, and are then ended.
@@ -15,7 +15,7 @@ pub enum OnFailure {
 /// When and how a job is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// What becomes of the others when a task has failed.
+    /// The fate of the others when a task has failed.
     pub on_failure: OnFailure,
     /// How long the others may go on after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,

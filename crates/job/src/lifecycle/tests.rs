@@ -59,7 +59,7 @@ const CRASH: End = End::Signalled {
     core: false,
 };
 
-/// What the user reads.
+/// The sentences that the user reads.
 fn reported(actions: &[Action]) -> String {
     let sentences = actions.iter().filter_map(|action| match action {
         Action::Report(sentence) => Some(sentence.clone()),

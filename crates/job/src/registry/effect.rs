@@ -1,4 +1,4 @@
-//! What the registry cannot do itself when a task requests it.
+//! Effects: work that a task has requested and that the registry leaves to the launcher.
 
 use std::net::SocketAddr;
 
@@ -38,9 +38,9 @@ pub enum Effect {
     Halt,
     /// Add hosts to the job, or give hosts back.
     Hosts {
-        /// Who requests it.
+        /// The task that requests it.
         requester: Requester,
-        /// What is requested.
+        /// The request.
         change: HostChange,
     },
     /// All members of a group have met, so they may share a barrier in sent (see [`super::Registry::share_barrier`]).

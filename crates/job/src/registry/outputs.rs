@@ -17,7 +17,7 @@ pub struct Piece {
     pub route: Option<Route>,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What follows on the stream.
+    /// The output that follows on the stream.
     pub then: Then,
 }
 

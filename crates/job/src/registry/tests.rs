@@ -481,7 +481,7 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     let route = registry.route(1, Output::Me(manner));
     assert_eq!(route, Some(Route { to: 1, manner }));
     let child = registry.add_tasks(Some(1), &[0], b"child", route);
-    // What a child starts goes the same way, unless it says otherwise.
+    // Output of a child's own children goes the same way, unless the child says otherwise.
     assert_eq!(registry.route(child, Output::AsMine), route);
     assert_eq!(registry.route(child, Output::Job), None);
     let third = Route { to: 0, manner };
@@ -550,7 +550,7 @@ fn receivers_of_output_are_notified_of_starts_if_they_have_requested_it() {
         (1, message)
     };
     assert_eq!(registry.take_messages(), [started(child, Some(1))]);
-    // The same task is notified of a child's child; a detached one has no parent.
+    // One task is notified of a child's child too; a detached task has no parent.
     let route = registry.route(child, Output::AsMine);
     let grandchild = registry.add_tasks(Some(child), &[0], b"grandchild", route);
     registry.detach(grandchild);

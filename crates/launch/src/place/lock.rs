@@ -37,7 +37,7 @@ pub(super) fn take(file: &File, limit: Duration) -> std::io::Result<bool> {
     Ok(locked.map(|_| true)?)
 }
 
-/// Who has locked it, as far as the system says, in words.
+/// The process that has locked it, as far as the system says, in words.
 pub(super) fn holder(file: &File) -> String {
     let pid = file.metadata().ok().and_then(|found| {
         let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -104,7 +104,7 @@ mod tests {
             said.starts_with(&format!("the process {} (", std::process::id())),
             "{said}"
         );
-        // What was given up keeps the lock from nobody when it comes after all.
+        // A lock that comes after it was given up is kept from nobody.
         drop(second);
         let third = open();
         std::thread::scope(|scope| {
