@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
@@ -26,6 +27,8 @@ pub(crate) struct Progress {
     pub(crate) idle: bool,
     /// Bytes that are acknowledged.
     pub(crate) acknowledged: u64,
+    /// As the kernel has measured it; 0: it has not.
+    pub(crate) round_trip: Duration,
 }
 
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -283,6 +286,7 @@ impl Channel {
         const REPEATED: usize = 2;
         const PROBES: usize = 3;
         const IN_FLIGHT: usize = 24;
+        const ROUND_TRIP: usize = 68;
         const ACKNOWLEDGED: usize = 120;
         const UNSENT: usize = 144;
         let mut info = [0_u8; UNSENT + 4];
@@ -300,11 +304,13 @@ impl Channel {
         let whole = asked == 0 && size as usize == info.len();
         let packets = u32::from_ne_bytes(*info[IN_FLIGHT..].first_chunk()?);
         let unsent = u32::from_ne_bytes(*info[UNSENT..].first_chunk()?);
+        let round_trip = u32::from_ne_bytes(*info[ROUND_TRIP..].first_chunk()?);
         let acknowledged = *info[ACKNOWLEDGED..].first_chunk()?;
         whole.then(|| Progress {
             repeated: info[REPEATED].max(info[PROBES]),
             idle: packets == 0 && unsent == 0,
             acknowledged: u64::from_ne_bytes(acknowledged),
+            round_trip: Duration::from_micros(round_trip.into()),
         })
     }
 

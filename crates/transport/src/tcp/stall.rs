@@ -40,6 +40,10 @@ const REPEATS: Duration = Duration::from_millis(200);
 const UNASKED: Duration = Duration::from_millis(450);
 /// A call may take so long to get through before another one is made. A little less than two ticks.
 const REST: Duration = Duration::from_millis(450);
+/// A first call may take so long: no connection has shown yet how far away the peer is. A little less than four ticks.
+const FIRST_REST: Duration = Duration::from_millis(950);
+/// On a slow network a silence is so much longer than a round trip: an answer to the second question still counts.
+const ASKED_TWICE: Duration = Duration::from_millis(700);
 /// A peer that stays out of reach is reported again after this time: somebody else may be the launcher by then, and a launcher gives
 /// nobody up without a report that is new. A little less than four ticks.
 const AGAIN: Duration = Duration::from_millis(900);
@@ -71,6 +75,8 @@ pub(crate) struct Stall {
     told: Option<Instant>,
     /// When the peer was last called anew.
     called: Option<Instant>,
+    /// How long the peer's kernel takes to answer, once a connection has shown it.
+    round_trip: Option<Duration>,
     /// A second connection, under way while the first one says nothing.
     pub(super) spare: Option<Shake>,
 }
@@ -102,7 +108,13 @@ impl Stall {
             }
             Found::Silent(position) => {
                 self.acknowledged = position;
-                let began = now.checked_sub(REPEATS).unwrap_or(now);
+                // A call that has had no answer yet need not have been repeated.
+                let before = if position == 0 {
+                    Duration::ZERO
+                } else {
+                    REPEATS
+                };
+                let began = now.checked_sub(before).unwrap_or(now);
                 self.since = Some(began);
                 now - began
             }
@@ -115,16 +127,25 @@ impl Stall {
 
     /// Whether the peer is to be called anew now.
     fn may_call(&mut self, now: Instant) -> bool {
-        let may = self.called.is_none_or(|called| now - called >= REST);
+        // A call that is given up before its answer can be there never gets through.
+        let rest = self
+            .round_trip
+            .map_or(FIRST_REST, |trip| REST.max(trip + trip / 4));
+        let may = self.called.is_none_or(|called| now - called >= rest);
         if may {
             self.called = Some(now);
         }
         may
     }
 
+    /// So long nothing is acknowledged when the peer is out of reach.
+    fn silence(&self) -> Duration {
+        SILENCE.max(ASKED_TWICE + self.round_trip.unwrap_or_default())
+    }
+
     /// Whether a silence of this length is to be reported now.
     fn is_due(&mut self, silent: Duration, now: Instant) -> bool {
-        let due = silent >= SILENCE && self.told.is_none_or(|told| now - told >= AGAIN);
+        let due = silent >= self.silence() && self.told.is_none_or(|told| now - told >= AGAIN);
         if due {
             self.told = Some(now);
         }
@@ -145,6 +166,18 @@ enum Found {
 }
 
 impl Link {
+    /// As the connection shows it, if there is one.
+    fn round_trip(&self) -> Option<Duration> {
+        let channel = match &self.phase {
+            Phase::Open(channel) => channel,
+            Phase::Calling(shake) => shake.channel(),
+            Phase::Resuming(resuming) => &resuming.channel,
+            _ => return None,
+        };
+        let trip = channel.progress()?.round_trip;
+        (!trip.is_zero()).then_some(trip)
+    }
+
     fn look_at_silence(&self) -> Found {
         match &self.phase {
             _ if self.is_cut_for_good() || self.fault.is_some() || self.gone => Found::Quiet,
@@ -207,9 +240,12 @@ impl Tcp {
                 true => Found::Quiet,
                 false => link.look_at_silence(),
             };
+            if matches!(found, Found::Silent(_) | Found::Unanswered) {
+                link.stall.round_trip = link.round_trip().or(link.stall.round_trip);
+            }
             let stall = &mut link.stall;
             let silent = stall.note(&found, now);
-            if silent >= SILENCE {
+            if silent >= stall.silence() {
                 if stall.is_due(silent, now) {
                     let silent = Some(silent);
                     self.reaches.push(Reach {
@@ -368,8 +404,54 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_called_anew_every_other_tick() {
+    fn a_call_after_a_connection_that_broke_has_as_long_for_its_answer_as_the_first_one() {
+        let (mut stall, mut now) = (Stall::default(), Instant::now());
+        let mut tick = |found| {
+            now += TICK;
+            let silent = stall.note(&found, now);
+            stall.is_due(silent, now)
+        };
+        // Something was once repeated on the connection, and acknowledged.
+        assert!(!tick(Found::Silent(4096)) && !tick(Found::Moving));
+        // The kernel repeats the call after a second.
+        let said: Vec<bool> = (0..5).map(|_| tick(Found::Silent(0))).collect();
+        assert_eq!(said, [false, false, false, false, true]);
+    }
+
+    fn near() -> Stall {
+        Stall {
+            round_trip: Some(Duration::from_millis(1)),
+            ..Stall::default()
+        }
+    }
+
+    #[test]
+    fn a_peer_far_away_has_the_time_of_a_round_trip_for_each_answer() {
+        let (mut stall, begun) = (near(), Instant::now());
+        stall.round_trip = Some(Duration::from_millis(600));
+        let calls: Vec<bool> = (0..6).map(|at| stall.may_call(begun + TICK * at)).collect();
+        assert_eq!(calls, [true, false, false, true, false, false]);
+        let said: Vec<bool> = (0..6)
+            .map(|at| {
+                let now = begun + TICK * at;
+                let silent = stall.note(&Found::Unanswered, now);
+                stall.is_due(silent, now)
+            })
+            .collect();
+        assert_eq!(said, [false, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_peer_that_was_never_reached_is_called_once_in_four_ticks() {
         let (mut stall, now) = (Stall::default(), Instant::now());
+        let calls: Vec<bool> = (0..6).map(|at| stall.may_call(now + TICK * at)).collect();
+        assert_eq!(calls, [true, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_peer_is_called_anew_every_other_tick() {
+        let now = Instant::now();
+        let mut stall = near();
         let calls: Vec<bool> = (0..5).map(|at| stall.may_call(now + TICK * at)).collect();
         assert_eq!(calls, [true, false, true, false, true]);
     }
