@@ -5,15 +5,14 @@
 //! `select` knows no such limit.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
 use rustix::event::{
     FdSetElement, FdSetIter, PollFd, PollFlags, Timespec, fd_set_insert, fd_set_num_elements,
     select,
 };
 use rustix::io::Errno;
-
-/// Events that count as something to read.
-const READ: PollFlags = PollFlags::IN.union(PollFlags::RDHUP);
+use rustix::net::RecvFlags;
 
 /// As `rustix::event::poll`.
 pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::Result<usize> {
@@ -23,37 +22,89 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::R
     }
 }
 
+/// How often there is a look whether somebody has hung up whose words nobody waits for: `select` does not tell the two apart.
+const SLICE: Duration = Duration::from_millis(100);
+
 #[cold]
 fn poll_by_select(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::Result<usize> {
+    let limit = timeout.map(|timeout| Duration::try_from(*timeout).map_err(|_| Errno::INVAL));
+    let until = limit
+        .transpose()?
+        .and_then(|limit| Instant::now().checked_add(limit));
+    let sliced = raw(fds).iter().any(|fd| !asks_to_move(asked(fd)));
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let slice = sliced.then_some(SLICE);
+        let wait = left.into_iter().chain(slice).min();
+        let ready = select_once(fds, wait)?;
+        if ready > 0 || until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(ready);
+        }
+    }
+}
+
+fn asked(fd: &libc::pollfd) -> PollFlags {
+    PollFlags::from_bits_retain(fd.events as u16)
+}
+
+/// Whether it waits for more than the other side's end.
+fn asks_to_move(asked: PollFlags) -> bool {
+    asked.intersects(PollFlags::IN | PollFlags::OUT)
+}
+
+/// Whether nothing more can be read from a socket. Unread bytes hide it.
+fn has_ended(socket: &impl AsFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    rustix::net::recv(socket, &mut [0; 1], flags).is_ok_and(|(_, length)| length == 0)
+}
+
+fn select_once(fds: &mut [PollFd<'_>], wait: Option<Duration>) -> rustix::io::Result<usize> {
+    let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
     let end = fds.iter().map(|fd| fd.as_fd().as_raw_fd() + 1).max();
     let end = end.unwrap_or_default();
     let none = || vec![FdSetElement::default(); fd_set_num_elements(fds.len(), end)];
     let (mut reads, mut writes) = (none(), none());
-    let raw = raw(fds);
-    for fd in raw.iter_mut() {
+    for fd in raw(fds) {
         fd.revents = 0;
-        let asked = PollFlags::from_bits_retain(fd.events as u16);
-        if asked.intersects(READ) {
+        if asked(fd).contains(PollFlags::IN) {
             fd_set_insert(&mut reads, fd.fd);
         }
-        if asked.contains(PollFlags::OUT) {
+        if asked(fd).contains(PollFlags::OUT) {
             fd_set_insert(&mut writes, fd.fd);
         }
     }
     // SAFETY: every descriptor in the sets is borrowed by `fds`, so it is open.
-    unsafe { select(end, Some(&mut reads), Some(&mut writes), None, timeout) }?;
+    unsafe {
+        select(
+            end,
+            Some(&mut reads),
+            Some(&mut writes),
+            None,
+            wait.as_ref(),
+        )
+    }?;
     let mut ready = 0;
-    for fd in raw {
-        let asked = PollFlags::from_bits_retain(fd.events as u16);
-        let mut found = PollFlags::empty();
-        if asked.intersects(READ) && contains(&reads, fd.fd) {
-            found |= asked & READ;
+    for fd in fds {
+        // Of one descriptor the kernel says exactly what it is, under any limit but 0.
+        let looked = rustix::event::poll(std::slice::from_mut(fd), Some(&Timespec::default()));
+        if looked.is_err() {
+            let ended = has_ended(fd);
+            let [fd] = raw(std::slice::from_mut(fd)) else {
+                continue;
+            };
+            let mut found = PollFlags::empty();
+            if contains(&reads, fd.fd) {
+                found |= PollFlags::IN;
+            }
+            if asked(fd).contains(PollFlags::RDHUP) && ended {
+                found |= PollFlags::RDHUP;
+            }
+            if contains(&writes, fd.fd) {
+                found |= asked(fd) & PollFlags::OUT;
+            }
+            fd.revents = found.bits() as i16;
         }
-        if asked.contains(PollFlags::OUT) && contains(&writes, fd.fd) {
-            found |= PollFlags::OUT;
-        }
-        fd.revents = found.bits() as i16;
-        ready += usize::from(!found.is_empty());
+        ready += usize::from(!fd.revents().is_empty());
     }
     Ok(ready)
 }

@@ -62,4 +62,71 @@ fn more_descriptors_than_the_limit_allows_are_waited_for() {
     let mut fds = [&a.0, &b.0].map(|end| PollFd::new(end, PollFlags::IN));
     assert_eq!(poll(&mut fds, None), Ok(2));
     setrlimit(Resource::Nofile, before).expect("the limit as it was");
+    high_numbers_are_waited_for();
+    ends_are_told_from_words();
+}
+
+/// Sockets whose end is to be noticed, and not what can be read: `poll` tells the two apart, and so does this.
+fn ends_are_told_from_words() {
+    let (mut near, far) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    let mut far = far;
+    far.write_all(&[1]).expect("room");
+    let [x, y, z] = [(); 3].map(|()| pipe().expect("a pipe"));
+    let limit = Some(2);
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit,
+            ..before
+        },
+    )
+    .expect("a lower limit");
+    {
+        let mut fds = vec![
+            PollFd::new(&near, PollFlags::RDHUP),
+            PollFd::new(&near, PollFlags::empty()),
+        ];
+        fds.extend([&x.0, &y.0, &z.0].map(|end| PollFd::new(end, PollFlags::IN)));
+        assert_waits(&mut fds);
+    }
+    drop(far);
+    {
+        let mut fds = vec![
+            PollFd::new(&near, PollFlags::RDHUP),
+            PollFd::new(&near, PollFlags::empty()),
+        ];
+        fds.extend([&x.0, &y.0, &z.0].map(|end| PollFd::new(end, PollFlags::IN)));
+        assert_eq!(poll(&mut fds, None), Ok(2));
+        assert!(fds[0].revents().contains(PollFlags::RDHUP));
+        assert!(fds[1].revents().contains(PollFlags::HUP));
+    }
+    setrlimit(Resource::Nofile, before).expect("the limit as it was");
+    near.read_exact(&mut [0]).expect("a byte");
+}
+
+/// Numbers beyond those that the C library has room for in a set.
+fn high_numbers_are_waited_for() {
+    let mut one = pipe().expect("a pipe");
+    let before = getrlimit(Resource::Nofile);
+    let high: Vec<_> = [1023, 1024, 1025, 1087, 1088, 3000]
+        .into_iter()
+        .map(|least| rustix::io::fcntl_dupfd_cloexec(&one.0, least).expect("a descriptor"))
+        .collect();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(3),
+            ..before
+        },
+    )
+    .expect("a lower limit");
+    let reads = || -> Vec<PollFd> {
+        let all = high.iter();
+        all.map(|end| PollFd::new(end, PollFlags::IN)).collect()
+    };
+    assert_waits(&mut reads());
+    one.1.write_all(&[1]).expect("room");
+    assert_eq!(look(&mut reads()), (6, vec![PollFlags::IN; 6]));
+    setrlimit(Resource::Nofile, before).expect("the limit as it was");
 }
