@@ -53,6 +53,10 @@ impl Job {
     }
 }
 
+const TERMINATED: End = End::Signalled {
+    signal: 15,
+    core: false,
+};
 const GOOD: End = End::Exited(0);
 const CRASH: End = End::Signalled {
     signal: 11,
@@ -97,15 +101,7 @@ fn the_others_learn_of_a_death_and_are_ended_after_the_grace_period() {
     assert!(job.tick(15.0).contains(&Action::Signal(libc::SIGTERM)));
     // A task that ends because it was asked to has not failed.
     assert_eq!(
-        reported(&job.ends(
-            15.1,
-            0,
-            End::Signalled {
-                signal: 15,
-                core: false
-            },
-            TaskState::Joined
-        )),
+        reported(&job.ends(15.1, 0, TERMINATED, TaskState::Joined)),
         ""
     );
     assert!(job.tick(17.0).contains(&Action::Signal(libc::SIGKILL)));
@@ -278,13 +274,7 @@ fn a_job_interrupted_while_it_starts_starts_no_more() {
     lifecycle.task_ended(
         Duration::ZERO,
         (0, 1),
-        (
-            End::Signalled {
-                signal: 15,
-                core: false,
-            },
-            TaskState::Expected,
-        ),
+        (TERMINATED, TaskState::Expected),
         false,
         &mut actions,
     );
