@@ -16,10 +16,6 @@ all=$2
 flapping=$3
 down=$4
 shift 4
-# A question for a neighbour's address that is lost, because the bridge's port is not up yet, would cost a second (docs/failures.md).
-for number in $(seq 0 $((all - 1))); do
-    ip netns exec h$number sh -c 'echo 100 >/proc/sys/net/ipv4/neigh/eth0/retrans_time_ms'
-done
 cd /run/job
 mkfifo begun
 : >there
