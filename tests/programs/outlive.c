@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include <fcntl.h>
+#include <time.h>
 
 enum { EVENT = 6, END = 7, QUESTION = 8, ANSWER = 9, READY = 10 };
 
@@ -289,10 +290,29 @@ static void back(void)
     printf("the host that came is of the job\n");
 }
 
+/* The launcher stands still for longer than a lost one may be silent. */
+static void still(void)
+{
+    OK(rg_barrier(RG_WORLD));
+    if (me == 0) {
+        pull("h0");
+        /* Between --host-timeout, 2 s, and three times that. */
+        const struct timespec silence = {.tv_sec = 4};
+        CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &silence, NULL) == 0);
+    }
+    int one = 1, sum = 0;
+    OK(rg_allreduce(&one, &sum, 1, RG_INT32, RG_SUM, RG_WORLD));
+    CHECK(sum == size);
+    printf("task %d has all others\n", me);
+    if (me == 0)
+        say("h0", "goes on");
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
         {"both", both, false},
+        {"still", still, false},
         {"split", split, false},
         {"two", two, false},
         {"back", back, false},

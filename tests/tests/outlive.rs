@@ -29,6 +29,7 @@ pull() {
     kill) ip netns pids $host | xargs kill -9 2>/dev/null || true ;;
     daemon) signal KILL $host regatta-daemon ;;
     stop) signal STOP $host regatta-daemon ;;
+    launcher) signal STOP $host regatta-job ;;
     esac
 }
 # Sends a signal to the processes of a host that are called so.
@@ -348,4 +349,26 @@ fn a_job_is_taken_over_although_one_of_its_hosts_has_come_back_as_another() {
         .said("the host h2 is lost: it is not one of the machine any more")
         .said("[1] task 1 has outlived both")
         .said("[3] task 3 has outlived both");
+}
+
+/// The launcher is stopped for longer than its agents wait for one whose host nobody vouches for.
+const STILL: &str = r#"
+pull
+read -r host how <plug
+signal CONT h0 regatta-job
+launcher_ends
+finish h0
+"#;
+
+#[test]
+fn a_launcher_that_stood_still_on_a_host_that_lives_loses_nobody() {
+    let ended = outlive("still", "launcher", STILL)
+        .option("--host-timeout=2")
+        .run()
+        .passed();
+    for task in 0..4 {
+        let all = format!("[{task}] task {task} has all others");
+        assert!(ended.text.contains(&all), "{}", ended.story());
+    }
+    assert!(!ended.text.contains("is lost"), "{}", ended.story());
 }

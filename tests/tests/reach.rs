@@ -417,7 +417,7 @@ echo "the job's status: $status"
 "#,
     );
     for words in [
-        "is lost: its agent heard nothing from here for 2 s (--host-timeout)",
+        "is lost: its agent heard nothing from here for ",
         "while this launcher did not run for",
     ] {
         assert!(ended.text.contains(words), "{}", ended.story());

@@ -249,6 +249,16 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
 }
 
 #[test]
+fn a_daemon_is_of_no_login() {
+    let lan = Lan::new(&["alpha"]);
+    lan.good("alpha", &["up"]);
+    let daemon = lan.daemon("alpha").pid;
+    assert_eq!(rustix::process::getsid(Some(daemon)), Ok(daemon));
+    lan.good("alpha", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
 fn a_host_that_is_stopped_for_a_moment_is_cleared() {
     let lan = trio();
     let mut watch = lan.watch("alpha");

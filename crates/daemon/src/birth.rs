@@ -52,8 +52,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         .current_dir("/")
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
+        .stderr(Stdio::null());
     // What says how this login came here is nobody else's concern.
     let names = std::env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
@@ -106,8 +105,9 @@ pub fn live() -> Result<(), Refusal> {
         ));
     }
     let wire = Wire::local(UnixStream::from(starter)).map_err(failed)?;
-    // No terminal's keys and no login's end are for this process.
-    let _ = rustix::process::setsid();
+    // No terminal's keys and no login's end are for this process, and where Linux gives processors to sessions in turn
+    // (sched_autogroup_enabled), it has a turn of its own: a daemon that waits behind a login's work is taken for dead.
+    rustix::process::setsid().map_err(|errno| failed(errno.into()))?;
     let _ = rustix::thread::set_name(c"regatta-daemon");
     let null = std::fs::File::open("/dev/null").map_err(failed)?;
     rustix::stdio::dup2_stdin(&null).map_err(|errno| failed(errno.into()))?;

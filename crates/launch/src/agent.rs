@@ -241,8 +241,9 @@ impl Agent {
         while self.link.read() > 0 {
             self.heard = Instant::now();
         }
-        let silent = self.heard.elapsed() >= self.silence;
-        let patient = self.heritage.as_ref().is_some_and(Heritage::is_patient);
+        let silent = self.heard.elapsed();
+        let patient = |heritage: &Heritage| heritage.is_patient(silent, self.silence);
+        let given_up = silent >= self.silence && !self.heritage.as_ref().is_some_and(patient);
         if self.link.is_ended() {
             return Some(None);
         }
@@ -256,8 +257,8 @@ impl Agent {
             let signal = words::signal(asked.signal.as_raw());
             return Some(Some(format!("its agent was ended there by {signal}")));
         }
-        (silent && !patient).then(|| {
-            let seconds = self.silence.as_secs_f32();
+        given_up.then(|| {
+            let seconds = silent.as_secs_f32().floor();
             Some(format!(
                 "its agent heard nothing from here for {seconds} s (--host-timeout) and ended the tasks there"
             ))

@@ -25,6 +25,8 @@ use crate::tasks::Ended;
 
 /// For so long an orphan waits for the host that comes next, whose daemon may have to wait for a verdict itself.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// So many times as long as other launchers may one be silent whose host lives.
+const STANDSTILL: u32 = 3;
 /// A command that tells of hosts and has ended is started again after this time at the earliest.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -264,17 +266,17 @@ impl Heritage {
         turn && self.copy.is_some() && orphan.of == line.launcher
     }
 
-    /// Whether a silent launcher is no reason to end the job yet: who knows more is about to say it, or to come.
-    pub(crate) fn is_patient(&self) -> bool {
+    /// Whether a launcher that has been silent for so long, and may be for `limit`, is no reason to end the job yet: who knows
+    /// more is about to say it, or to come. A launcher on a host that lives may be stopped, or have been given no processor,
+    /// and its tasks need nothing of it meanwhile. Its channel may also be cut between these two hosts alone, so not for ever.
+    pub(crate) fn is_patient(&self, silent: Duration, limit: Duration) -> bool {
         let Some((report, line)) = self.report() else {
             return false;
         };
-        match &self.orphan {
-            Some(orphan) => orphan.since.elapsed() < PATIENCE,
-            None => report
-                .living
-                .get(&line.launcher)
-                .is_some_and(|state| state == "suspected"),
+        match (&self.orphan, report.living.get(&line.launcher)) {
+            (Some(orphan), _) => orphan.since.elapsed() < PATIENCE,
+            (None, Some(state)) => state == "suspected" || silent < STANDSTILL * limit,
+            (None, None) => false,
         }
     }
 
@@ -325,6 +327,9 @@ impl Heritage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+    const SILENT: Duration = Duration::from_secs(1000);
 
     fn heir(number: u32) -> Heir {
         Heir {
@@ -400,20 +405,34 @@ mod tests {
             }
             agent.take_report(report(&[2, 3]));
             assert!(agent.has_been_orphaned(), "an orphan once more");
-            assert!(agent.leads() && agent.is_patient());
+            assert!(agent.leads() && agent.is_patient(SILENT, LIMIT));
         }
+    }
+
+    #[test]
+    fn a_silent_launcher_has_longer_on_a_host_that_lives() {
+        let mut agent = agent();
+        let (twice, long) = (2 * LIMIT, STANDSTILL * LIMIT);
+        assert!(!agent.is_patient(twice, LIMIT), "nobody has said anything");
+        agent.take_report(report(&[0, 1, 2, 3]));
+        assert!(agent.is_patient(twice, LIMIT) && !agent.is_patient(long, LIMIT));
+        let mut suspected = report(&[0, 1, 2, 3]);
+        let launcher = suspected.living.get_mut("r0").expect("its host");
+        "suspected".clone_into(launcher);
+        agent.take_report(suspected);
+        assert!(agent.is_patient(long, LIMIT), "the verdict is to come");
     }
 
     #[test]
     fn the_time_for_a_host_to_lead_begins_when_it_is_its_turn() {
         let mut agent = agent();
         agent.take_report(report(&[1, 3]));
-        assert!(agent.has_been_orphaned() && agent.is_patient());
+        assert!(agent.has_been_orphaned() && agent.is_patient(SILENT, LIMIT));
         let long_ago = Instant::now().checked_sub(PATIENCE);
         agent.orphan.as_mut().expect("an orphan").since = long_ago.expect("a clock that runs");
         agent.take_report(report(&[1, 3]));
-        assert!(!agent.is_patient());
+        assert!(!agent.is_patient(SILENT, LIMIT));
         agent.take_report(report(&[3]));
-        assert!(agent.is_patient());
+        assert!(agent.is_patient(SILENT, LIMIT));
     }
 }
