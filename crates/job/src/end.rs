@@ -2,8 +2,9 @@
 
 use regatta_wire::Malformed;
 use regatta_wire::control::Ending;
+use regatta_wire::fields;
 use regatta_wire::fields::{Bytes, Field};
-use regatta_wire::life::Cause;
+use regatta_wire::life::{Cause, TaskState};
 
 /// How the process of a task ended, as its parent knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,25 @@ impl End {
         }
     }
 }
+
+/// A task that has ended, as its host reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its number.
+    pub rank: u32,
+    /// Its process.
+    pub pid: u32,
+    /// How the process ended.
+    pub end: End,
+    /// Where it was in its life as a task.
+    pub state: TaskState,
+}
+fields!(Ended {
+    rank,
+    pid,
+    end,
+    state
+});
 
 impl Field for End {
     fn put(&self, to: &mut Vec<u8>) {

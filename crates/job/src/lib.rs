@@ -3,7 +3,7 @@
 //! Pure: no clock, no sockets, no threads, no processes. The launcher hands in what has happened together with the time, and carries out what
 //! comes back. Time is a [`std::time::Duration`] since the start of the job, and never goes back.
 //!
-//! Two state machines decide today. Neither knows the other; the launcher feeds both.
+//! Three parts decide. None knows the state of another; the launcher feeds them all.
 //!
 //! # Lifecycle
 //!
@@ -25,6 +25,11 @@
 //! changes in the same order give the same registry. Each message to a task is kept until its host has acknowledged it
 //! ([`Registry::unacknowledged`]), so the next launcher sends exactly what a task has not received.
 //!
+//! # Failover
+//!
+//! The [`failover`] module decides who leads next when the launcher's host is lost, and with what state: [`failover::Follower`] on every other
+//! host, [`failover::Leadership`] and [`failover::Replication`] on the launcher's.
+//!
 //! # Promises
 //!
 //! - A task number is given once and never again.
@@ -34,10 +39,11 @@
 #![forbid(unsafe_code)]
 
 mod end;
+pub mod failover;
 pub mod lifecycle;
 pub mod registry;
 pub mod words;
 
-pub use end::{End, Failure};
+pub use end::{End, Ended, Failure};
 pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};
 pub use registry::{Change, Effect, HostRecord, Registry, ReplicatedRegistry};

@@ -14,6 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
+use regatta_job::Ended;
+use regatta_job::failover::{Follower, Replica};
 use regatta_job::registry::Piece;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
@@ -31,17 +33,17 @@ use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::streams::{Heard, Streams};
-use crate::succession::heritage::Heritage;
+use crate::succession::following::Following;
 use crate::succession::lead::Estate;
-use crate::tasks::{self, Ended, Recipe, Tasks};
+use crate::tasks::{self, Recipe, Tasks};
 use crate::wakes::Wakes;
 use crate::{
     clock, environment, front, gather, limits, loaded, program, rsh, succession, sys, tree, words,
 };
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
-use regatta_transport::world::World;
 use regatta_wire::control::Why;
+use regatta_wire::world::World;
 
 mod orphan;
 
@@ -136,7 +138,7 @@ struct Agent {
     gone_early: Vec<(u32, Option<Cause>)>,
     /// How they were prepared, and what is kept in case the launcher's host is lost.
     template: Option<Preparation>,
-    heritage: Option<Heritage>,
+    following: Option<Following>,
     streams: Streams,
     /// So many bytes of output may still be sent.
     room: Cell<usize>,
@@ -180,7 +182,7 @@ impl Agent {
             unentered: Vec::new(),
             gone_early: Vec::new(),
             template: None,
-            heritage: None,
+            following: None,
             streams: Streams::new()?,
             room: Cell::new(0),
             feed: None,
@@ -217,7 +219,7 @@ impl Agent {
                 return Ok(None);
             }
             self.follow_news();
-            if self.heritage.as_ref().is_some_and(Heritage::leads) {
+            if self.following().is_some_and(Follower::leads) {
                 return Ok(self.into_estate());
             }
             self.heed()?;
@@ -242,8 +244,8 @@ impl Agent {
             self.heard = Instant::now();
         }
         let silent = self.heard.elapsed();
-        let patient = |heritage: &Heritage| heritage.is_patient(silent, self.silence);
-        let given_up = silent >= self.silence && !self.heritage.as_ref().is_some_and(patient);
+        let patient = |following: &Following| following.is_patient(silent, self.silence);
+        let given_up = silent >= self.silence && !self.following.as_ref().is_some_and(patient);
         if self.link.is_ended() {
             return Some(None);
         }
@@ -265,9 +267,21 @@ impl Agent {
         })
     }
 
+    /// This host as one that follows, if the job can outlive its launcher's host.
+    fn following(&self) -> Option<&Follower> {
+        self.following.as_ref().map(|following| &following.follower)
+    }
+
+    /// The same, to change it.
+    fn follower(&mut self) -> Option<&mut Follower> {
+        self.following
+            .as_mut()
+            .map(|following| &mut following.follower)
+    }
+
     /// The processes that are no part of the job.
     fn helpers(&self) -> Vec<Pid> {
-        let helper = self.heritage.as_ref().and_then(Heritage::helper);
+        let helper = self.following.as_ref().and_then(Following::helper);
         helper.into_iter().collect()
     }
 
@@ -295,7 +309,7 @@ impl Agent {
         let entrance = self.entrance.iter().filter(|_| self.heeds_entrance());
         fds.extend(entrance.flat_map(Entrance::polls));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
-        fds.extend(self.heritage.iter().flat_map(Heritage::polls));
+        fds.extend(self.following.iter().flat_map(Following::polls));
         let timeout = Timespec::try_from(timeout).ok();
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
     }
@@ -344,10 +358,10 @@ impl Agent {
                 Ok(addresses) => self.say(&Report::Prepared { addresses }),
                 Err(refusal) => self.refuse(refusal),
             },
-            Order::Will { will } => self.heritage = Some(Heritage::new(will)),
-            Order::Line { line } => {
-                if let Some(heritage) = &mut self.heritage {
-                    heritage.line = Some(line);
+            Order::Failover { plan } => self.following = Some(Following::new(plan)),
+            Order::Succession { order } => {
+                if let Some(follower) = self.follower() {
+                    follower.set_order(order);
                 }
             }
             Order::Copy {
@@ -355,16 +369,16 @@ impl Agent {
                 bytes,
                 last,
             } => {
-                if let Some(heritage) = &mut self.heritage {
-                    let taken = heritage.take_copy(change, &bytes, last);
+                if let Some(follower) = self.follower() {
+                    let taken = follower.replica.take_piece(change, &bytes, last);
                     taken.map_err(|_| {
                         Refusal::of_regatta("a copy of the registry makes no sense")
                     })?;
                 }
             }
             Order::Confirm {} => {
-                let heritage = self.heritage.as_ref();
-                if let Some(changes) = heritage.and_then(Heritage::changes) {
+                let replica = self.following().map(|follower| &follower.replica);
+                if let Some(changes) = replica.and_then(Replica::changes) {
                     self.say(&Report::Copied { changes });
                 }
             }
@@ -373,8 +387,8 @@ impl Agent {
                 if let Some(tasks) = &self.tasks {
                     tasks.locate(&addresses);
                 }
-                if let Some(heritage) = &mut self.heritage {
-                    heritage.addresses = addresses;
+                if let Some(follower) = self.follower() {
+                    follower.local.addresses = addresses;
                 }
                 self.begun = true;
             }
@@ -422,8 +436,8 @@ impl Agent {
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
             Order::Tell { task, bytes } => {
-                let heritage = self.heritage.as_mut();
-                let due = heritage.and_then(|heritage| heritage.note_told(task, &bytes));
+                let follower = self.follower();
+                let due = follower.and_then(|host| host.local.note_message(task, &bytes));
                 tasks.tell(task, &bytes);
                 if let Some(count) = due {
                     self.say(&Report::Heard { task, count });
@@ -499,8 +513,9 @@ impl Agent {
             if world.first >= tasks.job().tasks() {
                 let entered = tasks.enter(world);
                 entered.map_err(|error| (Why::Memory, error.to_string()))?;
-                let worlds = self.heritage.iter_mut().map(|it| &mut it.worlds);
-                worlds.for_each(|worlds| worlds.push(world.clone()));
+                if let Some(following) = &mut self.following {
+                    following.follower.local.worlds.push(world.clone());
+                }
             }
             self.unentered.remove(0);
             let known = tasks.job().tasks();
@@ -518,10 +533,10 @@ impl Agent {
     fn pass_on_questions(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut asked = Vec::new();
-        let heritage = &mut self.heritage;
+        let following = &mut self.following;
         let ended = tasks.heed(|task, bytes| {
-            if let Some(heritage) = heritage {
-                heritage.note_asked(task, bytes);
+            if let Some(following) = following {
+                following.follower.local.note_request(task, bytes);
             }
             asked.push(Report::Asked {
                 task,
@@ -533,8 +548,8 @@ impl Agent {
     }
 
     fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        if let Some(heritage) = &mut self.heritage {
-            heritage.gone.push((rank, cause));
+        if let Some(follower) = self.follower() {
+            follower.local.gone.push((rank, cause));
         }
         match self.tasks.as_ref().map(Tasks::job) {
             Some(job) if rank < job.tasks() => note_gone(job, rank, cause),
@@ -640,13 +655,13 @@ impl Agent {
         let (children, _) = tasks::reap();
         for (pid, status) in children {
             self.reaped(pid, status);
+            let orphan = self.is_orphan();
             let Some(tasks) = &mut self.tasks else {
                 continue;
             };
             if let Some(ended) = tasks.ended(pid, status) {
                 // The neighbours need not wait for the launcher to hear of it.
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
-                let orphan = self.heritage.as_ref().is_some_and(Heritage::is_orphan);
                 let (link, room) = (&mut self.link, &self.room);
                 tasks.caught.last_words(ended.rank, &mut |piece| {
                     if !orphan {
@@ -659,8 +674,8 @@ impl Agent {
     }
 
     fn tell_ended(&mut self, ended: Ended) {
-        if let Some(heritage) = &mut self.heritage {
-            heritage.note_ended(ended);
+        if let Some(follower) = self.follower() {
+            follower.local.note_ended(ended);
         }
         self.say(&Report::Ended {
             rank: ended.rank,
@@ -702,8 +717,8 @@ impl Agent {
     }
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        if let Some(heritage) = &mut self.heritage {
-            heritage.reaped(pid, status);
+        if let Some(following) = &mut self.following {
+            following.reaped(pid, status);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::remote::{Remote, WINDOW};
 use crate::rsh::Role;
 use crate::signals::Signals;
-use crate::succession::Will;
+use crate::succession::failover_plan;
 use crate::tasks::{Recipe, Tasks};
 use crate::{cores, environment, gather, hosts, limits, program, words};
 use regatta_transport::job::{Job, MOST_TASKS};
@@ -328,8 +328,8 @@ fn prepare(
         tasks.locate(&addresses);
     }
     for remote in &mut gathering.remotes {
-        if let Some(will) = Will::of(plan, across) {
-            remote.send(&Order::Will { will })?;
+        if let Some(plan) = failover_plan(plan, across) {
+            remote.send(&Order::Failover { plan })?;
         }
         remote.send(&Order::Start {
             addresses: addresses.clone(),

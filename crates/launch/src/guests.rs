@@ -1,12 +1,12 @@
 //! Tasks of this host that are no children of ours: they came by the door, or the launcher was called by one.
 
-use regatta_job::End;
+use regatta_job::{End, Ended};
 use regatta_transport::job::TaskState;
 use rustix::event::PollFd;
 use rustix::process::Signal;
 
 use crate::attend::Guest;
-use crate::tasks::{Ended, Tasks};
+use crate::tasks::Tasks;
 
 impl Tasks {
     /// What to wait for.

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use regatta_job::registry::Refused;
 use regatta_transport::job::JobError;
 use regatta_transport::place::listen_at;
-use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Why};
+use regatta_wire::world::World;
 
 use crate::door::Arrival;
 use crate::entrance::Newcomer;

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
+use regatta_job::failover::{HostState, MembershipView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -55,14 +56,10 @@ pub(crate) struct Listed {
 pub(crate) struct Report {
     /// The hosts that are up.
     pub hosts: Vec<Listed>,
-    /// Why this host may not take on work, if it may not: then the list says little.
-    pub hindrance: Option<String>,
     /// The daemon that says this ends, so no other report follows.
     pub ending: bool,
-    /// The runs of all hosts that are not gone, and what is said of them (`here`, `up`, `suspected`).
-    pub living: HashMap<String, String>,
-    /// This host's.
-    pub own: Option<String>,
+    /// The runs of all hosts that are not gone. With a hindrance the list of hosts says little.
+    pub view: MembershipView,
     /// Of runs that are gone: why.
     pub causes: HashMap<String, String>,
 }
@@ -369,15 +366,23 @@ fn report(report: &Value) -> Option<Report> {
     };
     let living: Vec<&Value> = all.iter().filter(living).collect();
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let pair = |host: &&Value| Some((text(&host["run"])?, text(&host["state"])?));
+    let pair = |host: &&Value| {
+        let state = match host["state"] == "suspected" {
+            true => HostState::Suspected,
+            false => HostState::Alive,
+        };
+        Some((text(&host["run"])?, state))
+    };
     let cause = |host: &Value| Some((text(&host["run"])?, text(&host["cause"])?));
     let own = living.iter().find(|host| host["state"] == "here");
     Some(Report {
         hosts: listed(&living),
-        hindrance: text(&report["reason"]),
         ending: report["ending"] == true,
-        living: living.iter().filter_map(pair).collect(),
-        own: own.and_then(|host| text(&host["run"])),
+        view: MembershipView {
+            own: own.and_then(|host| text(&host["run"])),
+            left: living.iter().filter_map(pair).collect(),
+            hindrance: text(&report["reason"]),
+        },
         causes: all.iter().filter_map(cause).collect(),
     })
 }
@@ -434,9 +439,9 @@ mod tests {
         let read_so = read(&report);
         let names: Vec<String> = read_so.hosts.iter().map(|host| host.name.clone()).collect();
         assert_eq!(names, all);
-        assert_eq!((read_so.hindrance, read_so.ending), (None, false));
+        assert_eq!((read_so.view.hindrance, read_so.ending), (None, false));
         report["reason"] = json!("only 1 of 3 hosts answer");
-        let why = read(&report).hindrance;
+        let why = read(&report).view.hindrance;
         assert_eq!(why.as_deref(), Some("only 1 of 3 hosts answer"));
     }
 
@@ -451,12 +456,10 @@ mod tests {
             gone,
         ];
         let report = read(&json!({"reason": null, "hosts": hosts}));
-        assert_eq!(report.own.as_deref(), Some("r1"));
-        assert_eq!(
-            report.living.get("r3").map(String::as_str),
-            Some("suspected")
-        );
-        assert!(!report.living.contains_key("r4"));
+        assert_eq!(report.view.own.as_deref(), Some("r1"));
+        let view = &report.view;
+        assert!(view.is_suspected("r3") && view.is_left("r2") && !view.is_suspected("r2"));
+        assert!(!view.is_left("r4"));
         assert_eq!(
             report.causes.get("r4").map(String::as_str),
             Some("it has been silent")

@@ -54,8 +54,6 @@ pub(crate) struct Remote {
     spoken: Instant,
     /// Output that was dealt with and not yet said to be.
     pub owed: u32,
-    /// It has a copy of the registry.
-    pub copies: bool,
     /// The command that carries the channel, until it is reaped, and how it ended.
     command: Option<Pid>,
     status: Option<i32>,
@@ -138,7 +136,6 @@ impl Remote {
             heard: Instant::now(),
             spoken: Instant::now(),
             owed: 0,
-            copies: false,
             command: None,
             status: None,
             ended: None,

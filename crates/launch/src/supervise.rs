@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use regatta_job::{Action, End, Lifecycle, Registry, ReplicatedRegistry};
+use regatta_job::failover::{Leadership, Replication};
+use regatta_job::{Action, End, Ended, Lifecycle, Registry, ReplicatedRegistry};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitStatus};
 use rustix::time::Timespec;
@@ -30,8 +31,7 @@ use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
 use crate::succession::rally::hears_nobody;
-use crate::succession::unconfirmed::Unconfirmed;
-use crate::tasks::{self, Ended, Started, Tasks};
+use crate::tasks::{self, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use clocks::Asked;
@@ -39,7 +39,6 @@ use gates::Gates;
 use growing::Growing;
 use guests::Caller;
 use history::History;
-use lineage::Lineage;
 use outputs::Owed;
 use reach::Reaches;
 use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
@@ -52,7 +51,7 @@ mod gates;
 mod growing;
 mod guests;
 mod history;
-mod lineage;
+mod leadership;
 mod outputs;
 mod reach;
 mod requests;
@@ -127,7 +126,7 @@ struct Supervisor<'p> {
     /// The words that these are to hear first.
     history: History,
     /// Who comes next, should this host be lost, if the job can go on then.
-    lineage: Option<Lineage>,
+    leadership: Option<Leadership>,
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
@@ -153,7 +152,7 @@ struct Supervisor<'p> {
     registry: ReplicatedRegistry,
     gates: Gates,
     /// Messages to tasks that wait until a copy of the registry knows what they are about.
-    unconfirmed: Unconfirmed,
+    replication: Replication,
     /// Tasks that are being started for others, and how many times that has been begun.
     spawning: Vec<Spawning>,
     births: u32,
@@ -186,12 +185,12 @@ impl<'p> Supervisor<'p> {
             .across
             .as_ref()
             .and_then(|across| across.growth.as_ref());
-        let lineage = growth.map(|growth| {
+        let runs = growth.map(|growth| {
             let numbers = fleet.remotes.iter().map(|remote| remote.number);
             let run = |number: u32| Some((number, growth.known.get(number as usize)?.clone()));
             numbers.filter_map(run).collect()
         });
-        let lineage = lineage.and_then(|runs| Lineage::new(growth, runs));
+        let leadership = runs.and_then(|runs| leadership::of(growth, runs));
         let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
@@ -205,10 +204,10 @@ impl<'p> Supervisor<'p> {
             registry.task_ended(0, End::Exited(0));
         }
         let mut supervisor = Self {
-            registry: ReplicatedRegistry::new(registry, lineage.is_some()),
+            registry: ReplicatedRegistry::new(registry, leadership.is_some()),
             gates: Gates::default(),
-            unconfirmed: Unconfirmed::default(),
-            lineage,
+            replication: Replication::default(),
+            leadership,
             tether: None,
             spawning: Vec::new(),
             births: 0,
@@ -239,7 +238,7 @@ impl<'p> Supervisor<'p> {
             signals,
             owner,
         };
-        supervisor.draw_line();
+        supervisor.hosts_changed();
         Ok(supervisor)
     }
 

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use regatta_job::End;
+use regatta_job::{End, Ended};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
@@ -57,16 +57,6 @@ pub(crate) struct Recipe {
 pub(crate) struct Started {
     pub rank: u32,
     pub pid: u32,
-}
-
-/// A task that has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
-    pub rank: u32,
-    pub pid: u32,
-    pub end: End,
-    /// Where it was in its life as a task.
-    pub state: TaskState,
 }
 
 /// The tasks of a job that run on this host.

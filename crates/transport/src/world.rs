@@ -4,30 +4,12 @@
 //! before the number is given out there, so who knows of a task finds in the table where it is. The tasks that are
 //! started together are a *world*: they have consecutive numbers, and share a hall if they are on one host.
 
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use regatta_memory::Corrupt;
-use regatta_wire::fields;
+use regatta_wire::world::World;
 
 use crate::job::{Job, JobError, MOST_TASKS, table_end};
-
-/// Tasks started together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct World {
-    /// The number of its first task.
-    pub first: u32,
-    /// Who started them; none: nobody of the job.
-    pub parent: Option<u32>,
-    /// The host of each, and where it listens, if it does.
-    pub places: Vec<(u32, Option<SocketAddr>)>,
-}
-
-fields!(World {
-    first,
-    parent,
-    places
-});
 
 /// A task's world, as it stands in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ pub mod hello;
 pub mod life;
 pub mod link;
 pub mod plight;
+pub mod world;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,23 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use regatta_job::failover::{Follower, PIECE};
+
 use super::Agent;
 use crate::channel::messages::{Report, State};
 use crate::entrance::Entrance;
 use crate::remote::BEAT;
 use crate::rsh;
-use crate::succession::heritage::Heritage;
+use crate::succession::ORPHAN;
 use crate::succession::lead::Estate;
-use crate::succession::{self, ORPHAN};
 
 impl Agent {
     /// Looks into what becomes of the launcher's host.
     pub(super) fn follow_news(&mut self) {
-        let Some(heritage) = &mut self.heritage else {
+        let Some(following) = &mut self.following else {
             return;
         };
-        heritage.look(self.heard.elapsed(), &self.signals);
-        if self.begun && heritage.has_been_orphaned() {
+        following.look(self.heard.elapsed(), &self.signals);
+        if self.begun && following.has_lost_owner() {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
@@ -53,7 +54,7 @@ impl Agent {
     }
 
     pub(super) fn is_orphan(&self) -> bool {
-        self.heritage.as_ref().is_some_and(Heritage::is_orphan)
+        self.following().is_some_and(Follower::is_without_owner)
     }
 
     pub(super) fn into_estate(self) -> Option<Estate> {
@@ -65,7 +66,7 @@ impl Agent {
             entrance: self.entrance,
             streams: self.streams,
             template: self.template?,
-            heritage: self.heritage?,
+            following: self.following?,
         })
     }
 
@@ -73,9 +74,9 @@ impl Agent {
     /// else is reported.
     pub(super) fn be_called(&mut self, run: &str) {
         self.called = true;
-        self.heritage
-            .iter_mut()
-            .for_each(|heritage| heritage.be_led_by(run));
+        if let Some(follower) = self.follower() {
+            follower.follow(run);
+        }
         self.link
             .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
         (self.heard, self.spoken) = (Instant::now(), Instant::now());
@@ -86,10 +87,12 @@ impl Agent {
 
     /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
     pub(super) fn tell_state(&mut self, known: u32, changes: u64) {
-        self.heritage.iter_mut().for_each(Heritage::adopt);
+        if let Some(follower) = self.follower() {
+            follower.adopt();
+        }
         self.called = false;
-        let (Some(tasks), Some(hello), Some(heritage)) =
-            (&mut self.tasks, &self.hello, &mut self.heritage)
+        let (Some(tasks), Some(hello), Some(following)) =
+            (&mut self.tasks, &self.hello, &self.following)
         else {
             return;
         };
@@ -98,22 +101,20 @@ impl Agent {
         if let Some(template) = &self.template {
             self.room.set(template.window as usize);
         }
-        let worlds = heritage.worlds.iter().filter(|world| world.first >= known);
-        let heard = heritage.heard.iter();
+        let local = &following.follower.local;
+        let worlds = local.worlds.iter().filter(|world| world.first >= known);
         let state = State {
             hello: hello.clone(),
             tasks: tasks.job().tasks(),
             worlds: worlds.cloned().collect(),
             unstarted: tasks.unstarted(),
             running: tasks.processes(),
-            ended: heritage.ended.clone(),
-            heard: heard
-                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
-                .collect(),
+            ended: local.ended.clone(),
+            heard: local.received_counts(),
             births: self.births,
-            gone: heritage.gone.clone(),
+            gone: local.gone.clone(),
         };
-        let unanswered = heritage.asked.iter();
+        let unanswered = local.requests.iter();
         let unanswered: Vec<Report> = unanswered
             .map(|(&(task, _), bytes)| Report::Asked {
                 task,
@@ -121,8 +122,9 @@ impl Agent {
             })
             .collect();
         let asked = unanswered.len() as u32;
-        let later = heritage.later_copy(changes).unwrap_or_default();
-        for piece in later.chunks(succession::PIECE) {
+        let replica = &following.follower.replica;
+        let later = replica.later_snapshot(changes).unwrap_or_default();
+        for piece in later.chunks(PIECE) {
             let bytes = piece.to_vec();
             self.say(&Report::Copy { bytes });
         }

@@ -49,6 +49,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use regatta_job::End;
+use regatta_job::Ended;
+use regatta_job::failover::{FailoverPlan, SuccessionOrder};
 pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
@@ -56,11 +58,9 @@ use regatta_wire::{Malformed, fields, messages};
 use crate::bind::Share;
 use crate::plan::Bind;
 use crate::reach::Interface;
-use crate::succession::{Line, Will};
-use crate::tasks::Ended;
 use regatta_transport::job::{Cause, TaskState};
-use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Then, Why};
+use regatta_wire::world::World;
 
 messages! {
     /// From the launcher to an agent.
@@ -98,9 +98,9 @@ messages! {
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
         /// What who goes on with the job has to know, should the launcher's host be lost.
-        17 Will { will: Will }
+        17 Failover { plan: FailoverPlan }
         /// Who goes on with it then.
-        18 Line { line: Line }
+        18 Succession { order: SuccessionOrder }
         /// A piece of a copy of the registry, or of a change to it; the last one of it, or not.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
@@ -310,13 +310,6 @@ fields!(State {
     heard,
     births,
     gone
-});
-
-fields!(Ended {
-    rank,
-    pid,
-    end,
-    state
 });
 
 impl Field for Bind {

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regatta_job::Registry;
-use regatta_transport::world::World;
+use regatta_job::failover::{Candidate, FailoverPlan, SuccessionOrder, known_runs, latest};
 use regatta_wire::control::{Ask, Spawn};
 use regatta_wire::fields::Message;
+use regatta_wire::world::World;
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::heritage::Heritage;
+use super::following::Following;
 use super::rally::{self, Rally, Seeker};
-use super::{Heir, LEADER, Line, OWN, Will};
+use super::{LEADER, OWN, form};
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
 use crate::entrance::Entrance;
@@ -41,7 +42,7 @@ pub(crate) struct Estate {
     pub entrance: Option<Entrance>,
     pub streams: Streams,
     pub template: Preparation,
-    pub heritage: Heritage,
+    pub following: Following,
 }
 
 /// Takes the job over, and stays with it to its end.
@@ -49,21 +50,24 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
     let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
     let (Some(line), Some(registry), (Some(mut news), Some(mut told))) = (
-        estate.heritage.line.take(),
-        estate.heritage.take_registry(),
-        estate.heritage.take_news(),
+        estate.following.follower.take_order(),
+        estate.following.follower.replica.take(),
+        estate.following.take_news(),
     ) else {
         return Err(known);
     };
-    let will = estate.heritage.will.clone();
+    let will = estate.following.follower.plan.clone();
     let place = write_to_file(&will.job, &estate.template.door);
     let usual = across(&will, &estate.template, &registry);
-    let own = told.own.clone().unwrap_or_default();
-    let (here, others): (Vec<Heir>, Vec<Heir>) =
-        line.heirs.iter().cloned().partition(|heir| heir.run == own);
+    let own = told.view.own.clone().unwrap_or_default();
+    let (here, others): (Vec<Candidate>, Vec<Candidate>) = line
+        .candidates
+        .iter()
+        .cloned()
+        .partition(|heir| heir.run == own);
     let here = here.into_iter().next().ok_or(known)?;
     let seeking = rally::across(&usual, &will);
-    let mut output = Output::new(will.form())?;
+    let mut output = Output::new(form(&will))?;
     let rally = Seeker {
         across: &seeking,
         signals: &estate.signals,
@@ -107,16 +111,6 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// The copy that has seen the most changes, of our own and those of others (see the module above). What makes no sense as a
-/// copy is none.
-pub(crate) fn latest<'a>(own: Registry, others: impl Iterator<Item = &'a Vec<u8>>) -> Registry {
-    let others = others.filter_map(|bytes| Registry::from_snapshot(bytes).ok());
-    others.fold(own, |best, other| match other.changes() > best.changes() {
-        true => other,
-        false => best,
-    })
 }
 
 /// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this
@@ -175,7 +169,7 @@ fn append_to(path: &Path) -> Option<OwnedFd> {
 }
 
 /// The hosts of the job, and how they are reached from here.
-fn across(will: &Will, template: &Preparation, registry: &Registry) -> Across {
+fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> Across {
     let count = registry.hosts().iter().map(|host| host.number + 1).max();
     let mut hosts: Vec<Host> = (0..count.unwrap_or(0))
         .map(|_| Host {
@@ -207,16 +201,13 @@ fn across(will: &Will, template: &Preparation, registry: &Registry) -> Across {
     }
 }
 
-/// The runs of hosts that are not taken in: those that the registry knows, of which some were given back, and those of the line.
-pub(crate) fn known_runs(registry: &Registry, line: impl Iterator<Item = String>) -> Vec<String> {
-    let mut known = registry.known_runs().to_vec();
-    known.extend(line);
-    known.sort_unstable();
-    known.dedup();
-    known
-}
-
-fn plan(will: &Will, estate: &Estate, across: Across, here: &Heir, known: Vec<String>) -> Plan {
+fn plan(
+    will: &FailoverPlan,
+    estate: &Estate,
+    across: Across,
+    here: &Candidate,
+    known: Vec<String>,
+) -> Plan {
     let template = &estate.template;
     let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
     let own = std::iter::once(OWN.to_owned());
@@ -234,8 +225,8 @@ fn plan(will: &Will, estate: &Estate, across: Across, here: &Heir, known: Vec<St
             ..across
         }),
         bind: template.bind.clone(),
-        form: will.form(),
-        timeout: estate.heritage.left(),
+        form: form(will),
+        timeout: estate.following.remaining(),
         on_failure: match will.goes_on {
             true => OnFailure::Continue,
             false => OnFailure::Stop,
@@ -251,9 +242,9 @@ fn plan(will: &Will, estate: &Estate, across: Across, here: &Heir, known: Vec<St
 fn take_stock(
     estate: Estate,
     mut registry: Registry,
-    launcher: (Line, String),
+    launcher: (SuccessionOrder, String),
     mut rally: Rally,
-    here: Heir,
+    here: Candidate,
 ) -> Result<Stock, Refusal> {
     let Estate {
         link,
@@ -263,13 +254,14 @@ fn take_stock(
         entrance,
         streams,
         template,
-        heritage,
+        following,
     } = estate;
+    let local = following.follower.local;
     tasks.forget_expected();
     tasks.caught.all_taken();
     let asked = rally.found.iter().flat_map(|found| &found.asked);
-    let own = heritage
-        .asked
+    let own = local
+        .requests
         .iter()
         .map(|((task, _), bytes)| (*task, bytes));
     let spawns: Vec<(u32, Spawn)> = asked
@@ -280,7 +272,7 @@ fn take_stock(
             _ => None,
         })
         .collect();
-    let mut worlds: Vec<World> = heritage.worlds.clone();
+    let mut worlds: Vec<World> = local.worlds.clone();
     for found in &mut rally.found {
         worlds.append(&mut found.state.worlds);
     }
@@ -300,8 +292,8 @@ fn take_stock(
             registry.add_tasks(world.parent, &hosts, program, None);
         }
     }
-    let heard = heritage.heard.iter();
-    let asked = heritage.asked.into_iter();
+    let heard = local.received_counts();
+    let asked = local.requests.into_iter();
     Ok(Stock {
         own: State {
             hello: crate::gather::hello_again(),
@@ -309,12 +301,10 @@ fn take_stock(
             worlds: Vec::new(),
             unstarted: tasks.unstarted(),
             running: tasks.processes(),
-            ended: heritage.ended,
-            heard: heard
-                .map(|(&task, heard)| (task, (heard.count, heard.spawned)))
-                .collect(),
+            ended: local.ended,
+            heard,
             births: 0,
-            gone: heritage.gone,
+            gone: local.gone,
         },
         asked: asked.map(|((task, _), bytes)| (task, bytes)).collect(),
         tether: link,
@@ -327,7 +317,7 @@ fn take_stock(
         worlds,
         ground: Ground {
             template,
-            addresses: heritage.addresses,
+            addresses: local.addresses,
         },
         launcher,
         found: rally.found,

@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use regatta_job::Registry;
+use regatta_job::failover::{Candidate, FailoverPlan};
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, Heir, LEAD, NO_MORE, OWN, Will};
+use super::{DAEMON_ENDED, LEAD, NO_MORE, OWN};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
@@ -39,7 +40,7 @@ pub(crate) struct Found {
 pub(crate) struct Rally {
     pub found: Vec<Found>,
     /// The hosts that are lost too, and why.
-    pub lost: Vec<(Heir, String)>,
+    pub lost: Vec<(Candidate, String)>,
 }
 
 enum Step {
@@ -80,7 +81,7 @@ pub(crate) struct Seeker<'a> {
 }
 
 /// How the shell on a host is taken over in which an agent waits.
-pub(crate) fn across(usual: &Across, will: &Will) -> Across {
+pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
     let word = |word: &String| match word.as_str() {
         "--lasting" => "--inherit".to_owned(),
         _ => word.clone(),
@@ -94,7 +95,7 @@ pub(crate) fn across(usual: &Across, will: &Will) -> Across {
 
 impl Seeker<'_> {
     /// Looks for the agents on these hosts, to the end.
-    pub(crate) fn rally(mut self, heirs: &[Heir]) -> Result<Rally, Refusal> {
+    pub(crate) fn rally(mut self, heirs: &[Candidate]) -> Result<Rally, Refusal> {
         let began = Instant::now();
         let mut steps: Vec<Step> = heirs.iter().map(|_| Step::Waiting(began)).collect();
         loop {
@@ -134,7 +135,7 @@ impl Seeker<'_> {
     }
 
     /// Gives an agent up if its host is dead by a copy of the registry, also one that has come: others have been told so.
-    fn pass_over(&mut self, heir: &Heir, step: &mut Step) {
+    fn pass_over(&mut self, heir: &Candidate, step: &mut Step) {
         if !self.dead.contains(&heir.number) || matches!(step, Step::Done(Err(_))) {
             return;
         }
@@ -146,7 +147,7 @@ impl Seeker<'_> {
         }
     }
 
-    fn advance(&mut self, heir: &Heir, step: &mut Step, late: bool) {
+    fn advance(&mut self, heir: &Candidate, step: &mut Step, late: bool) {
         if let Step::Done(found) = step {
             found.iter_mut().for_each(|found| found.remote.keep_up());
             return;
@@ -175,9 +176,9 @@ impl Seeker<'_> {
         };
     }
 
-    fn call(&self, heir: &Heir) -> Result<Remote, Refusal> {
+    fn call(&self, heir: &Candidate) -> Result<Remote, Refusal> {
         let mut remote = Remote::open(self.across, heir.number, &heir.name, self.signals)?;
-        let run = self.told.own.as_deref().unwrap_or_default();
+        let run = self.told.view.own.as_deref().unwrap_or_default();
         let word = format!("\n{LEAD} {} {run}\n", rsh::identity());
         remote.link.send_raw(word.as_bytes());
         Ok(remote)
@@ -298,8 +299,8 @@ pub(crate) fn hears_nobody(tether: &mut Link) -> bool {
 
 /// Why the agent on a host is given up, if it is. A host that is none of the machine's does not come back: as it was, it is
 /// lost, whether or not it is still known why.
-fn why_given_up(told: &news::Report, heir: &Heir, late: bool) -> Option<String> {
-    match told.living.contains_key(&heir.run) {
+fn why_given_up(told: &news::Report, heir: &Candidate, late: bool) -> Option<String> {
+    match told.view.is_left(&heir.run) {
         true => late.then(|| "its part of the job has not been heard of any more".to_owned()),
         false => {
             let known = told.causes.get(&heir.run).cloned();
@@ -309,13 +310,10 @@ fn why_given_up(told: &news::Report, heir: &Heir, late: bool) -> Option<String> 
 }
 
 /// Why the job cannot be taken over here, if this host is cut off from others of the job by now, which may go on without it.
-fn why_cut_off(told: &news::Report, heirs: &[Heir]) -> Option<String> {
-    let silent = |heir: &Heir| {
-        let state = told.living.get(&heir.run);
-        state.is_some_and(|state| state == "suspected")
-    };
-    let why = told.hindrance.as_ref()?;
-    let cut_off = heirs.iter().any(silent);
+fn why_cut_off(told: &news::Report, heirs: &[Candidate]) -> Option<String> {
+    let why = told.view.hindrance.as_ref()?;
+    let mut heirs = heirs.iter();
+    let cut_off = heirs.any(|heir| told.view.is_suspected(&heir.run));
     cut_off.then(|| why.clone())
 }
 
@@ -326,6 +324,8 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use rustix::pipe::PipeFlags;
+
+    use regatta_job::failover::{HostState, MembershipView};
 
     use super::*;
     use crate::plan::Form;
@@ -342,7 +342,7 @@ mod tests {
         /// The daemon's end of that.
         daemon: Option<OwnedFd>,
         output: Output,
-        beta: Heir,
+        beta: Candidate,
     }
 
     impl Bench {
@@ -364,16 +364,18 @@ mod tests {
                 signals,
                 told: news::Report {
                     hosts: Vec::new(),
-                    hindrance: None,
                     ending: false,
-                    living: [("run".to_owned(), "up".to_owned())].into(),
-                    own: Some("own".to_owned()),
+                    view: MembershipView {
+                        own: Some("own".to_owned()),
+                        left: [("run".to_owned(), HostState::Alive)].into(),
+                        hindrance: None,
+                    },
                     causes: Default::default(),
                 },
                 tether,
                 daemon: Some(daemon),
                 output: Output::new(Form::Inherit).expect("an output"),
-                beta: Heir {
+                beta: Candidate {
                     number: 1,
                     name: "beta".to_owned(),
                     run: "run".to_owned(),
@@ -467,7 +469,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_the_agent_of_a_host_that_was_given_up_before() {
         let mut bench = Bench::new("exit 1");
-        let heirs = [1, 2].map(|number| Heir {
+        let heirs = [1, 2].map(|number| Candidate {
             number,
             ..bench.beta.clone()
         });
@@ -488,40 +490,48 @@ mod tests {
 
     #[test]
     fn a_job_is_not_taken_over_by_a_host_that_is_cut_off_from_its_others() {
-        let told = |state: &str, hindrance: Option<&str>| news::Report {
+        let told = |state: HostState, hindrance: Option<&str>| news::Report {
             hosts: Vec::new(),
-            hindrance: hindrance.map(str::to_owned),
             ending: false,
-            living: [("beta".to_owned(), state.to_owned())].into(),
-            own: None,
+            view: MembershipView {
+                own: None,
+                left: [("beta".to_owned(), state)].into(),
+                hindrance: hindrance.map(str::to_owned),
+            },
             causes: Default::default(),
         };
-        let heirs = ["alpha", "beta"].map(|run| Heir {
+        let heirs = ["alpha", "beta"].map(|run| Candidate {
             number: 1,
             name: run.to_owned(),
             run: run.to_owned(),
         });
-        assert_eq!(why_cut_off(&told("suspected", None), &heirs), None);
-        assert_eq!(why_cut_off(&told("up", Some("alone")), &heirs), None);
-        let why = why_cut_off(&told("suspected", Some("alone")), &heirs);
+        assert_eq!(why_cut_off(&told(HostState::Suspected, None), &heirs), None);
+        assert_eq!(
+            why_cut_off(&told(HostState::Alive, Some("alone")), &heirs),
+            None
+        );
+        let why = why_cut_off(&told(HostState::Suspected, Some("alone")), &heirs);
         assert_eq!(why.as_deref(), Some("alone"));
     }
 
     #[test]
     fn an_agent_is_given_up_when_its_host_is_gone_or_has_come_back_as_another_or_time_is_over() {
-        let heir = |run: &str| Heir {
+        let heir = |run: &str| Candidate {
             number: 1,
             name: "beta".to_owned(),
             run: run.to_owned(),
         };
-        let pair = |run: &str, word: &str| (run.to_owned(), word.to_owned());
         let told = news::Report {
             hosts: Vec::new(),
-            hindrance: None,
             ending: false,
-            living: [pair("second", "up"), pair("here", "here")].into(),
-            own: Some("here".to_owned()),
-            causes: [pair("other", "it has been silent")].into(),
+            view: MembershipView {
+                own: Some("here".to_owned()),
+                left: ["second", "here"]
+                    .map(|run| (run.to_owned(), HostState::Alive))
+                    .into(),
+                hindrance: None,
+            },
+            causes: [("other".to_owned(), "it has been silent".to_owned())].into(),
         };
         let why = |run: &str, late| why_given_up(&told, &heir(run), late);
         assert_eq!(why("second", false), None);

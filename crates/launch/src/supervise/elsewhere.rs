@@ -8,9 +8,9 @@ use crate::channel::messages::{Order, Report};
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
 use crate::streams::Heard;
-use crate::tasks::{Ended, Started};
-use regatta_job::End;
+use crate::tasks::Started;
 use regatta_job::registry::Piece;
+use regatta_job::{End, Ended};
 
 /// Messages of one host that are heeded before the loop looks at what else happened.
 const BATCH: usize = 64;
@@ -178,7 +178,7 @@ impl Supervisor<'_> {
                 self.registry.acknowledged(task, count)
             }
             Report::Copied { changes } => {
-                let words = self.unconfirmed.confirm(changes);
+                let words = self.replication.confirm(changes);
                 self.pass_on(words);
             }
             Report::Hushed { task } if remote.has(task) => self.hushed(task),
@@ -298,6 +298,7 @@ impl Supervisor<'_> {
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
         let number = remote.number;
+        self.replication.host_lost(number);
         let pause = self.wakes.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {
             let seconds = pause.as_secs_f32();
@@ -329,7 +330,7 @@ impl Supervisor<'_> {
         self.registry.host_lost(number);
         self.clock_lost(number);
         self.births_end_on(number, &unstarted);
-        self.draw_line();
+        self.hosts_changed();
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.

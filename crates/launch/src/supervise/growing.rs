@@ -24,7 +24,7 @@ use crate::news::{Listed, News};
 use crate::plan::Across;
 use crate::remote::{self, Remote};
 use crate::signals::Signals;
-use crate::succession::Will;
+use crate::succession::failover_plan;
 use arriving::{Arriving, Step};
 use hosters::Hosters;
 use persons::Person;
@@ -230,7 +230,7 @@ impl Supervisor<'_> {
             return;
         };
         growing.parted.retain(|remote| remote.command().is_some());
-        if let Some(report) = report.filter(|report| report.hindrance.is_none()) {
+        if let Some(report) = report.filter(|report| report.view.hindrance.is_none()) {
             growing.listed = report.hosts;
         }
         if let Some(news) = &mut growing.news {
@@ -314,8 +314,8 @@ impl Supervisor<'_> {
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
         // What is said while a job runs fits every frame.
-        if let Some(will) = Will::of(self.plan, growing.across) {
-            let _ = remote.send(&Order::Will { will });
+        if let Some(plan) = failover_plan(self.plan, growing.across) {
+            let _ = remote.send(&Order::Failover { plan });
         }
         let _ = remote.send(&Order::Start { addresses });
         for order in self.history.orders() {
@@ -338,9 +338,9 @@ impl Supervisor<'_> {
         remote.heard = Instant::now();
         let number = remote.number;
         self.remotes.push(remote);
-        self.lineage
-            .iter_mut()
-            .for_each(|lineage| lineage.add(number, run));
-        self.draw_line();
+        if let Some(leadership) = &mut self.leadership {
+            leadership.add(number, run);
+        }
+        self.hosts_changed();
     }
 }

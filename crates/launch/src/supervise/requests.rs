@@ -98,7 +98,7 @@ impl Supervisor<'_> {
         let host = self.registry.host_of(task);
         if host.is_some_and(|host| self.must_wait(host)) {
             let changes = self.registry.last_change();
-            self.unconfirmed.keep(changes, task, bytes);
+            self.replication.keep(changes, task, bytes);
         } else if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {

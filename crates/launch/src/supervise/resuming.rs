@@ -6,17 +6,20 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
-use regatta_job::{Lifecycle, Registry, ReplicatedRegistry};
+use regatta_job::failover::{
+    Candidate, HostFacts, Replication, SuccessionOrder, all_gone, is_open,
+};
+use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry};
 use regatta_transport::job::Cause;
-use regatta_transport::world::World;
 use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
+use regatta_wire::world::World;
 
 use super::Supervisor;
 use super::gates::Gates;
 use super::growing::Growing;
 use super::history::History;
-use super::lineage::Lineage;
+use super::leadership;
 use super::reach::Reaches;
 use super::starters::Awaited;
 use crate::agent::note_gone;
@@ -31,11 +34,9 @@ use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::signals::Signals;
 use crate::streams::Streams;
-use crate::succession::gone::{Testimony, all_gone};
+use crate::succession::NO_MORE;
 use crate::succession::rally::Found;
-use crate::succession::unconfirmed::Unconfirmed;
-use crate::succession::{Heir, Line, NO_MORE};
-use crate::tasks::{Ended, Tasks};
+use crate::tasks::Tasks;
 use crate::wakes::Wakes;
 
 /// All that is known of the job.
@@ -56,10 +57,10 @@ pub(crate) struct Stock {
     pub worlds: Vec<World>,
     pub ground: Ground,
     /// Who led the job before, and why that host is lost.
-    pub launcher: (Line, String),
+    pub launcher: (SuccessionOrder, String),
     pub found: Vec<Found>,
-    pub lost: Vec<(Heir, String)>,
-    pub here: Heir,
+    pub lost: Vec<(Candidate, String)>,
+    pub here: Candidate,
 }
 
 /// What is left to be said to tasks when the loop is about to begin.
@@ -86,7 +87,9 @@ pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcom
     let (mut supervisor, unfinished) = Supervisor::resumed(plan, output, stock)?;
     supervisor.catch_up(unfinished);
     let status = supervisor.run();
-    let left = supervisor.lineage.is_some_and(|lineage| lineage.is_left());
+    let left = supervisor
+        .leadership
+        .is_some_and(|leadership| leadership.has_given_up());
     Ok(match left {
         true => Outcome::LeftToOthers,
         false => Outcome::Ended(status),
@@ -127,7 +130,7 @@ fn begun(
 
 /// Which tasks are no more, of all that these hosts and the registry know.
 fn gone(registry: &Registry, states: &[(u32, State)]) -> BTreeMap<u32, Option<Cause>> {
-    let hosts = states.iter().map(|(_, state)| Testimony {
+    let hosts = states.iter().map(|(_, state)| HostFacts {
         gone: &state.gone,
         ended: &state.ended,
     });
@@ -158,7 +161,7 @@ impl<'p> Supervisor<'p> {
         let mut runs: BTreeMap<u32, String> = BTreeMap::new();
         let heirs = stock.found.iter().map(|found| found.remote.number);
         let present: HashSet<u32> = heirs.chain([here.number]).collect();
-        for heir in &stock.launcher.0.heirs {
+        for heir in &stock.launcher.0.candidates {
             runs.insert(heir.number, heir.run.clone());
         }
         let mut lost: BTreeMap<u32, String> = stock
@@ -223,7 +226,7 @@ impl<'p> Supervisor<'p> {
         let mut history = History::new(growing.is_some(), plan.stays);
         let worlds = stock.worlds.iter();
         worlds.for_each(|world| history.note_world(world));
-        let lineage = Lineage::new(
+        let leadership = leadership::of(
             plan.across
                 .as_ref()
                 .and_then(|across| across.growth.as_ref()),
@@ -236,7 +239,7 @@ impl<'p> Supervisor<'p> {
         let supervisor = Self {
             registry: ReplicatedRegistry::new(stock.registry, true),
             gates: Gates::default(),
-            unconfirmed: Unconfirmed::default(),
+            replication: Replication::default(),
             spawning: Vec::new(),
             births: 0,
             clocks: Vec::new(),
@@ -244,7 +247,7 @@ impl<'p> Supervisor<'p> {
             number: here.number,
             growing,
             history,
-            lineage,
+            leadership,
             tether: Some(stock.tether),
             input: None,
             size: stock.tasks.job().first(),
@@ -330,7 +333,7 @@ impl<'p> Supervisor<'p> {
         for (task, bytes) in asked {
             self.ask_again(task, &bytes, &answered, &worlds, &spawned);
         }
-        self.draw_line();
+        self.hosts_changed();
         self.speak();
         waiting
             .into_iter()
@@ -445,16 +448,6 @@ impl<'p> Supervisor<'p> {
             },
         );
     }
-}
-
-/// Must a question be heard again? Not if its answer has been said again, or will come by itself.
-pub(crate) fn is_open(
-    registry: &Registry,
-    answered: &HashSet<(u32, u32)>,
-    task: u32,
-    id: u32,
-) -> bool {
-    !answered.contains(&(task, id)) && !registry.is_pending(task, id)
 }
 
 fn tasks_on(registry: &Registry, host: u32) -> HashSet<u32> {

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use regatta_job::End;
 use regatta_job::registry::Refused;
 use regatta_transport::job::Cause;
-use regatta_transport::world::World;
 use regatta_wire::control::{Route, Spawn, Tell, Why};
+use regatta_wire::world::World;
 
 use super::Supervisor;
 use crate::channel::messages::Order;

@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 
-use regatta_job::End;
 use regatta_job::registry::Refused;
+use regatta_job::{End, Ended};
 use regatta_wire::control::{Spawn, Tell, Why};
 
 use super::Supervisor;
 use crate::door::Arrival;
 use crate::newborn::{Birth, Born};
-use crate::tasks::{Ended, Started};
+use crate::tasks::Started;
 
 /// Tickets count from here: no process has such a number, so that a ticket can stand where a process is not known yet.
 const FIRST_TICKET: u32 = 10_000_000;

@@ -4,8 +4,9 @@ use crate::bind::Share;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use regatta_job::failover::Candidate;
+
 use super::*;
-use crate::succession::Heir;
 use regatta_wire::control::{Manner, Output, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -132,36 +133,38 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-fn line() -> impl Strategy<Value = Line> {
-    let heir = (any::<u32>(), ".{0,9}", ".{0,9}").prop_map(|(number, name, run)| Heir {
+fn succession() -> impl Strategy<Value = SuccessionOrder> {
+    let heir = (any::<u32>(), ".{0,9}", ".{0,9}").prop_map(|(number, name, run)| Candidate {
         number,
         name,
         run,
     });
-    (".{0,9}", ".{0,9}", vec(heir, 0..4)).prop_map(|(launcher, name, heirs)| Line {
+    (".{0,9}", ".{0,9}", vec(heir, 0..4)).prop_map(|(launcher, name, candidates)| SuccessionOrder {
         launcher,
         name,
-        heirs,
+        candidates,
     })
 }
 
-fn will() -> impl Strategy<Value = Will> {
+fn failover() -> impl Strategy<Value = FailoverPlan> {
     let words = || vec(".{0,9}", 0..4);
     let numbers = any::<(u32, u32, u32, bool, bool)>();
     let timeout = proptest::option::of(any::<u64>());
     let interface = proptest::option::of(".{0,9}");
     (".{0,9}", words(), words(), numbers, timeout, interface).prop_map(
-        |(job, reach, tell, (grace, form, connect, goes_on, verbose), timeout, interface)| Will {
-            job,
-            reach,
-            tell,
-            goes_on,
-            grace,
-            timeout,
-            form,
-            connect,
-            interface,
-            verbose,
+        |(job, reach, tell, (grace, form, connect, goes_on, verbose), timeout, interface)| {
+            FailoverPlan {
+                job,
+                reach,
+                tell,
+                goes_on,
+                grace,
+                timeout,
+                form,
+                connect,
+                interface,
+                verbose,
+            }
         },
     )
 }
@@ -215,8 +218,8 @@ fn order() -> impl Strategy<Value = Order> {
             }),
         (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
         world().prop_map(|world| Order::Enter { world }),
-        will().prop_map(|will| Order::Will { will }),
-        line().prop_map(|line| Order::Line { line }),
+        failover().prop_map(|plan| Order::Failover { plan }),
+        succession().prop_map(|order| Order::Succession { order }),
         (any::<bool>(), bytes(), any::<bool>()).prop_map(|(change, bytes, last)| Order::Copy {
             change,
             bytes,

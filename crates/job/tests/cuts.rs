@@ -3,19 +3,16 @@
 //! Hosts 0 to 3 have one task each, of the same number. The launcher is on host 0, then on 1, then on 2.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::time::Duration;
 
+use regatta_job::failover::{
+    FailoverPlan, Follower, HostFacts, Replication, all_gone, is_open, known_runs, latest,
+};
 use regatta_job::registry::DEFAULT_SPEED;
 use regatta_job::{End, HostRecord, Registry, ReplicatedRegistry};
-use regatta_transport::job::Cause;
 use regatta_wire::control::{Ask, Event, Tell, What, flags};
 use regatta_wire::fields::Message;
-
-use super::Will;
-use super::gone::{Testimony, all_gone};
-use super::heritage::Heritage;
-use super::lead::{known_runs, latest};
-use super::unconfirmed::Unconfirmed;
-use crate::supervise::resuming::is_open;
+use regatta_wire::life::Cause;
 
 /// On the way from a launcher to an agent.
 #[derive(Clone)]
@@ -35,10 +32,8 @@ fn bytes_of(message: &impl Message) -> Vec<u8> {
 /// The hosts that are left, and the launcher.
 struct Machine {
     registry: ReplicatedRegistry,
-    agents: BTreeMap<u32, Heritage>,
-    /// The hosts that have copies.
-    copies: HashSet<u32>,
-    unconfirmed: Unconfirmed,
+    agents: BTreeMap<u32, Follower>,
+    replication: Replication,
     ways: BTreeMap<u32, VecDeque<Sent>>,
     /// Events heard, by task.
     heard: BTreeMap<u32, Vec<Tell>>,
@@ -62,23 +57,13 @@ impl Machine {
         };
         let mut registry = Registry::new((0..4).map(host).collect(), &[0, 1, 2, 3], b"program");
         (0..4).for_each(|task| registry.task_started(task, 100 + task));
-        let will = || Will {
-            job: "job".to_owned(),
-            reach: Vec::new(),
-            tell: Vec::new(),
-            goes_on: true,
-            grace: 0,
-            timeout: None,
-            form: 0,
-            connect: 0,
-            interface: None,
-            verbose: false,
-        };
+        let follower = || Follower::new(FailoverPlan::default(), Duration::ZERO);
+        let mut replication = Replication::default();
+        replication.add_holders(copies.iter().copied());
         let mut machine = Machine {
             registry: ReplicatedRegistry::new(registry, true),
-            agents: (1..4).map(|host| (host, Heritage::new(will()))).collect(),
-            copies: copies.iter().copied().collect(),
-            unconfirmed: Unconfirmed::default(),
+            agents: (1..4).map(|host| (host, follower())).collect(),
+            replication,
             ways: BTreeMap::new(),
             heard: BTreeMap::new(),
             table: BTreeSet::new(),
@@ -88,9 +73,15 @@ impl Machine {
         machine
     }
 
+    /// The hosts with replicas.
+    fn holders(&self) -> Vec<u32> {
+        let hosts = self.agents.keys().copied();
+        hosts.filter(|host| self.replication.holds(*host)).collect()
+    }
+
     fn send_whole(&mut self) {
         let bytes = self.registry.snapshot();
-        for &host in self.copies.iter() {
+        for host in self.holders() {
             let (change, bytes) = (false, bytes.clone());
             let way = self.ways.entry(host).or_default();
             way.push_back(Sent::Copy { change, bytes });
@@ -100,7 +91,7 @@ impl Machine {
     /// As the launcher does it: first the changes, then what came of them.
     fn speak(&mut self) {
         for change in self.registry.take_changes() {
-            for &host in self.copies.iter() {
+            for host in self.holders() {
                 let (change, bytes) = (true, bytes_of(&change));
                 let way = self.ways.entry(host).or_default();
                 way.push_back(Sent::Copy { change, bytes });
@@ -108,15 +99,15 @@ impl Machine {
         }
         for (task, tell) in self.registry.take_messages() {
             let changes = self.registry.last_change();
-            let waits = self.agents.contains_key(&task) && !self.copies.contains(&task);
-            match waits && !self.unconfirmed.is_confirmed(changes) {
-                true => self.unconfirmed.keep(changes, task, bytes_of(&tell)),
+            let elsewhere = self.agents.contains_key(&task);
+            match elsewhere && self.replication.must_wait(task, changes) {
+                true => self.replication.keep(changes, task, bytes_of(&tell)),
                 false => self.tell(task, bytes_of(&tell)),
             }
         }
-        if self.unconfirmed.is_to_be_asked() {
-            for host in &self.copies {
-                self.ways.entry(*host).or_default().push_back(Sent::Confirm);
+        if self.replication.is_to_be_asked() {
+            for host in self.holders() {
+                self.ways.entry(host).or_default().push_back(Sent::Confirm);
             }
         }
     }
@@ -135,7 +126,7 @@ impl Machine {
     fn ask(&mut self, task: u32, ask: &Ask) {
         let bytes = bytes_of(ask);
         if let Some(agent) = self.agents.get_mut(&task) {
-            agent.note_asked(task, &bytes);
+            agent.local.note_request(task, &bytes);
         }
         self.registry.handle_request(task, &bytes);
         self.speak();
@@ -149,21 +140,22 @@ impl Machine {
             for _ in 0..counts[*host as usize].min(way.len()) {
                 match way.pop_front() {
                     Some(Sent::Copy { change, bytes }) => {
-                        agent.take_copy(change, &bytes, true).expect("a copy");
+                        let taken = agent.replica.take_piece(change, &bytes, true);
+                        taken.expect("a replica");
                     }
                     Some(Sent::Tell { task, bytes }) => {
-                        let due = agent.note_told(task, &bytes);
+                        let due = agent.local.note_message(task, &bytes);
                         counts_heard.extend(due.map(|count| (task, count)));
                         let tell = Tell::decode(&bytes).expect("something to tell");
                         self.heard.entry(task).or_default().push(tell);
                     }
-                    Some(Sent::Gone { rank, cause }) => agent.gone.push((rank, cause)),
-                    Some(Sent::Confirm) => confirmed = confirmed.max(agent.changes()),
+                    Some(Sent::Gone { rank, cause }) => agent.local.gone.push((rank, cause)),
+                    Some(Sent::Confirm) => confirmed = confirmed.max(agent.replica.changes()),
                     None => {}
                 }
             }
         }
-        for (task, bytes) in self.unconfirmed.confirm(confirmed.unwrap_or(0)) {
+        for (task, bytes) in self.replication.confirm(confirmed.unwrap_or(0)) {
             self.tell(task, bytes);
         }
         for (task, count) in counts_heard {
@@ -182,7 +174,7 @@ impl Machine {
     /// A host is lost: the tables hear of it before the registry does.
     fn lose(&mut self, host: u32) {
         self.agents.remove(&host);
-        self.copies.remove(&host);
+        self.replication.host_lost(host);
         self.ways.remove(&host);
         self.tell_gone(host, Some(Cause::Lost));
         self.registry.task_ended(host, End::Lost);
@@ -193,25 +185,28 @@ impl Machine {
     fn cut(&mut self, lost: u32, next: u32) {
         self.ways.clear();
         let mut own = self.agents.remove(&next).expect("the next launcher");
-        self.copies = self.agents.keys().copied().collect();
-        self.unconfirmed = Unconfirmed::default();
-        let registry = own.take_registry().expect("its copy");
+        self.replication = Replication::default();
+        self.replication.add_holders(self.agents.keys().copied());
+        let registry = own.replica.take().expect("its replica");
         let copies = self
             .agents
             .values()
-            .map(|agent| agent.later_copy(registry.changes()));
+            .map(|agent| agent.replica.later_snapshot(registry.changes()));
         let later: Vec<Vec<u8>> = copies.flatten().collect();
         self.registry = ReplicatedRegistry::new(latest(registry, later.iter()), true);
-        self.table = own.gone.iter().map(|(rank, _)| *rank).collect();
+        self.table = own.local.gone.iter().map(|(rank, _)| *rank).collect();
         let agents = std::iter::once(&own).chain(self.agents.values());
-        let all = all_gone(&self.registry, agents.map(testimony));
+        let all = all_gone(&self.registry, agents.map(facts));
         for (rank, cause) in all {
             self.tell_gone(rank, cause);
         }
         let mut answered = HashSet::new();
         let counts: Vec<(u32, u32)> = std::iter::once((next, &own))
             .chain(self.agents.iter().map(|(host, agent)| (*host, agent)))
-            .map(|(task, agent)| (task, agent.heard.get(&task).map_or(0, |heard| heard.count)))
+            .map(|(task, agent)| {
+                let received = agent.local.received.get(&task);
+                (task, received.map_or(0, |received| received.count))
+            })
             .collect();
         for (task, count) in counts {
             for bytes in self.registry.unacknowledged(task, count) {
@@ -228,9 +223,10 @@ impl Machine {
         assert!(!self.registry.is_alive(lost));
         self.registry.take_changes();
         self.send_whole();
-        let agents = self.agents.values().flat_map(|agent| &agent.asked);
+        let agents = self.agents.values().flat_map(|agent| &agent.local.requests);
         let asked: Vec<(u32, u32, Vec<u8>)> = own
-            .asked
+            .local
+            .requests
             .iter()
             .chain(agents)
             .map(|(&(task, id), bytes)| (task, id, bytes.clone()))
@@ -249,10 +245,10 @@ impl Machine {
     }
 }
 
-fn testimony(agent: &Heritage) -> Testimony<'_> {
-    Testimony {
-        gone: &agent.gone,
-        ended: &agent.ended,
+fn facts(agent: &Follower) -> HostFacts<'_> {
+    HostFacts {
+        gone: &agent.local.gone,
+        ended: &agent.local.ended,
     }
 }
 
@@ -402,7 +398,7 @@ fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was
         let lost: BTreeSet<u32> = lost.iter().copied().collect();
         assert_eq!(machine.table, lost, "{story}: the launcher's table");
         for (host, agent) in &machine.agents {
-            let gone: BTreeSet<u32> = agent.gone.iter().map(|(rank, _)| *rank).collect();
+            let gone: BTreeSet<u32> = agent.local.gone.iter().map(|(rank, _)| *rank).collect();
             assert_eq!(gone, lost, "{story}: the table of host {host}");
         }
     };

@@ -1,20 +1,20 @@
-//! Which tasks are no more, put together from what the copy of the registry knows and what every host has heard.
+//! Which tasks are gone, put together from what the replica and every host know.
 //!
-//! The old launcher may have told some hosts that a task is gone and others not, and the next one may know it only from a
-//! copy of the registry that another host has given it. So the next launcher says all of it again to every host, and enters it into
-//! its own table. Whoever has heard it already ignores it (`crate::agent::note_gone`).
+//! The old launcher may have told some hosts that a task is gone and others not, and the next one may know it only from the replica of
+//! another host. So the next launcher tells it again to every host, and enters it into its own table. A host that knows it already
+//! ignores it.
 
 use std::collections::BTreeMap;
 
-use regatta_job::Registry;
-use regatta_transport::job::{Cause, TaskState};
 use regatta_wire::control::Ending;
+use regatta_wire::life::{Cause, TaskState};
 
-use crate::tasks::Ended;
+use crate::Registry;
+use crate::end::Ended;
 
-/// The facts that a host has of tasks that are no more.
+/// The facts that a host has of tasks that are gone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Testimony<'a> {
+pub struct HostFacts<'a> {
     /// Tasks of other hosts that the old launcher has called gone there.
     pub gone: &'a [(u32, Option<Cause>)],
     /// Its own tasks that have ended.
@@ -23,12 +23,12 @@ pub(crate) struct Testimony<'a> {
 
 /// All tasks that some table has as gone, or should have since the registry knows that they ended; without a cause they left in good
 /// order. An end that the registry has not heard of yet is not among them: it is still to happen.
-pub(crate) fn all_gone<'a>(
+pub fn all_gone<'a>(
     registry: &Registry,
-    hosts: impl Iterator<Item = Testimony<'a>>,
+    hosts: impl Iterator<Item = HostFacts<'a>>,
 ) -> BTreeMap<u32, Option<Cause>> {
     let dead = registry.endings();
-    // The registry does not know whether a task left. One that nobody else can tell of probably did so before it exited with 0.
+    // The registry does not know whether a task left. One that nobody else knows of probably did so before it exited with 0.
     let mut all: BTreeMap<u32, Option<Cause>> = dead
         .map(|(task, ending)| match ending {
             Ending::Exited(0) => (task, None),
@@ -39,11 +39,11 @@ pub(crate) fn all_gone<'a>(
         .collect();
     for host in hosts {
         all.extend(host.gone.iter().copied());
-        let heard = host
+        let known = host
             .ended
             .iter()
             .filter(|ended| !registry.is_alive(ended.rank));
-        all.extend(heard.map(|ended| {
+        all.extend(known.map(|ended| {
             let left = ended.state == TaskState::Left;
             (ended.rank, (!left).then(|| ended.end.cause()))
         }));
@@ -54,7 +54,7 @@ pub(crate) fn all_gone<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_job::End;
+    use crate::End;
 
     fn ended(rank: u32, end: End, state: TaskState) -> Ended {
         let pid = 100 + rank;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_gone_if_the_desk_or_any_host_says_so_and_a_host_knows_best_how() {
+    fn a_task_is_gone_if_the_registry_or_any_host_says_so_and_a_host_knows_best_how() {
         let mut registry = Registry::new(Vec::new(), &[0, 1, 2, 3, 4, 5], b"program");
         registry.task_ended(0, End::Lost);
         registry.task_ended(1, End::Exited(0));
@@ -80,11 +80,11 @@ mod tests {
         ];
         let other = [(3, None), (4, Some(Cause::Lost))];
         let hosts = [
-            Testimony {
+            HostFacts {
                 gone: &[],
                 ended: &own,
             },
-            Testimony {
+            HostFacts {
                 gone: &other,
                 ended: &[],
             },

@@ -1,0 +1,290 @@
+//! A host of a job that another host leads: whether the leader's host is lost, and whether it is for this host to lead.
+
+use std::time::Duration;
+
+use super::{FailoverPlan, LocalRecord, MembershipView, Replica, SuccessionOrder};
+
+/// How long a host whose leader is lost waits for the candidate whose turn it is: that host's daemon may have to wait for a verdict, too.
+const TURN: Duration = Duration::from_secs(30);
+/// A launcher whose host is alive may be silent for so many times the silence that is otherwise allowed.
+const STANDSTILL: u32 = 3;
+
+/// The leader's host is lost, and no other leader has taken over this host.
+#[derive(Debug)]
+struct OwnerLost {
+    /// The run of that host: when the next leader's host is lost too, the owner is lost once more.
+    of: String,
+    /// The run of the candidate whose turn it is, and since when it is.
+    turn: Option<String>,
+    since: Duration,
+}
+
+/// A host that follows. Times are durations since any one moment, as everywhere in this crate.
+#[derive(Debug)]
+pub struct Follower {
+    /// The settings it would lead with, from the launcher's command line.
+    pub plan: FailoverPlan,
+    /// Its copy of the registry, if it has one.
+    pub replica: Replica,
+    /// Facts that only this host knows.
+    pub local: LocalRecord,
+    order: Option<SuccessionOrder>,
+    view: Option<MembershipView>,
+    owner_lost: Option<OwnerLost>,
+    /// When the job is to be ended.
+    end: Option<Duration>,
+}
+
+impl Follower {
+    /// A host that has just got the plan.
+    pub fn new(plan: FailoverPlan, now: Duration) -> Self {
+        let limit = plan.timeout.map(Duration::from_millis);
+        Self {
+            end: limit.and_then(|limit| now.checked_add(limit)),
+            plan,
+            replica: Replica::default(),
+            local: LocalRecord::default(),
+            order: None,
+            view: None,
+            owner_lost: None,
+        }
+    }
+
+    /// The launcher says who leads after it.
+    pub fn set_order(&mut self, order: SuccessionOrder) {
+        self.order = Some(order);
+    }
+
+    /// The succession order, to lead with.
+    pub fn take_order(&mut self) -> Option<SuccessionOrder> {
+        self.order.take()
+    }
+
+    /// Whether reports of the membership are needed: the leader has been silent for longer than it means to be, or is lost.
+    pub fn wants_membership(&self, is_silent: bool) -> bool {
+        self.order.is_some() && (is_silent || self.owner_lost.is_some())
+    }
+
+    /// The membership reports.
+    pub fn handle_membership(&mut self, now: Duration, view: MembershipView) {
+        self.view = Some(view);
+        let turn = self.turn().map(str::to_owned);
+        if let Some(lost) = self.owner_lost.as_mut().filter(|lost| lost.turn != turn) {
+            (lost.turn, lost.since) = (turn, now);
+        }
+    }
+
+    /// Nobody reports any more: what was reported is out of date.
+    pub fn forget_membership(&mut self) {
+        self.view = None;
+    }
+
+    /// The run of the candidate whose turn it is if the leader's host is lost.
+    fn turn(&self) -> Option<&str> {
+        let (view, order) = self.verdicts()?;
+        order.next(view).map(|candidate| candidate.run.as_str())
+    }
+
+    /// The last report, if this host may use its verdicts.
+    fn verdicts(&self) -> Option<(&MembershipView, &SuccessionOrder)> {
+        let view = self.view.as_ref()?;
+        let order = self.order.as_ref()?;
+        view.hindrance.is_none().then_some((view, order))
+    }
+
+    /// Whether the leader's host was lost since the last call: from then on the owner of this host is lost. True once more when the host
+    /// that said it leads is lost, too.
+    pub fn has_lost_owner(&mut self, now: Duration) -> bool {
+        let lost = |(view, order): (&MembershipView, &SuccessionOrder)| {
+            (!view.is_left(&order.launcher)).then(|| order.launcher.clone())
+        };
+        let Some(of) = self.verdicts().and_then(lost) else {
+            return false;
+        };
+        let newly = self.owner_lost.as_ref().is_none_or(|lost| lost.of != of);
+        if newly {
+            self.owner_lost = Some(OwnerLost {
+                of,
+                turn: self.turn().map(str::to_owned),
+                since: now,
+            });
+        }
+        newly
+    }
+
+    /// Whether the owner is lost, and no other leader has asked for this host's state.
+    pub fn is_without_owner(&self) -> bool {
+        self.owner_lost.is_some()
+    }
+
+    /// Another leader calls, on a host of this run. Until it sends its own succession order, the old one goes on without it.
+    pub fn follow(&mut self, run: &str) {
+        self.order.iter_mut().for_each(|order| order.follow(run));
+    }
+
+    /// That leader has asked for all that is known here: it is the owner.
+    pub fn adopt(&mut self) {
+        self.owner_lost = None;
+        self.replica.forget_pieces();
+    }
+
+    /// Whether this host leads from now on: it is its turn, it has a replica, and no other host leads as far as is known here.
+    pub fn leads(&self) -> bool {
+        let (Some((view, order)), Some(lost)) = (self.verdicts(), &self.owner_lost) else {
+            return false;
+        };
+        let turn = self.turn();
+        let is_ours = turn.is_some() && turn == view.own.as_deref();
+        is_ours && self.replica.changes().is_some() && lost.of == order.launcher
+    }
+
+    /// Whether a leader that has been silent for so long, and usually may be for `limit`, is no reason to end the job yet. A leader on a host
+    /// that is alive may be stopped, or have been given no processor, and its tasks need nothing of it meanwhile. Its channel may also be
+    /// cut between these two hosts alone, so it has not for ever.
+    pub fn is_patient(&self, now: Duration, silent: Duration, limit: Duration) -> bool {
+        let Some((view, order)) = self.verdicts() else {
+            return false;
+        };
+        match &self.owner_lost {
+            Some(lost) => now.saturating_sub(lost.since) < TURN,
+            None if view.is_suspected(&order.launcher) => true,
+            None => view.is_left(&order.launcher) && silent < STANDSTILL * limit,
+        }
+    }
+
+    /// For how long the job may still run.
+    pub fn remaining(&self, now: Duration) -> Option<Duration> {
+        self.end.map(|end| end.saturating_sub(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+    use crate::failover::{Candidate, HostState};
+
+    const NOW: Duration = Duration::from_secs(1000);
+    const LIMIT: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(500);
+
+    fn candidate(number: u32) -> Candidate {
+        Candidate {
+            number,
+            name: format!("h{number}"),
+            run: format!("r{number}"),
+        }
+    }
+
+    /// Host 2, of hosts 0 to 3, led from host 0, with a replica.
+    fn follower() -> Follower {
+        let mut follower = Follower::new(FailoverPlan::default(), NOW);
+        follower.set_order(SuccessionOrder {
+            launcher: "r0".to_owned(),
+            name: "h0".to_owned(),
+            candidates: (1..4).map(candidate).collect(),
+        });
+        let snapshot = Registry::new(Vec::new(), &[], b"program").snapshot();
+        let replica = &mut follower.replica;
+        replica
+            .take_piece(false, &snapshot, true)
+            .expect("a replica");
+        follower
+    }
+
+    /// The daemon of host 2 says that these are left.
+    fn view(left: &[u32]) -> MembershipView {
+        let left = left.iter();
+        MembershipView {
+            own: Some("r2".to_owned()),
+            left: left
+                .map(|number| (candidate(*number).run, HostState::Alive))
+                .collect(),
+            hindrance: None,
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_left_leads_and_nobody_while_another_one_does() {
+        let mut host = follower();
+        host.handle_membership(NOW, view(&[0, 1, 2, 3]));
+        assert!(!host.has_lost_owner(NOW) && !host.leads());
+        host.handle_membership(NOW, view(&[1, 2, 3]));
+        assert!(host.has_lost_owner(NOW) && !host.has_lost_owner(NOW));
+        assert!(!host.leads(), "it is the turn of host 1");
+        host.follow("r1");
+        assert!(host.is_without_owner() && !host.has_lost_owner(NOW));
+        assert!(!host.leads(), "host 1 has called");
+    }
+
+    #[test]
+    fn the_host_of_the_next_leader_is_lost_before_it_has_said_who_comes_after_it() {
+        for asked in [false, true] {
+            let mut host = follower();
+            host.handle_membership(NOW, view(&[1, 2, 3]));
+            assert!(host.has_lost_owner(NOW));
+            host.follow("r1");
+            if asked {
+                host.adopt();
+            }
+            host.handle_membership(NOW, view(&[2, 3]));
+            assert!(host.has_lost_owner(NOW), "once more");
+            assert!(host.leads() && host.is_patient(NOW, LONG, LIMIT));
+        }
+    }
+
+    #[test]
+    fn no_host_leads_without_a_replica_or_without_a_majority() {
+        let mut host = follower();
+        host.handle_membership(NOW, view(&[2, 3]));
+        assert!(host.has_lost_owner(NOW) && host.leads());
+        let hindrance = Some("it sees no majority".to_owned());
+        let alone = view(&[2, 3]);
+        host.handle_membership(NOW, MembershipView { hindrance, ..alone });
+        assert!(!host.leads() && !host.is_patient(NOW, LONG, LIMIT));
+        host.handle_membership(NOW, view(&[2, 3]));
+        host.replica.take();
+        assert!(!host.leads());
+    }
+
+    #[test]
+    fn a_silent_leader_has_longer_on_a_host_that_is_alive() {
+        let mut host = follower();
+        let (twice, thrice) = (2 * LIMIT, STANDSTILL * LIMIT);
+        assert!(!host.is_patient(NOW, twice, LIMIT), "nobody has reported");
+        host.handle_membership(NOW, view(&[0, 1, 2, 3]));
+        assert!(host.is_patient(NOW, twice, LIMIT) && !host.is_patient(NOW, thrice, LIMIT));
+        let mut suspected = view(&[0, 1, 2, 3]);
+        suspected.left.insert("r0".to_owned(), HostState::Suspected);
+        host.handle_membership(NOW, suspected);
+        assert!(
+            host.is_patient(NOW, thrice, LIMIT),
+            "the verdict is to come"
+        );
+    }
+
+    #[test]
+    fn the_time_for_a_candidate_begins_when_it_is_its_turn() {
+        let mut host = follower();
+        host.handle_membership(NOW, view(&[1, 3]));
+        assert!(host.has_lost_owner(NOW) && host.is_patient(NOW, LONG, LIMIT));
+        let later = NOW + TURN;
+        host.handle_membership(later, view(&[1, 3]));
+        assert!(!host.is_patient(later, LONG, LIMIT));
+        host.handle_membership(later, view(&[3]));
+        assert!(host.is_patient(later, LONG, LIMIT));
+    }
+
+    #[test]
+    fn the_time_of_the_job_goes_on() {
+        let mut plan = FailoverPlan::default();
+        assert_eq!(Follower::new(plan.clone(), NOW).remaining(NOW), None);
+        plan.timeout = Some(5000);
+        let host = Follower::new(plan, NOW);
+        let remaining = [1, 9].map(|passed| host.remaining(NOW + Duration::from_secs(passed)));
+        assert_eq!(
+            remaining,
+            [4, 0].map(|left| Some(Duration::from_secs(left)))
+        );
+    }
+}

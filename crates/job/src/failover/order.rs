@@ -1,0 +1,50 @@
+//! In which order hosts lead a job.
+
+use regatta_wire::fields;
+
+use super::MembershipView;
+
+/// A host that may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number in the job.
+    pub number: u32,
+    /// Its name, for people.
+    pub name: String,
+    /// What the membership calls this run of it: a host that returns has another one.
+    pub run: String,
+}
+fields!(Candidate { number, name, run });
+
+/// Who leads the job, and who will when that host is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuccessionOrder {
+    /// The run of the launcher's host.
+    pub launcher: String,
+    /// Its name, for people.
+    pub name: String,
+    /// All other hosts that are left, in the order in which they lead.
+    pub candidates: Vec<Candidate>,
+}
+fields!(SuccessionOrder {
+    launcher,
+    name,
+    candidates
+});
+
+impl SuccessionOrder {
+    /// The host that leads when the launcher's is lost: the first candidate that is left.
+    pub fn next(&self, view: &MembershipView) -> Option<&Candidate> {
+        let mut candidates = self.candidates.iter();
+        candidates.find(|candidate| view.is_left(&candidate.run))
+    }
+
+    /// Another host leads. Until its own order arrives, this one goes on without that host among the candidates.
+    pub fn follow(&mut self, run: &str) {
+        run.clone_into(&mut self.launcher);
+        let at = self.candidates.iter().position(|host| host.run == run);
+        if let Some(at) = at {
+            self.name = self.candidates.remove(at).name;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a launcher knows from its command line, for the host that leads next.
+
+use regatta_wire::fields;
+
+/// The settings of a job that outlives its launcher's host. Every host gets them before its first task starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailoverPlan {
+    /// The job's name.
+    pub job: String,
+    /// The arguments of the command, without its name, that leads to a host.
+    pub reach: Vec<String>,
+    /// The arguments of the command, without its name, that reports the membership.
+    pub tell: Vec<String>,
+    /// Whether the job goes on after the failure of a task.
+    pub goes_on: bool,
+    /// How long tasks have between a signal and the next harder one, in milliseconds.
+    pub grace: u32,
+    /// After so many milliseconds from the arrival of this plan the job is ended.
+    pub timeout: Option<u64>,
+    /// How output is written: 0 as it comes, 1 labelled, 2 JSON, 3 journal.
+    pub form: u32,
+    /// How long a host may take to answer, in milliseconds.
+    pub connect: u32,
+    /// The network that the tasks use, as the user wrote it.
+    pub interface: Option<String>,
+    /// Whether steps are reported.
+    pub verbose: bool,
+}
+fields!(FailoverPlan {
+    job,
+    reach,
+    tell,
+    goes_on,
+    grace,
+    timeout,
+    form,
+    connect,
+    interface,
+    verbose
+});

@@ -1,0 +1,65 @@
+//! A copy of the registry on another host than the launcher's.
+
+use regatta_wire::Malformed;
+use regatta_wire::fields::Message;
+
+use crate::{Change, Registry};
+
+/// Bytes of a snapshot or a change that are sent in one message.
+pub const PIECE: usize = 1 << 20;
+
+/// A snapshot of the registry, and the changes since then.
+#[derive(Debug, Default)]
+pub struct Replica {
+    registry: Option<Registry>,
+    /// The beginning of a snapshot or change whose last piece has not arrived.
+    pieces: Vec<u8>,
+}
+
+impl Replica {
+    /// A piece of a change, or of a snapshot, which replaces what was there. An error means that the launcher makes no sense.
+    pub fn take_piece(&mut self, change: bool, bytes: &[u8], last: bool) -> Result<(), Malformed> {
+        self.pieces.extend_from_slice(bytes);
+        if !last {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.pieces);
+        match (change, &mut self.registry) {
+            (false, registry) => *registry = Some(Registry::from_snapshot(&bytes)?),
+            (true, Some(registry)) => registry.apply(Change::decode(&bytes)?)?,
+            (true, None) => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// Another launcher sends from now on: the end of what the old one began will not come.
+    pub fn forget_pieces(&mut self) {
+        self.pieces.clear();
+    }
+
+    /// How many changes of the registry it has applied; none: this host has no replica.
+    pub fn changes(&self) -> Option<u64> {
+        self.registry.as_ref().map(Registry::changes)
+    }
+
+    /// The registry, to lead with.
+    pub fn take(&mut self) -> Option<Registry> {
+        self.registry.take()
+    }
+
+    /// A snapshot, if this replica has applied more changes than so many.
+    pub fn later_snapshot(&self, changes: u64) -> Option<Vec<u8>> {
+        let later = self.registry.as_ref();
+        let later = later.filter(|registry| registry.changes() > changes);
+        later.map(Registry::snapshot)
+    }
+}
+
+/// The one of our own and of others' snapshots that has applied the most changes. What is no snapshot is left out.
+pub fn latest<'a>(own: Registry, others: impl Iterator<Item = &'a Vec<u8>>) -> Registry {
+    let others = others.filter_map(|bytes| Registry::from_snapshot(bytes).ok());
+    others.fold(own, |best, other| match other.changes() > best.changes() {
+        true => other,
+        false => best,
+    })
+}

@@ -1,0 +1,151 @@
+//! Which hosts hold replicas of the registry, and which messages wait until one of them knows of what they come.
+//!
+//! Otherwise a task could hear that it has joined a group, and the next launcher would know nothing of that: the change was sent to the
+//! replicas before, but another channel may be faster. A host with a replica has each change before the messages to its tasks, since both
+//! use one channel. The launcher asks the hosts with replicas how many changes they have applied, and the first answer is enough.
+
+use std::collections::{BTreeSet, VecDeque};
+
+/// At most so many hosts hold a replica.
+const MOST: usize = 8;
+
+/// A message that waits.
+#[derive(Debug)]
+struct Waiting {
+    /// It comes of the registry after so many changes.
+    changes: u64,
+    task: u32,
+    bytes: Vec<u8>,
+}
+
+impl Waiting {
+    fn message(self) -> (u32, Vec<u8>) {
+        (self.task, self.bytes)
+    }
+}
+
+/// Hosts with replicas, and messages that wait for them. Hosts and tasks are given by their numbers in the job.
+#[derive(Debug, Default)]
+pub struct Replication {
+    holders: BTreeSet<u32>,
+    /// So many changes of the registry are known to a replica, and after so many the holders were asked last.
+    confirmed: u64,
+    asked: u64,
+    /// In the order of the changes.
+    waiting: VecDeque<Waiting>,
+}
+
+impl Replication {
+    /// How many of so many hosts hold replicas.
+    pub fn count(hosts: usize) -> usize {
+        (hosts / 2).clamp(2, MOST)
+    }
+
+    /// These hosts are to hold replicas; a host that holds one goes on to do so. Those that need a snapshot now.
+    pub fn add_holders(&mut self, wanted: impl Iterator<Item = u32>) -> Vec<u32> {
+        wanted.filter(|host| self.holders.insert(*host)).collect()
+    }
+
+    /// A host is lost.
+    pub fn host_lost(&mut self, host: u32) {
+        self.holders.remove(&host);
+    }
+
+    /// Whether this host holds a replica.
+    pub fn holds(&self, host: u32) -> bool {
+        self.holders.contains(&host)
+    }
+
+    /// Whether messages for tasks on another host than the launcher's have to wait that come of the registry after so many changes.
+    pub fn must_wait(&self, host: u32, changes: u64) -> bool {
+        changes > self.confirmed && !self.holders.is_empty() && !self.holds(host)
+    }
+
+    /// Keeps a message until a replica has applied so many changes.
+    pub fn keep(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
+        self.waiting.push_back(Waiting {
+            changes,
+            task,
+            bytes,
+        });
+    }
+
+    /// Whether the holders are to be asked now: something waits for more than they were asked for.
+    pub fn is_to_be_asked(&mut self) -> bool {
+        let Some(last) = self.waiting.back() else {
+            return false;
+        };
+        let more = last.changes > self.asked;
+        self.asked = self.asked.max(last.changes);
+        more
+    }
+
+    /// A replica has applied so many changes. The messages that may be sent now, in order.
+    pub fn confirm(&mut self, changes: u64) -> Vec<(u32, Vec<u8>)> {
+        self.confirmed = self.confirmed.max(changes);
+        let ready = self
+            .waiting
+            .partition_point(|waiting| waiting.changes <= changes);
+        self.waiting.drain(..ready).map(Waiting::message).collect()
+    }
+
+    /// The holders have changed: they are asked again. The messages that need not wait any more, of tasks whose host is given by
+    /// `host_of`.
+    pub fn holders_changed(&mut self, host_of: impl Fn(u32) -> Option<u32>) -> Vec<(u32, Vec<u8>)> {
+        self.asked = 0;
+        let holders = &self.holders;
+        let is_ready = |waiting: &Waiting| {
+            holders.is_empty() || host_of(waiting.task).is_some_and(|host| holders.contains(&host))
+        };
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        let (ready, waiting): (Vec<Waiting>, Vec<Waiting>) = all.partition(is_ready);
+        self.waiting = waiting.into();
+        ready.into_iter().map(Waiting::message).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_majority_without_the_launcher_has_a_replica() {
+        for hosts in 3..=16 {
+            let without = hosts - 1 - Replication::count(hosts).min(hosts - 1);
+            assert!(without < hosts / 2 + 1, "{hosts} hosts");
+        }
+    }
+
+    #[test]
+    fn messages_wait_in_order_until_a_replica_knows_of_what_they_come() {
+        let mut words = Replication::default();
+        assert!(!words.must_wait(3, 1), "nobody holds a replica");
+        assert_eq!(words.add_holders([1, 2].into_iter()), [1, 2]);
+        assert!(!words.must_wait(3, 0) && words.must_wait(3, 1) && !words.must_wait(1, 1));
+        assert!(!words.is_to_be_asked());
+        words.keep(2, 7, vec![1]);
+        words.keep(2, 8, vec![2]);
+        assert!(words.is_to_be_asked() && !words.is_to_be_asked());
+        words.keep(5, 7, vec![3]);
+        assert!(words.is_to_be_asked());
+        assert!(words.confirm(1).is_empty());
+        assert_eq!(words.confirm(3), [(7, vec![1]), (8, vec![2])]);
+        assert!(!words.must_wait(3, 3) && words.must_wait(3, 5));
+        words.keep(6, 8, vec![4]);
+        // The host of task 7 has a replica now; the holders are asked again from the beginning.
+        assert_eq!(words.add_holders([1, 2, 7].into_iter()), [7]);
+        assert_eq!(words.holders_changed(Some), [(7, vec![3])]);
+        assert!(words.is_to_be_asked());
+        assert_eq!(words.confirm(6), [(8, vec![4])]);
+    }
+
+    #[test]
+    fn nothing_waits_for_hosts_that_are_lost() {
+        let mut words = Replication::default();
+        words.add_holders([1].into_iter());
+        words.keep(2, 7, vec![1]);
+        words.host_lost(1);
+        assert!(!words.must_wait(3, 9));
+        assert_eq!(words.holders_changed(Some), [(7, vec![1])]);
+    }
+}

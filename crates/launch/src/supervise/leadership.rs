@@ -1,0 +1,178 @@
+//! The launcher's part in failover: the succession order and the replicas go to the other hosts; and when this host is cut off from a
+//! majority, or its daemon has ended, so that the others may go on without it, the job here ends. `regatta_job::failover` decides.
+
+use std::collections::BTreeMap;
+
+use regatta_job::failover::{Leadership, PIECE, Replication};
+use regatta_wire::fields::Message;
+
+use super::Supervisor;
+use crate::channel::messages::Order;
+use crate::news::Report;
+use crate::plan::Growth;
+use crate::refusal::STATUS_REFUSED;
+use crate::remote::Remote;
+use crate::succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER};
+
+/// Why the others go on, when the daemon of this host says that the host is not the one any more on which the job began.
+const ANOTHER_RUN: &str =
+    "the other hosts had declared this one dead, and this host goes on as another one";
+
+/// Why the others go on, when the daemon of this host has closed the channel to the agent that has become a launcher.
+const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
+
+/// Of a job of a virtual machine. `runs` are those of its hosts, by their numbers.
+pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
+    let growth = growth.filter(|growth| !growth.command.is_empty())?;
+    Some(Leadership::new(&growth.host, &growth.run, runs))
+}
+
+impl Supervisor<'_> {
+    /// The hosts of the job have changed: all hear who leads next, and the first candidates get replicas of the registry.
+    pub(super) fn hosts_changed(&mut self) {
+        let Some(leadership) = &self.leadership else {
+            return;
+        };
+        let left = self.remotes.iter().filter(|remote| !remote.lost);
+        let order = leadership.order(left.map(|remote| (remote.number, remote.name.as_str())));
+        // A change that older replicas lack must not follow a snapshot that has it.
+        self.spread();
+        let count = Replication::count(order.candidates.len() + 1);
+        let first = order.candidates.iter().take(count);
+        let new = self.replication.add_holders(first.map(|host| host.number));
+        let snapshot = (!new.is_empty()).then(|| self.registry.snapshot());
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
+            let snapshot = snapshot.as_ref().filter(|_| new.contains(&remote.number));
+            if let Some(bytes) = snapshot {
+                send_copy(remote, false, bytes);
+            }
+            let order = order.clone();
+            let _ = remote.send(&Order::Succession { order });
+        }
+        let registry = &self.registry;
+        let host_of = |task: u32| registry.host_of(task);
+        let messages = self.replication.holders_changed(host_of);
+        self.pass_on(messages);
+    }
+
+    /// Whether messages to tasks on a host wait until a replica knows of what they come. Tasks on this host are lost with it.
+    pub(super) fn must_wait(&self, host: u32) -> bool {
+        let elsewhere = |leadership: &Leadership| !leadership.is_here(host);
+        let changes = self.registry.last_change();
+        let mut remotes = self.remotes.iter();
+        self.leadership.as_ref().is_some_and(elsewhere)
+            && self.replication.must_wait(host, changes)
+            && remotes.any(|remote| remote.number == host && !remote.lost)
+    }
+
+    /// Asks the hosts with replicas how much they know, if messages wait for that.
+    pub(super) fn ask_copies(&mut self) {
+        if self.replication.is_to_be_asked() {
+            self.send_to_holders(|remote| drop(remote.send(&Order::Confirm {})));
+        }
+    }
+
+    fn send_to_holders(&mut self, send: impl Fn(&mut Remote)) {
+        let replication = &self.replication;
+        let living = self.remotes.iter_mut().filter(|remote| !remote.lost);
+        living
+            .filter(|remote| replication.holds(remote.number))
+            .for_each(send);
+    }
+
+    /// Sends messages that have waited to tasks on other hosts.
+    pub(super) fn pass_on(&mut self, messages: Vec<(u32, Vec<u8>)>) {
+        for (task, bytes) in messages {
+            let host = self.registry.host_of(task);
+            if let Some(remote) = host.and_then(|host| self.remote(host)) {
+                let _ = remote.send(&Order::Tell { task, bytes });
+            }
+        }
+    }
+
+    /// Sends the changes of the registry to all replicas, before any task reads what came of them.
+    pub(super) fn spread(&mut self) {
+        for change in self.registry.take_changes() {
+            let mut bytes = Vec::new();
+            change.encode(&mut bytes);
+            self.send_to_holders(|remote| send_copy(remote, true, &bytes));
+        }
+    }
+
+    /// Ends the job here if a channel has ended because the daemon of this host has, or goes on as another host: then all do, and
+    /// the others take this host for lost, so that one of them may go on with the job.
+    pub(super) fn heed_own_daemon(&mut self, cause: &str) {
+        let is_own = cause == DAEMON_ENDED || cause.ends_with(GOES_ON_AS_ANOTHER);
+        if is_own && self.leads_others() && !self.lifecycle.is_ending() {
+            self.leave_to_others(cause);
+        }
+    }
+
+    fn leads_others(&self) -> bool {
+        let left = self.remotes.iter().filter(|remote| !remote.lost);
+        let left = left.map(|remote| (remote.number, remote.name.as_str()));
+        let leadership = self.leadership.as_ref();
+        leadership.is_some_and(|leadership| !leadership.order(left).candidates.is_empty())
+    }
+
+    /// Ends the job here because the way has ended on which another launcher spoke to this process before: the daemon of this host
+    /// has ended or lets go of the job. True: other hosts may go on with it.
+    pub(super) fn heed_end_of_tether(&mut self) -> bool {
+        let leaves = self.leads_others() && !self.lifecycle.is_ending();
+        if leaves {
+            self.leave_to_others(LET_GO);
+        }
+        leaves
+    }
+
+    /// Ends the job here, without a verdict on it: that is for the host that goes on with it.
+    fn leave_to_others(&mut self, why: &str) {
+        if let Some(leadership) = &mut self.leadership {
+            leadership.give_up();
+        }
+        self.output.say(&format!(
+            "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
+        ));
+        let mut actions = Vec::new();
+        let now = self.started.elapsed();
+        self.lifecycle.give_up(now, STATUS_REFUSED, &mut actions);
+        self.perform(actions);
+    }
+
+    /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead by them.
+    pub(super) fn heed_standing(&mut self, report: &Report) {
+        let view = &report.view;
+        let other_run = |leadership: &Leadership| leadership.is_another_run(view);
+        if self.leadership.as_ref().is_some_and(other_run) {
+            self.heed_own_daemon(ANOTHER_RUN);
+        }
+        let (Some(leadership), Some(why)) = (&self.leadership, &view.hindrance) else {
+            return;
+        };
+        let cut_off = leadership.cut_off(view);
+        if leadership.has_given_up() || cut_off.is_empty() || self.lifecycle.is_ending() {
+            return;
+        }
+        self.leave_to_others(why);
+        for index in 0..self.remotes.len() {
+            let remote = &self.remotes[index];
+            if cut_off.contains(&remote.number) && !remote.lost {
+                self.host_lost(index, "it does not answer");
+            }
+        }
+    }
+}
+
+/// A snapshot of the registry, or a change to it, in pieces that fit.
+fn send_copy(remote: &mut Remote, change: bool, bytes: &[u8]) {
+    let mut pieces = bytes.chunks(PIECE).peekable();
+    while let Some(piece) = pieces.next() {
+        let last = pieces.peek().is_none();
+        let bytes = piece.to_vec();
+        let _ = remote.send(&Order::Copy {
+            change,
+            bytes,
+            last,
+        });
+    }
+}
