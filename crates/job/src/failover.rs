@@ -27,10 +27,10 @@
 //! arrived and others have not. The replica that has applied the most changes knows all that the others know. What is sent to a host
 //! arrives in order, so a host with a replica has every change before its tasks hear what came of it. A message for a task on a host without a
 //! replica waits until a host with one confirms the changes before it ([`Replication`]). So the next launcher knows what any task has
-//! heard, unless that host is lost at the same time.
+//! heard, unless that host is lost at the same time. A launcher whose host is lost before the first candidate has got its replica takes the
+//! job with it: the others wait for their turn, and end.
 //!
-//! The next launcher takes the latest replica, tells every table again which tasks are gone ([`all_gone`]), sends each task what it has
-//! not received, and handles the requests that the replica does not know.
+//! The next launcher takes the latest replica and the [`Handover`] of every host, and makes one job of them ([`take_over`]).
 
 mod follower;
 mod gone;
@@ -41,11 +41,12 @@ mod order;
 mod plan;
 mod replica;
 mod replication;
+mod takeover;
 
 use std::collections::HashSet;
 
 pub use follower::Follower;
-pub use gone::{HostFacts, all_gone};
+use gone::{HostFacts, all_gone};
 pub use leadership::Leadership;
 pub use local::{LocalRecord, Received};
 pub use membership::{HostState, MembershipView};
@@ -53,6 +54,7 @@ pub use order::{Candidate, SuccessionOrder};
 pub use plan::FailoverPlan;
 pub use replica::{PIECE, Replica, latest};
 pub use replication::Replication;
+pub use takeover::{Handover, Successor, gone, take_over};
 
 use crate::Registry;
 
@@ -67,6 +69,6 @@ pub fn known_runs(registry: &Registry, order: impl Iterator<Item = String>) -> V
 }
 
 /// Whether a new launcher handles a request that the old one may have handled: its answer was not sent again, and will not come by itself.
-pub fn is_open(registry: &Registry, answered: &HashSet<(u32, u32)>, task: u32, id: u32) -> bool {
+fn is_open(registry: &Registry, answered: &HashSet<(u32, u32)>, task: u32, id: u32) -> bool {
     !answered.contains(&(task, id)) && !registry.is_pending(task, id)
 }

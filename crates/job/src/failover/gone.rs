@@ -14,7 +14,7 @@ use crate::end::Ended;
 
 /// The facts that a host has of tasks that are gone.
 #[derive(Debug, Clone, Copy)]
-pub struct HostFacts<'a> {
+pub(super) struct HostFacts<'a> {
     /// Tasks of other hosts that the old launcher has called gone there.
     pub gone: &'a [(u32, Option<Cause>)],
     /// Its own tasks that have ended.
@@ -23,7 +23,7 @@ pub struct HostFacts<'a> {
 
 /// All tasks that some table has as gone, or should have since the registry knows that they ended; without a cause they left in good
 /// order. An end that the registry has not heard of yet is not among them: it is still to happen.
-pub fn all_gone<'a>(
+pub(super) fn all_gone<'a>(
     registry: &Registry,
     hosts: impl Iterator<Item = HostFacts<'a>>,
 ) -> BTreeMap<u32, Option<Cause>> {

@@ -61,6 +61,11 @@ impl Replication {
         changes > self.confirmed && !self.holders.is_empty() && !self.holds(host)
     }
 
+    /// How many changes a replica is known to have applied.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed
+    }
+
     /// Keeps a message until a replica has applied so many changes.
     pub fn keep(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
         self.waiting.push_back(Waiting {

@@ -80,12 +80,17 @@ impl Groups {
         Ok(number as u32)
     }
 
-    pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<(), Refused> {
-        let left = self.all.get_mut(name).is_some_and(|group| group.drop(task));
+    /// Removes a member. Returns its requests that wait in the barrier, of other threads of its: nobody answers them otherwise.
+    pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<Vec<u32>, Refused> {
+        let group = self.all.get_mut(name);
+        let waiting = group.iter().flat_map(|group| &group.meeting);
+        let waiting = waiting.filter(|(member, _)| *member == task);
+        let waiting: Vec<u32> = waiting.map(|(_, id)| *id).collect();
+        let left = group.is_some_and(|group| group.drop(task));
         self.all.retain(|_, group| !group.members.is_empty());
         self.changes += u64::from(left);
         match left {
-            true => Ok(()),
+            true => Ok(waiting),
             false => Err(stranger(task, name)),
         }
     }

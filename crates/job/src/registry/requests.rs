@@ -75,8 +75,7 @@ impl Registry {
                 self.reply(by, id, joined.map(u64::from));
             }
             Ask::Leave { id, group } => {
-                let left = self.groups.leave(by, &group);
-                self.reply(by, id, left.map(|()| 0));
+                self.leave(by, id, &group);
             }
             Ask::Members { id, group } => {
                 let tasks = self.groups.members(&group);
@@ -140,6 +139,16 @@ impl Registry {
         let sentence = format!("the job has no host with the number {host}");
         self.reply(by, id, Err((Why::Host, sentence)));
         None
+    }
+
+    /// A member leaves a group, and with it the group's barrier.
+    fn leave(&mut self, by: u32, id: u32, group: &str) {
+        let left = self.groups.leave(by, group);
+        for waiting in left.iter().flatten() {
+            let sentence = format!("task {by} has left the group {group:?}");
+            self.reply(by, *waiting, Err((Why::State, sentence)));
+        }
+        self.reply(by, id, left.map(|_| 0));
     }
 
     /// A member of a group enters its barrier.

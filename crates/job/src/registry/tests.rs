@@ -307,6 +307,37 @@ fn waiters_for_an_entry_are_served_in_turn() {
     assert_eq!(put(&mut registry, 0, None, 0, b"y").len(), 1);
 }
 
+/// A task has threads: one leaves the group while another one waits in its barrier.
+#[test]
+fn a_thread_that_waits_in_a_barrier_hears_that_its_task_has_left() {
+    let mut registry = registry();
+    let group = || "crew".to_owned();
+    for by in 0..2 {
+        registry.handle_request(
+            by,
+            Ask::Join {
+                id: 1,
+                group: group(),
+            },
+        );
+    }
+    let meet = |id| Ask::Meet {
+        id,
+        group: group(),
+        count: 2,
+    };
+    registry.handle_request(0, meet(2));
+    registry.take_messages();
+    let (id, group) = (3, group());
+    registry.handle_request(0, Ask::Leave { id, group });
+    let messages = registry.take_messages();
+    assert!(refused(&messages[..1], Why::State), "{messages:?}");
+    assert_eq!(messages[1..], [done(0, 3, 0)]);
+    // The next one waits for two others.
+    registry.handle_request(1, meet(2));
+    assert_eq!(registry.take_messages(), []);
+}
+
 #[test]
 fn numbers_in_named_groups_are_the_lowest_that_are_free() {
     let mut registry = registry();

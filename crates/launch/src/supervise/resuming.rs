@@ -7,12 +7,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use regatta_job::failover::{
-    Candidate, HostFacts, Replication, SuccessionOrder, all_gone, is_open,
+    self, Candidate, Handover, Replication, SuccessionOrder, Successor, take_over,
 };
 use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry};
-use regatta_transport::job::Cause;
-use regatta_wire::control::{Ask, Spawn, Tell, Why};
-use regatta_wire::fields::Message;
+use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
 use super::Supervisor;
@@ -65,8 +63,7 @@ pub(crate) struct Stock {
 
 /// What is left to be said to tasks when the loop is about to begin.
 struct Unfinished {
-    states: Vec<(u32, State)>,
-    asked: Vec<(u32, Vec<u8>)>,
+    handovers: Vec<Handover>,
     worlds: Vec<World>,
     gone: BTreeMap<u32, Option<Cause>>,
     lost: BTreeMap<u32, String>,
@@ -114,27 +111,31 @@ fn absentee(registry: &Registry, number: u32, name: &str) -> Result<Remote, Refu
 /// are lost with their hosts.
 fn begun(
     registry: &Registry,
-    states: &[(u32, State)],
+    handovers: &[Handover],
     remotes: &[Remote],
     lost: &BTreeMap<u32, String>,
 ) -> usize {
     let news = |ended: &&Ended| registry.is_alive(ended.rank);
-    let of_state =
-        |(_, state): &(u32, State)| state.running.len() + state.ended.iter().filter(news).count();
+    let of_host = |host: &Handover| host.running.len() + host.ended.iter().filter(news).count();
     let gone = remotes
         .iter()
         .filter(|remote| lost.contains_key(&remote.number));
     let gone: usize = gone.map(|remote| remote.running.len()).sum();
-    states.iter().map(of_state).sum::<usize>() + gone
+    handovers.iter().map(of_host).sum::<usize>() + gone
 }
 
-/// Which tasks are no more, of all that these hosts and the registry know.
-fn gone(registry: &Registry, states: &[(u32, State)]) -> BTreeMap<u32, Option<Cause>> {
-    let hosts = states.iter().map(|(_, state)| HostFacts {
-        gone: &state.gone,
-        ended: &state.ended,
-    });
-    all_gone(registry, hosts)
+/// The facts of a host, and the requests of its tasks that nobody has answered.
+fn handover(host: u32, state: State, requests: Vec<(u32, Vec<u8>)>) -> Handover {
+    Handover {
+        host,
+        tasks: state.tasks,
+        unstarted: state.unstarted,
+        running: state.running,
+        ended: state.ended,
+        received: state.heard,
+        gone: state.gone,
+        requests,
+    }
 }
 
 impl<'p> Supervisor<'p> {
@@ -170,8 +171,7 @@ impl<'p> Supervisor<'p> {
             .map(|(heir, why)| (heir.number, why.clone()))
             .collect();
         // What the table of this host says of its own tasks is what the agent would have said.
-        let mut states = vec![(here.number, stock.own)];
-        let mut asked = stock.asked;
+        let mut handovers = vec![handover(here.number, stock.own, stock.asked)];
         let mut remotes = Vec::new();
         for found in stock.found {
             let mut remote = found.remote;
@@ -179,8 +179,7 @@ impl<'p> Supervisor<'p> {
             remote.unstarted = found.state.unstarted.clone();
             remote.running = found.state.running.iter().copied().collect();
             remote.births = found.state.births;
-            states.push((remote.number, found.state));
-            asked.extend(found.asked);
+            handovers.push(handover(remote.number, found.state, found.asked));
             remotes.push(remote);
         }
         for (number, name) in numbers {
@@ -195,19 +194,20 @@ impl<'p> Supervisor<'p> {
             lost.entry(number).or_insert_with(|| why.to_owned());
             remotes.push(remote);
         }
-        let gone = gone(registry, &states);
-        for (number, state) in states.iter().filter(|(number, _)| *number != here.number) {
+        let gone = failover::gone(registry, &handovers);
+        let others = handovers.iter().filter(|host| host.host != here.number);
+        for other in others {
             // Some have heard already that the host is lost: the old launcher had given it up.
-            if state
+            if other
                 .running
                 .iter()
                 .any(|(rank, _)| gone.contains_key(rank))
             {
                 let why = "the launcher before this one had given it up";
-                lost.entry(*number).or_insert_with(|| why.to_owned());
+                lost.entry(other.host).or_insert_with(|| why.to_owned());
             }
         }
-        let begun = begun(registry, &states, &remotes, &lost);
+        let begun = begun(registry, &handovers, &remotes, &lost);
         let before = (0..registry.task_count())
             .filter(|&task| !registry.is_alive(task))
             .count();
@@ -272,8 +272,7 @@ impl<'p> Supervisor<'p> {
             owner: stock.owner,
         };
         let unfinished = Unfinished {
-            states,
-            asked,
+            handovers,
             worlds: stock.worlds,
             gone,
             lost,
@@ -282,171 +281,91 @@ impl<'p> Supervisor<'p> {
         Ok((supervisor, unfinished))
     }
 
-    /// Lets happen what the registry has not heard of, and says what tasks have not.
+    /// Makes one job of all that is known.
     fn catch_up(&mut self, unfinished: Unfinished) {
         let Unfinished {
-            states,
-            asked,
+            handovers,
             worlds,
             gone,
             lost,
             waiting,
         } = unfinished;
-        for (number, state) in &states {
-            for world in worlds.iter().filter(|world| world.first >= state.tasks) {
-                if let Some(remote) = self.remote(*number) {
-                    let world = world.clone();
-                    let _ = remote.send(&Order::Enter { world });
-                }
-            }
-        }
-        // Some hosts may have been told of these and others not.
-        for (rank, cause) in gone {
-            self.tell_gone_again(rank, cause);
-        }
-        // Before anything new is said, so that tasks hear things in the order in which they happened.
-        let answered = self.say_again(&states);
-        for (_, state) in &states {
-            for &ended in &state.ended {
-                if self.registry.is_alive(ended.rank) {
-                    // What it wrote last went nowhere.
-                    self.registry.close_streams(ended.rank);
-                    self.task_ended(ended);
-                }
-            }
-            for &(rank, pid) in &state.running {
-                if self.registry.pid(rank) == 0 {
-                    self.registry.task_started(rank, pid);
-                }
-            }
-        }
-        for index in 0..self.remotes.len() {
-            if let Some(why) = lost.get(&self.remotes[index].number) {
-                self.host_lost(index, why);
-            }
-        }
-        self.note_unborn(&states);
-        let spawned: Vec<(u32, u32)> = states
-            .iter()
-            .flat_map(|(_, state)| state.heard.iter().map(|&(task, (_, below))| (task, below)))
-            .collect();
-        for (task, bytes) in asked {
-            self.ask_again(task, &bytes, &answered, &worlds, &spawned);
-        }
+        let mut taking = TakingOver {
+            supervisor: self,
+            why_lost: &lost,
+        };
+        let numbers: Vec<u32> = lost.keys().copied().collect();
+        take_over(&mut taking, &handovers, &worlds, gone, &numbers);
         self.hosts_changed();
         self.speak();
         waiting
             .into_iter()
             .for_each(|newcomer| self.let_in(newcomer));
     }
+}
 
-    /// Says to every table that a task is gone, also to those that have it so.
-    fn tell_gone_again(&mut self, rank: u32, cause: Option<Cause>) {
-        self.history.note_gone(rank, cause);
-        let job = self.tasks.as_ref().map(Tasks::job);
+/// A supervisor that takes a job over, and why hosts are lost.
+struct TakingOver<'t, 'p> {
+    supervisor: &'t mut Supervisor<'p>,
+    why_lost: &'t BTreeMap<u32, String>,
+}
+
+impl Successor for TakingOver<'_, '_> {
+    fn registry(&mut self) -> &mut ReplicatedRegistry {
+        &mut self.supervisor.registry
+    }
+
+    fn enter(&mut self, host: u32, world: &World) {
+        if let Some(remote) = self.supervisor.remote(host) {
+            let world = world.clone();
+            let _ = remote.send(&Order::Enter { world });
+        }
+    }
+
+    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+        let supervisor = &mut *self.supervisor;
+        supervisor.history.note_gone(rank, cause);
+        let job = supervisor.tasks.as_ref().map(Tasks::job);
         if let Some(job) = job.filter(|job| rank < job.tasks()) {
             note_gone(job, rank, cause);
         }
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.has(rank)) {
+        let others = supervisor.remotes.iter_mut();
+        for remote in others.filter(|remote| !remote.has(rank)) {
             let _ = remote.send(&Order::Gone { rank, cause });
         }
     }
 
-    /// Numbers that were given and whose tasks no host has, nor had, nor will start.
-    fn note_unborn(&mut self, states: &[(u32, State)]) {
-        let mut known: HashSet<u32> = HashSet::new();
-        for (_, state) in states {
-            known.extend(&state.unstarted);
-            known.extend(state.running.iter().map(|(rank, _)| rank));
-        }
-        let unborn: Vec<u32> = (0..self.registry.task_count())
-            .filter(|task| self.registry.is_alive(*task) && !known.contains(task))
-            .collect();
-        for rank in unborn {
-            self.note_born(rank, None);
-        }
-    }
-
-    /// Says to each task what it has been told by the old launcher, as far as we know, and has not heard. The questions
-    /// that this answers.
-    fn say_again(&mut self, states: &[(u32, State)]) -> HashSet<(u32, u32)> {
-        let mut answered = HashSet::new();
-        for (number, state) in states {
-            let heard: BTreeMap<u32, u32> = state
-                .heard
-                .iter()
-                .map(|&(task, (count, _))| (task, count))
-                .collect();
-            for &(task, _) in &state.running {
-                let heard = heard.get(&task).copied().unwrap_or_default();
-                for bytes in self.registry.unacknowledged(task, heard) {
-                    if let Ok(tell) = Tell::decode(&bytes) {
-                        answered.extend(tell.id().map(|id| (task, id)));
-                    }
-                    match self.remote(*number) {
-                        Some(remote) => drop(remote.send(&Order::Tell { task, bytes })),
-                        None => self
-                            .tasks
-                            .iter_mut()
-                            .for_each(|tasks| tasks.tell(task, &bytes)),
-                    }
+    fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>) {
+        match self.supervisor.remote(host) {
+            Some(remote) => drop(remote.send(&Order::Tell { task, bytes })),
+            None => {
+                if let Some(tasks) = &mut self.supervisor.tasks {
+                    tasks.tell(task, &bytes);
                 }
             }
         }
-        answered
     }
 
-    /// Hears a question again that the old launcher may have heard.
-    fn ask_again(
-        &mut self,
-        task: u32,
-        bytes: &[u8],
-        answered: &HashSet<(u32, u32)>,
-        worlds: &[World],
-        spawned: &[(u32, u32)],
-    ) {
-        let Ok(ask) = Ask::decode(bytes) else { return };
-        let Some(id) = ask.id() else { return };
-        if !is_open(&self.registry, answered, task, id) {
-            return;
-        }
-        if let Ask::Spawn { order, .. } = &ask {
-            let below = spawned.iter().find(|(by, _)| *by == task);
-            let below = below.map_or(0, |(_, below)| *below);
-            let mut begun = worlds.iter();
-            let begun = begun.find(|world| world.parent == Some(task) && world.first >= below);
-            if let Some(world) = begun {
-                return self.conclude_spawn(task, id, order, world);
-            }
-        }
-        self.asked(task, bytes);
+    fn task_ended(&mut self, ended: Ended) {
+        // Its last output went nowhere.
+        self.supervisor.registry.close_streams(ended.rank);
+        self.supervisor.task_ended(ended);
     }
 
-    /// Tells who asked for tasks which of them there are: the old launcher had given out their numbers.
-    fn conclude_spawn(&mut self, by: u32, id: u32, order: &Spawn, world: &World) {
-        let numbers = world.first..world.first + world.places.len() as u32;
-        let mut tasks: Vec<Result<u32, Why>> = numbers
-            .map(
-                |task| match self.registry.is_alive(task) || self.registry.pid(task) != 0 {
-                    true => Ok(task),
-                    false => Err(Why::Host),
-                },
-            )
-            .collect();
-        tasks.resize(order.count as usize, Err(Why::Host));
-        tasks.sort_by_key(|task| task.unwrap_or(u32::MAX));
-        let sentence = match tasks.iter().all(Result::is_ok) {
-            true => String::new(),
-            false => "the host of the launcher was lost while it started tasks".to_owned(),
-        };
-        self.registry.send(
-            by,
-            Tell::Spawned {
-                id,
-                tasks,
-                sentence,
-            },
-        );
+    fn host_lost(&mut self, host: u32) {
+        let mut remotes = self.supervisor.remotes.iter();
+        let index = remotes.position(|remote| remote.number == host);
+        if let (Some(index), Some(why)) = (index, self.why_lost.get(&host)) {
+            self.supervisor.host_lost(index, why);
+        }
+    }
+
+    fn not_started(&mut self, task: u32) {
+        self.supervisor.note_born(task, None);
+    }
+
+    fn request(&mut self, task: u32, bytes: &[u8]) {
+        self.supervisor.asked(task, bytes);
     }
 }
 

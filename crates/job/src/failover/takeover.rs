@@ -1,0 +1,201 @@
+//! Going on with a job as its next launcher: in which order all that is known happens.
+//!
+//! The replica says what the last launcher knew; every host says what only it knows ([`Handover`]). The order below is a promise. Tables
+//! come before messages, so a task that hears of an end finds it in its table. Messages that tasks have not received come before all that is
+//! new, so they are received in the order in which things happened. Ends come before requests, so a request sees the job as it is.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use regatta_wire::control::{Ask, Spawn, Tell, Why};
+use regatta_wire::fields::Message;
+use regatta_wire::life::Cause;
+use regatta_wire::world::World;
+
+use super::{HostFacts, all_gone, is_open};
+use crate::end::Ended;
+use crate::registry::{Registry, ReplicatedRegistry};
+
+/// What one host knows that the next launcher may not.
+#[derive(Debug, Clone, Default)]
+pub struct Handover {
+    /// The host's number.
+    pub host: u32,
+    /// How many tasks are in its table.
+    pub tasks: u32,
+    /// Its own tasks that are to start.
+    pub unstarted: Vec<u32>,
+    /// Its own tasks that run, with their processes.
+    pub running: Vec<(u32, u32)>,
+    /// Its own tasks that have ended.
+    pub ended: Vec<Ended>,
+    /// Per task, how many messages it has received, and a number below which all tasks are that it knows to have started.
+    pub received: Vec<(u32, (u32, u32))>,
+    /// Tasks of other hosts that are gone by its table.
+    pub gone: Vec<(u32, Option<Cause>)>,
+    /// Requests of its tasks without an answer.
+    pub requests: Vec<(u32, Vec<u8>)>,
+}
+
+impl Handover {
+    fn facts(&self) -> HostFacts<'_> {
+        HostFacts {
+            gone: &self.gone,
+            ended: &self.ended,
+        }
+    }
+}
+
+/// Which tasks are gone, of all that these hosts and the replica know.
+pub fn gone(registry: &Registry, handovers: &[Handover]) -> BTreeMap<u32, Option<Cause>> {
+    all_gone(registry, handovers.iter().map(Handover::facts))
+}
+
+/// The hands of a launcher that takes a job over.
+pub trait Successor {
+    /// The latest replica.
+    fn registry(&mut self) -> &mut ReplicatedRegistry;
+    /// Has a host enter a world into its table. A host that is not there any more is passed over.
+    fn enter(&mut self, host: u32, world: &World);
+    /// Enters into every table that a task is gone, also into those that have it so.
+    fn tell_gone(&mut self, task: u32, cause: Option<Cause>);
+    /// Sends a message to a task once more.
+    fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>);
+    /// A task has ended, and the registry does not know it.
+    fn task_ended(&mut self, ended: Ended);
+    /// A host is lost, with all of its tasks that the registry takes for alive.
+    fn host_lost(&mut self, host: u32);
+    /// A task has a number, and no host has it, nor had, nor will start it.
+    fn not_started(&mut self, task: u32);
+    /// Handles a request as one that has just come.
+    fn request(&mut self, task: u32, bytes: &[u8]);
+}
+
+/// Makes one job of all that is known. `worlds` are all that any host has in its table, `gone` the tasks that are gone by anybody's, `lost` the
+/// hosts that do not take part any more.
+pub fn take_over(
+    launcher: &mut impl Successor,
+    handovers: &[Handover],
+    worlds: &[World],
+    gone: BTreeMap<u32, Option<Cause>>,
+    lost: &[u32],
+) {
+    for handover in handovers {
+        let lacking = worlds.iter().filter(|world| world.first >= handover.tasks);
+        lacking.for_each(|world| launcher.enter(handover.host, world));
+    }
+    // Some hosts may have heard of these and others not.
+    for (task, cause) in gone {
+        launcher.tell_gone(task, cause);
+    }
+    let answered = send_again(launcher, handovers);
+    for handover in handovers {
+        for &ended in &handover.ended {
+            if launcher.registry().is_alive(ended.rank) {
+                launcher.task_ended(ended);
+            }
+        }
+        for &(task, pid) in &handover.running {
+            if launcher.registry().pid(task) == 0 {
+                launcher.registry().task_started(task, pid);
+            }
+        }
+    }
+    lost.iter().for_each(|host| launcher.host_lost(*host));
+    for task in not_started(launcher.registry(), handovers) {
+        launcher.not_started(task);
+    }
+    // All are looked at before any is handled: one that waits may be answered by another one, and must not be handled again.
+    let mut open = Vec::new();
+    for (task, bytes) in handovers.iter().flat_map(|handover| &handover.requests) {
+        let id = Ask::decode(bytes).ok().and_then(|request| request.id());
+        if id.is_some_and(|id| is_open(launcher.registry(), &answered, *task, id)) {
+            open.push((*task, bytes));
+        }
+    }
+    for (task, bytes) in open {
+        request_again(launcher, task, bytes, handovers, worlds);
+    }
+}
+
+/// Sends each task the messages that it has not received. The requests that these answer, by task and number.
+fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> HashSet<(u32, u32)> {
+    let mut answered = HashSet::new();
+    for handover in handovers {
+        let received: HashMap<u32, u32> = handover
+            .received
+            .iter()
+            .map(|&(task, (count, _))| (task, count))
+            .collect();
+        for &(task, _) in &handover.running {
+            let count = received.get(&task).copied().unwrap_or_default();
+            for bytes in launcher.registry().unacknowledged(task, count) {
+                if let Ok(message) = Tell::decode(&bytes) {
+                    answered.extend(message.id().map(|id| (task, id)));
+                }
+                launcher.send_again(handover.host, task, bytes);
+            }
+        }
+    }
+    answered
+}
+
+/// The tasks that the registry takes for alive and that no host has.
+fn not_started(registry: &Registry, handovers: &[Handover]) -> Vec<u32> {
+    let mut known: HashSet<u32> = HashSet::new();
+    for handover in handovers {
+        known.extend(&handover.unstarted);
+        known.extend(handover.running.iter().map(|(task, _)| task));
+    }
+    let all = 0..registry.task_count();
+    all.filter(|task| registry.is_alive(*task) && !known.contains(task))
+        .collect()
+}
+
+/// Handles a request that the replica does not know.
+fn request_again(
+    launcher: &mut impl Successor,
+    task: u32,
+    bytes: &[u8],
+    handovers: &[Handover],
+    worlds: &[World],
+) {
+    if let Ok(Ask::Spawn { id, order }) = Ask::decode(bytes) {
+        let mut received = handovers.iter().flat_map(|handover| &handover.received);
+        let below = received.find(|(by, _)| *by == task);
+        let below = below.map_or(0, |(_, (_, below))| *below);
+        let mut worlds = worlds.iter();
+        let begun = worlds.find(|world| world.parent == Some(task) && world.first >= below);
+        if let Some(world) = begun {
+            return conclude_spawn(launcher.registry(), (task, id), &order, world);
+        }
+    }
+    launcher.request(task, bytes);
+}
+
+/// Tells the task that spawned a world which of its tasks there are: the last launcher had given out their numbers.
+fn conclude_spawn(
+    registry: &mut ReplicatedRegistry,
+    (by, id): (u32, u32),
+    order: &Spawn,
+    world: &World,
+) {
+    let numbers = world.first..world.first + world.places.len() as u32;
+    let is_there = |task: u32| registry.is_alive(task) || registry.pid(task) != 0;
+    let mut tasks: Vec<Result<u32, Why>> = numbers
+        .map(|task| is_there(task).then_some(task).ok_or(Why::Host))
+        .collect();
+    tasks.resize(order.count as usize, Err(Why::Host));
+    tasks.sort_by_key(|task| task.unwrap_or(u32::MAX));
+    let sentence = match tasks.iter().all(Result::is_ok) {
+        true => String::new(),
+        false => "the host of the launcher was lost while it started tasks".to_owned(),
+    };
+    registry.send(
+        by,
+        Tell::Spawned {
+            id,
+            tasks,
+            sentence,
+        },
+    );
+}

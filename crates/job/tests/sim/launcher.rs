@@ -1,0 +1,378 @@
+//! The launcher, as far as processes and channels would be its own: what it sends when, and how it takes a job over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_job::failover::{
+    self, Handover, Leadership, Replication, Successor, latest, take_over,
+};
+use regatta_job::registry::DEFAULT_SPEED;
+use regatta_job::{End, Ended, HostRecord, Registry, ReplicatedRegistry};
+use regatta_wire::fields::Message;
+use regatta_wire::life::{Cause, TaskState};
+use regatta_wire::world::World;
+
+use super::{Down, Life, Sim, Up, What, run_of};
+
+/// The hosts of a job that have not answered their new launcher, and the answers of the others.
+pub struct Rejoin {
+    awaited: BTreeSet<u32>,
+    handovers: Vec<Handover>,
+    snapshots: Vec<Vec<u8>>,
+    /// Messages of hosts that have answered: they are read when the launcher leads.
+    unread: Vec<(u32, Up)>,
+}
+
+pub struct Launcher {
+    pub host: u32,
+    pub registry: ReplicatedRegistry,
+    leadership: Leadership,
+    pub replication: Replication,
+    /// The other hosts of the job that are not lost.
+    pub remotes: BTreeSet<u32>,
+    /// It does not lead yet.
+    pub rejoin: Option<Rejoin>,
+}
+
+fn runs(hosts: u32) -> BTreeMap<u32, String> {
+    (0..hosts).map(|host| (host, run_of(host))).collect()
+}
+
+fn name_of(host: u32) -> String {
+    format!("h{host}")
+}
+
+impl Launcher {
+    /// The one that begins the job, on host 0.
+    pub fn first(hosts: u32) -> Launcher {
+        let host = |number| HostRecord {
+            number,
+            name: name_of(number),
+            architecture: "any".to_owned(),
+            cores: 1,
+            speed: DEFAULT_SPEED,
+            alive: true,
+        };
+        let host_of: Vec<u32> = (0..2 * hosts).map(|task| task % hosts).collect();
+        let mut registry = Registry::new((0..hosts).map(host).collect(), &host_of, b"program");
+        (0..2 * hosts).for_each(|task| registry.task_started(task, 100 + task));
+        Launcher {
+            host: 0,
+            registry: ReplicatedRegistry::new(registry, true),
+            leadership: Leadership::new("h0", "r0", runs(hosts)),
+            replication: Replication::default(),
+            remotes: (1..hosts).collect(),
+            rejoin: None,
+        }
+    }
+}
+
+impl Launcher {
+    pub fn state(&self) -> String {
+        match &self.rejoin {
+            Some(rejoin) => format!("waits for {:?}", rejoin.awaited),
+            None => format!("leads {:?}", self.remotes),
+        }
+    }
+}
+
+impl Sim {
+    pub fn hosts_changed(&mut self, launcher: usize) {
+        self.send_changes(launcher);
+        let leader = &mut self.launchers[launcher];
+        let names: Vec<(u32, String)> = leader.remotes.iter().map(|h| (*h, name_of(*h))).collect();
+        let left = names.iter().map(|(host, name)| (*host, name.as_str()));
+        let order = leader.leadership.order(left);
+        let count = Replication::count(order.candidates.len() + 1);
+        let first = order.candidates.iter().take(count);
+        let new = leader
+            .replication
+            .add_holders(first.map(|host| host.number));
+        let bytes = leader.registry.snapshot();
+        for (host, _) in names {
+            if new.contains(&host) {
+                let (change, bytes) = (false, bytes.clone());
+                self.send_down(launcher, host, Down::Copy { change, bytes });
+            }
+            self.send_down(launcher, host, Down::Order(order.clone()));
+        }
+        let leader = &mut self.launchers[launcher];
+        let registry = &leader.registry;
+        let ready = leader
+            .replication
+            .holders_changed(|task| registry.host_of(task));
+        self.send_ready(launcher, ready);
+    }
+
+    fn send_changes(&mut self, launcher: usize) {
+        let leader = &mut self.launchers[launcher];
+        let changes = leader.registry.take_changes();
+        for change in changes {
+            let mut bytes = Vec::new();
+            change.encode(&mut bytes);
+            for host in self.holders(launcher) {
+                let (change, bytes) = (true, bytes.clone());
+                self.send_down(launcher, host, Down::Copy { change, bytes });
+            }
+        }
+    }
+
+    fn holders(&self, launcher: usize) -> Vec<u32> {
+        let leader = &self.launchers[launcher];
+        let remotes = leader.remotes.iter().copied();
+        remotes
+            .filter(|host| leader.replication.holds(*host))
+            .collect()
+    }
+
+    fn send_ready(&mut self, launcher: usize, ready: Vec<(u32, Vec<u8>)>) {
+        for (task, bytes) in ready {
+            let host = self.tasks[task as usize].host;
+            if self.launchers[launcher].remotes.contains(&host) {
+                self.send_down(launcher, host, Down::Message { task, bytes });
+            }
+        }
+    }
+
+    /// First the changes to the replicas, then the messages to the tasks.
+    pub fn speak(&mut self, launcher: usize) {
+        self.send_changes(launcher);
+        for (task, message) in self.launchers[launcher].registry.take_messages() {
+            let mut bytes = Vec::new();
+            message.encode(&mut bytes);
+            let host = self.tasks[task as usize].host;
+            let leader = &mut self.launchers[launcher];
+            let changes = leader.registry.last_change();
+            if host == leader.host {
+                if leader.registry.wants_acknowledgement(task) {
+                    let count = leader.registry.sent_count(task);
+                    leader.registry.acknowledged(task, count);
+                }
+                self.receive(task, &bytes);
+            } else if leader.remotes.contains(&host) {
+                match leader.replication.must_wait(host, changes) {
+                    true => leader.replication.keep(changes, task, bytes),
+                    false => self.send_down(launcher, host, Down::Message { task, bytes }),
+                }
+            }
+        }
+        if self.launchers[launcher].replication.is_to_be_asked() {
+            for host in self.holders(launcher) {
+                self.send_down(launcher, host, Down::Confirm);
+            }
+        }
+    }
+
+    pub fn handle_request(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
+        let leader = &mut self.launchers[launcher];
+        leader.registry.handle_request(task, bytes);
+        self.speak(launcher);
+    }
+
+    fn tell_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
+        let own = self.launchers[launcher].host;
+        let table = &mut self.hosts[own as usize].table;
+        table.entry(task).or_insert(cause);
+        for host in self.launchers[launcher].remotes.clone() {
+            if host != self.tasks[task as usize].host {
+                self.send_down(launcher, host, Down::Gone { task, cause });
+            }
+        }
+    }
+
+    /// The tables hear of it before the tasks do.
+    pub fn task_ended(&mut self, launcher: usize, ended: Ended) {
+        let left = ended.state == TaskState::Left;
+        let cause = (!left).then(|| ended.end.cause());
+        self.tell_gone(launcher, ended.rank, cause);
+        let registry = &mut self.launchers[launcher].registry;
+        registry.task_ended(ended.rank, ended.end);
+    }
+
+    /// The membership has said that a host is gone.
+    pub fn give_up_host(&mut self, launcher: usize, host: u32) {
+        let leader = &mut self.launchers[launcher];
+        if let Some(rejoin) = &mut leader.rejoin {
+            rejoin.awaited.remove(&host);
+            rejoin.handovers.retain(|handover| handover.host != host);
+            return self.begin_if_complete(launcher);
+        }
+        if leader.remotes.contains(&host) {
+            self.host_lost(launcher, host);
+            self.speak(launcher);
+        }
+    }
+
+    fn host_lost(&mut self, launcher: usize, host: u32) {
+        let leader = &mut self.launchers[launcher];
+        leader.remotes.remove(&host);
+        leader.replication.host_lost(host);
+        let all = 0..leader.registry.task_count();
+        let on_host = |task: &u32| {
+            leader.registry.host_of(*task) == Some(host) && leader.registry.is_alive(*task)
+        };
+        let lost: Vec<u32> = all.filter(on_host).collect();
+        for task in &lost {
+            self.tell_gone(launcher, *task, Some(Cause::Lost));
+        }
+        let registry = &mut self.launchers[launcher].registry;
+        lost.iter()
+            .for_each(|task| registry.task_ended(*task, End::Lost));
+        registry.host_lost(host);
+        self.hosts_changed(launcher);
+    }
+
+    pub fn take_up(&mut self, launcher: usize, host: u32, message: Up) {
+        let leader = &mut self.launchers[launcher];
+        match message {
+            Up::Handover(handover, snapshot) => {
+                let Some(rejoin) = leader.rejoin.as_mut() else {
+                    return;
+                };
+                if rejoin.awaited.remove(&host) {
+                    rejoin.handovers.push(*handover);
+                    rejoin.snapshots.extend(snapshot);
+                    self.begin_if_complete(launcher);
+                }
+            }
+            message if leader.rejoin.is_some() => {
+                let rejoin = leader.rejoin.iter_mut();
+                let mut answered = rejoin.filter(|rejoin| !rejoin.awaited.contains(&host));
+                if let Some(rejoin) = answered.next() {
+                    rejoin.unread.push((host, message));
+                }
+            }
+            _ if host != leader.host && !leader.remotes.contains(&host) => {}
+            Up::Request { task, bytes } => self.handle_request(launcher, task, &bytes),
+            Up::Received { task, count } => leader.registry.acknowledged(task, count),
+            Up::Applied { changes } => {
+                let ready = leader.replication.confirm(changes);
+                self.send_ready(launcher, ready);
+            }
+            Up::Ended(ended) => {
+                self.task_ended(launcher, ended);
+                self.speak(launcher);
+            }
+        }
+    }
+
+    /// A host begins to lead: it asks for all others that are left, as far as it knows.
+    pub fn lead(&mut self, host: u32) {
+        let working = self.launchers.iter().filter(|one| one.host != host);
+        let mut working = working.filter(|one| self.life(one.host) == Life::Up);
+        if let Some(other) = working.next_back() {
+            let others = self.wrong.take();
+            let two = format!("host {host} leads while host {} does", other.host);
+            self.wrong = others.or(Some(two));
+        }
+        let hosts = self.hosts.len() as u32;
+        let handover = self.handover(host);
+        let view = self.view(host);
+        let follower = self.hosts[host as usize].follower.as_mut();
+        let follower = follower.expect("a follower");
+        let order = follower.take_order().expect("an order");
+        let registry = follower.replica.take().expect("a replica");
+        let others = order.candidates.iter().filter(|one| one.number != host);
+        let others = others.filter(|one| view.is_left(&one.run));
+        let awaited: BTreeSet<u32> = others.map(|one| one.number).collect();
+        self.hosts[host as usize].follower = None;
+        let launcher = self.launchers.len();
+        self.launchers.push(Launcher {
+            host,
+            registry: ReplicatedRegistry::new(registry, true),
+            leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
+            replication: Replication::default(),
+            remotes: BTreeSet::new(),
+            rejoin: Some(Rejoin {
+                awaited: awaited.clone(),
+                handovers: vec![handover],
+                snapshots: Vec::new(),
+                unread: Vec::new(),
+            }),
+        });
+        for other in awaited {
+            let at = self.after(0, 20);
+            self.at(at, What::Call(launcher, other));
+        }
+        self.begin_if_complete(launcher);
+    }
+
+    fn begin_if_complete(&mut self, launcher: usize) {
+        let leader = &mut self.launchers[launcher];
+        let complete = |rejoin: &mut Rejoin| rejoin.awaited.is_empty();
+        let Some(rejoin) = leader.rejoin.take_if(complete) else {
+            return;
+        };
+        let own = Registry::from_snapshot(&leader.registry.snapshot()).expect("a snapshot");
+        let registry = latest(own, rejoin.snapshots.iter());
+        leader.registry = ReplicatedRegistry::new(registry, true);
+        let registry = &leader.registry;
+        let host = leader.host;
+        let present: BTreeSet<u32> = rejoin.handovers.iter().map(|one| one.host).collect();
+        leader.remotes = present.iter().copied().filter(|one| *one != host).collect();
+        let gone = failover::gone(registry, &rejoin.handovers);
+        let alive = registry.hosts().iter().filter(|host| host.alive);
+        let absent = alive.map(|host| host.number);
+        let mut lost: Vec<u32> = absent.filter(|host| !present.contains(host)).collect();
+        // The old launcher had given these up.
+        let given_up =
+            |one: &&Handover| one.running.iter().any(|(task, _)| gone.contains_key(task));
+        lost.extend(rejoin.handovers.iter().filter(given_up).map(|one| one.host));
+        let mut hands = Hands {
+            sim: self,
+            launcher,
+        };
+        take_over(&mut hands, &rejoin.handovers, &[], gone, &lost);
+        self.hosts_changed(launcher);
+        self.speak(launcher);
+        for (host, message) in rejoin.unread {
+            self.take_up(launcher, host, message);
+        }
+    }
+}
+
+/// A launcher that takes over.
+struct Hands<'s> {
+    sim: &'s mut Sim,
+    launcher: usize,
+}
+
+impl Successor for Hands<'_> {
+    fn registry(&mut self) -> &mut ReplicatedRegistry {
+        &mut self.sim.launchers[self.launcher].registry
+    }
+
+    fn enter(&mut self, _: u32, world: &World) {
+        unreachable!("nobody spawns: {world:?}");
+    }
+
+    fn tell_gone(&mut self, task: u32, cause: Option<Cause>) {
+        self.sim.tell_gone(self.launcher, task, cause);
+    }
+
+    fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>) {
+        match host == self.sim.launchers[self.launcher].host {
+            true => self.sim.receive(task, &bytes),
+            false => {
+                let message = Down::Message { task, bytes };
+                self.sim.send_down(self.launcher, host, message);
+            }
+        }
+    }
+
+    fn task_ended(&mut self, ended: Ended) {
+        self.sim.task_ended(self.launcher, ended);
+    }
+
+    fn host_lost(&mut self, host: u32) {
+        self.sim.host_lost(self.launcher, host);
+    }
+
+    fn not_started(&mut self, task: u32) {
+        unreachable!("task {task} has started");
+    }
+
+    fn request(&mut self, task: u32, bytes: &[u8]) {
+        // Nothing is sent before the new launcher has given out replicas.
+        self.registry().handle_request(task, bytes);
+    }
+}

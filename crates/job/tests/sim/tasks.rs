@@ -1,0 +1,180 @@
+//! Tasks that make requests at random, and remember all that they hear.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_job::{End, Ended};
+use regatta_wire::control::{Ask, Event, Tell, What, flags};
+use regatta_wire::fields::Message;
+use regatta_wire::life::TaskState;
+
+use super::{Life, Sim};
+
+/// The group that all join and leave.
+pub const GROUP: &str = "crew";
+/// The name under which entries are put to be taken.
+pub const BOX: &str = "box";
+
+pub struct Task {
+    pub host: u32,
+    /// None: it runs.
+    pub end: Option<End>,
+    pub asked: BTreeMap<u32, Ask>,
+    /// All answers, by the number of the request.
+    pub answers: BTreeMap<u32, Vec<Tell>>,
+    /// All events, by the number of the watch.
+    pub events: Vec<(u32, Event)>,
+    /// Watches that it has asked to forget.
+    pub unwatched: BTreeSet<u32>,
+}
+
+impl Task {
+    pub fn new(host: u32) -> Task {
+        Task {
+            host,
+            end: None,
+            asked: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            events: Vec::new(),
+            unwatched: BTreeSet::new(),
+        }
+    }
+
+    /// Watches that were answered and not forgotten.
+    pub fn watches(&self) -> impl Iterator<Item = (u32, What, u32)> {
+        let kept = self.asked.values().filter_map(|ask| match ask {
+            Ask::Watch { id, what, subject } => Some((*id, *what, *subject)),
+            _ => None,
+        });
+        kept.filter(|(id, ..)| !self.unwatched.contains(id))
+    }
+}
+
+/// The value of an entry: who put it, and under which request.
+pub fn value_of(task: u32, id: u32) -> Vec<u8> {
+    [task.to_le_bytes(), id.to_le_bytes()].concat()
+}
+
+/// The name of an entry that nobody else puts.
+pub fn own_name(task: u32, id: u32) -> String {
+    format!("of-{task}-{id}")
+}
+
+impl Sim {
+    /// A task that runs, if there is one, drawn at random.
+    fn some_task(&mut self) -> Option<u32> {
+        let running: Vec<u32> = (0..self.tasks.len() as u32)
+            .filter(|task| self.tasks[*task as usize].end.is_none())
+            .collect();
+        let drawn = self.random(running.len() as u64) as usize;
+        running.get(drawn).copied()
+    }
+
+    /// Some task makes some request.
+    pub fn act(&mut self) {
+        let Some(task) = self.some_task() else { return };
+        let id = self.tasks[task as usize].asked.len() as u32;
+        let (hosts, tasks) = (self.hosts.len() as u64, self.tasks.len() as u64);
+        let group = GROUP.to_owned();
+        let put = |name: String, index, flags| Ask::Put {
+            id,
+            name,
+            index,
+            flags,
+            value: value_of(task, id),
+        };
+        let request = match self.random(20) {
+            0..4 => Ask::Watch {
+                id,
+                what: What::TaskEnds,
+                subject: self.random(tasks) as u32,
+            },
+            4..6 => Ask::Watch {
+                id,
+                what: What::HostLost,
+                subject: self.random(hosts) as u32,
+            },
+            6 => {
+                let watch = self.random(u64::from(id)) as u32;
+                self.tasks[task as usize].unwatched.insert(watch);
+                Ask::Unwatch { id, watch }
+            }
+            7..10 => put(own_name(task, id), None, flags::PERSISTENT),
+            10..12 => {
+                let kind = flags::SEVERAL | flags::OVERWRITABLE | flags::PERSISTENT;
+                put(BOX.to_owned(), None, kind)
+            }
+            12..15 => Ask::Get {
+                id,
+                name: BOX.to_owned(),
+                index: 0,
+                flags: flags::FIRST | flags::DELETE | (flags::WAIT * self.random(2) as u32),
+            },
+            15 => Ask::Join { id, group },
+            16 => Ask::Leave { id, group },
+            17 => Ask::Members { id, group },
+            18 => Ask::Meet {
+                id,
+                group,
+                count: 2,
+            },
+            _ => Ask::Tasks { id },
+        };
+        self.ask(task, request);
+    }
+
+    pub fn ask(&mut self, task: u32, request: Ask) {
+        if let Some(id) = request.id() {
+            let asked = &mut self.tasks[task as usize].asked;
+            asked.insert(id, request.clone());
+        }
+        self.request(task, &request);
+    }
+
+    /// Some task ends: it leaves, or it is killed.
+    pub fn end_some(&mut self) {
+        let Some(rank) = self.some_task() else { return };
+        let (end, state) = match self.random(2) {
+            0 => (End::Exited(0), TaskState::Left),
+            _ => {
+                let (signal, core) = (9, false);
+                (End::Signalled { signal, core }, TaskState::Joined)
+            }
+        };
+        let pid = 100 + rank;
+        self.end(Ended {
+            rank,
+            pid,
+            end,
+            state,
+        });
+    }
+
+    /// A message comes to a task. One that has ended reads nothing.
+    pub fn receive(&mut self, task: u32, bytes: &[u8]) {
+        let message = Tell::decode(bytes).expect("a message");
+        if self.tasks[task as usize].end.is_some() {
+            return;
+        }
+        if let Tell::Event { watch, event } = message {
+            if !self.has_happened(&event) {
+                let early = format!("task {task} hears too early: {event:?}");
+                self.wrong.get_or_insert(early);
+            }
+            self.tasks[task as usize].events.push((watch, event));
+        } else if let Some(id) = message.id() {
+            let answers = &mut self.tasks[task as usize].answers;
+            answers.entry(id).or_default().push(message);
+        }
+    }
+
+    fn has_happened(&self, event: &Event) -> bool {
+        match event {
+            Event::TaskEnded { task, .. } => {
+                let task = &self.tasks[*task as usize];
+                task.end.is_some() || self.life(task.host) != Life::Up
+            }
+            Event::HostLost { host, .. } => self.life(*host) != Life::Up,
+            _ => true,
+        }
+    }
+}
