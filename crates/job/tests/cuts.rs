@@ -100,16 +100,21 @@ impl Machine {
         }
         for (task, tell) in self.registry.take_messages() {
             let changes = self.registry.last_change();
-            let elsewhere = self.agents.contains_key(&task);
-            match elsewhere && self.replication.must_wait(task, changes) {
-                true => self.replication.keep(changes, task, bytes_of(&tell)),
-                false => self.tell(task, bytes_of(&tell)),
-            }
+            self.tell_when_known(changes, task, bytes_of(&tell));
         }
         if self.replication.is_to_be_asked() {
             for host in self.holders() {
                 self.ways.entry(host).or_default().push_back(Sent::Confirm);
             }
+        }
+    }
+
+    /// Sends a message to a task when a replica has so many changes.
+    fn tell_when_known(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
+        let elsewhere = self.agents.contains_key(&task);
+        match elsewhere && self.replication.must_wait(task, changes) {
+            true => self.replication.keep(changes, task, bytes),
+            false => self.tell(task, bytes),
         }
     }
 
@@ -206,8 +211,6 @@ impl Machine {
         let absent: Vec<u32> = (0..4).filter(is_lost).collect();
         take_over(self, &handovers, &[], gone, &absent);
         assert!(!self.registry.is_alive(lost));
-        self.registry.take_changes();
-        self.send_whole();
         self.speak();
     }
 
@@ -248,8 +251,13 @@ impl Successor for Machine {
         Machine::tell_gone(self, task, cause);
     }
 
+    fn replicate(&mut self) {
+        self.send_whole();
+    }
+
     fn send_again(&mut self, _: u32, task: u32, bytes: Vec<u8>) {
-        self.tell(task, bytes);
+        let changes = self.registry.last_change();
+        self.tell_when_known(changes, task, bytes);
     }
 
     fn task_ended(&mut self, ended: Ended) {

@@ -1,7 +1,8 @@
 //! Going on with a job as its next launcher: in which order all that is known happens.
 //!
 //! The replica says what the last launcher knew; every host says what only it knows ([`Handover`]). The order below is a promise. Tables
-//! come before messages, so a task that hears of an end finds it in its table. Messages that tasks have not received come before all that is
+//! come before messages, so a task that hears of an end finds it in its table. Replicas come before messages, too: perhaps no other host has
+//! a replica as late as this one, and this host may be lost next. Messages that tasks have not received come before all that is
 //! new, so they are received in the order in which things happened. Ends come before requests, so a request sees the job as it is.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -58,7 +59,9 @@ pub trait Successor {
     fn enter(&mut self, host: u32, world: &World);
     /// Enters into every table that a task is gone, also into those that have it so.
     fn tell_gone(&mut self, task: u32, cause: Option<Cause>);
-    /// Sends a message to a task once more.
+    /// Gives the first candidates replicas.
+    fn replicate(&mut self);
+    /// Sends a message to a task once more. It waits as every message does until another host's replica knows of what it comes.
     fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>);
     /// A task has ended, and the registry does not know it.
     fn task_ended(&mut self, ended: Ended);
@@ -87,6 +90,7 @@ pub fn take_over(
     for (task, cause) in gone {
         launcher.tell_gone(task, cause);
     }
+    launcher.replicate();
     let answered = send_again(launcher, handovers);
     for handover in handovers {
         for &ended in &handover.ended {

@@ -76,9 +76,10 @@ impl ReplicatedRegistry {
             registry.keep_sent();
         }
         Self {
+            // Messages of an earlier launcher may be about any change that this copy has applied.
+            last: registry.changes,
             registry,
             changes: replicated.then(Vec::new),
-            last: 0,
         }
     }
 

@@ -139,20 +139,11 @@ impl Sim {
         for (task, message) in self.launchers[launcher].registry.take_messages() {
             let mut bytes = Vec::new();
             message.encode(&mut bytes);
-            let host = self.tasks[task as usize].host;
-            let leader = &mut self.launchers[launcher];
-            let changes = leader.registry.last_change();
-            if host == leader.host {
-                if leader.registry.wants_acknowledgement(task) {
-                    let count = leader.registry.sent_count(task);
-                    leader.registry.acknowledged(task, count);
-                }
-                self.receive(task, &bytes);
-            } else if leader.remotes.contains(&host) {
-                match leader.replication.must_wait(host, changes) {
-                    true => leader.replication.keep(changes, task, bytes),
-                    false => self.send_down(launcher, host, Down::Message { task, bytes }),
-                }
+            let here = self.send_to(launcher, task, bytes);
+            let registry = &mut self.launchers[launcher].registry;
+            if here && registry.wants_acknowledgement(task) {
+                let count = registry.sent_count(task);
+                registry.acknowledged(task, count);
             }
         }
         if self.launchers[launcher].replication.is_to_be_asked() {
@@ -160,6 +151,24 @@ impl Sim {
                 self.send_down(launcher, host, Down::Confirm);
             }
         }
+    }
+
+    /// Sends a message to a task, or keeps it. Returns whether it is on this host.
+    fn send_to(&mut self, launcher: usize, task: u32, bytes: Vec<u8>) -> bool {
+        let host = self.tasks[task as usize].host;
+        let leader = &mut self.launchers[launcher];
+        let changes = leader.registry.last_change();
+        if host == leader.host {
+            self.receive(task, &bytes);
+            return true;
+        }
+        if leader.remotes.contains(&host) {
+            match leader.replication.must_wait(host, changes) {
+                true => leader.replication.keep(changes, task, bytes),
+                false => self.send_down(launcher, host, Down::Message { task, bytes }),
+            }
+        }
+        false
     }
 
     pub fn handle_request(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
@@ -349,14 +358,12 @@ impl Successor for Hands<'_> {
         self.sim.tell_gone(self.launcher, task, cause);
     }
 
-    fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>) {
-        match host == self.sim.launchers[self.launcher].host {
-            true => self.sim.receive(task, &bytes),
-            false => {
-                let message = Down::Message { task, bytes };
-                self.sim.send_down(self.launcher, host, message);
-            }
-        }
+    fn replicate(&mut self) {
+        self.sim.hosts_changed(self.launcher);
+    }
+
+    fn send_again(&mut self, _: u32, task: u32, bytes: Vec<u8>) {
+        self.sim.send_to(self.launcher, task, bytes);
     }
 
     fn task_ended(&mut self, ended: Ended) {

@@ -96,6 +96,16 @@ impl Supervisor<'_> {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         let host = self.registry.host_of(task);
+        let here = self.send_to(host, task, bytes);
+        // Should this host be lost its tasks are as well: nothing need be kept for them.
+        if here && self.registry.wants_acknowledgement(task) {
+            let count = self.registry.sent_count(task);
+            self.registry.acknowledged(task, count);
+        }
+    }
+
+    /// Sends a message to a task on a host, or keeps it for the time being. Returns whether the task is here and has it.
+    pub(super) fn send_to(&mut self, host: Option<u32>, task: u32, bytes: Vec<u8>) -> bool {
         if host.is_some_and(|host| self.must_wait(host)) {
             let changes = self.registry.last_change();
             self.replication.keep(changes, task, bytes);
@@ -103,12 +113,9 @@ impl Supervisor<'_> {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {
             tasks.tell(task, &bytes);
-            // Should this host be lost its tasks are as well: nothing need be kept for them.
-            if self.registry.wants_acknowledgement(task) {
-                let count = self.registry.sent_count(task);
-                self.registry.acknowledged(task, count);
-            }
+            return true;
         }
+        false
     }
 }
 

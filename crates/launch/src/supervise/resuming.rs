@@ -335,15 +335,12 @@ impl Successor for TakingOver<'_, '_> {
         }
     }
 
+    fn replicate(&mut self) {
+        self.supervisor.hosts_changed();
+    }
+
     fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>) {
-        match self.supervisor.remote(host) {
-            Some(remote) => drop(remote.send(&Order::Tell { task, bytes })),
-            None => {
-                if let Some(tasks) = &mut self.supervisor.tasks {
-                    tasks.tell(task, &bytes);
-                }
-            }
-        }
+        self.supervisor.send_to(Some(host), task, bytes);
     }
 
     fn task_ended(&mut self, ended: Ended) {
