@@ -1,6 +1,6 @@
 //! The user's commands: what they ask the daemon of this host, and how hosts are added.
 
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -164,7 +164,7 @@ fn add_with(
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
         keep_on(muster, across)?;
         let silence = Duration::from_millis(invitation.silence_ms);
-        await_names(place, &across.hosts, silence * 2 + LIMIT);
+        await_names(muster, place, &across.hosts, silence * 2 + LIMIT);
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -214,12 +214,21 @@ fn keep_on(muster: &mut Muster<'_>, across: &Across) -> Result<(), Refusal> {
 }
 
 /// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
-/// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end.
-fn await_names(place: &Place, hosts: &[Host], limit: Duration) {
+/// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end, and
+/// Ctrl-C ends the waiting: the hosts are added all the same.
+fn await_names(muster: &mut Muster<'_>, place: &Place, hosts: &[Host], limit: Duration) {
     let Ok(mut talk) = open(place, Ask::Hosts { watch: true }, limit) else {
         return;
     };
-    while let Ok(Reply::Hosts(report)) = talk.hear::<Reply>() {
+    loop {
+        let heard = talk.hear_unless::<Reply>(muster.signals());
+        let report = match heard {
+            Ok(Reply::Hosts(report)) => report,
+            Err(error) if error.kind() == ErrorKind::Interrupted && !muster.is_asked_to_end() => {
+                continue;
+            }
+            _ => return,
+        };
         let described = |host: &Host| {
             let mut found = report.hosts.iter();
             found.any(|found| found.name == host.name && found.cores.is_some())

@@ -208,8 +208,25 @@ impl Talk {
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 
+    /// Hears something, unless this can be read before it has come: then the error is `Interrupted`, and nothing is lost.
+    pub(crate) fn hear_unless<T: DeserializeOwned>(
+        &mut self,
+        other: BorrowedFd<'_>,
+    ) -> io::Result<T> {
+        let line = self.line_unless(ask::LONGEST, Some(other))?;
+        ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
+    }
+
     /// The next line, if it is not longer than that.
     pub(crate) fn line(&mut self, longest: usize) -> io::Result<Vec<u8>> {
+        self.line_unless(longest, None)
+    }
+
+    fn line_unless(
+        &mut self,
+        longest: usize,
+        other: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Vec<u8>> {
         let mut looked = 0;
         let mut piece = [0; PIECE];
         loop {
@@ -227,9 +244,14 @@ impl Talk {
             match self.wire.recv(&mut piece)? {
                 Some(count) => self.arrived.extend_from_slice(&piece[..count]),
                 None => {
-                    let mut fds = [PollFd::new(&self.wire, PollFlags::IN)];
+                    let own = PollFd::new(&self.wire, PollFlags::IN);
+                    let other = other.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                    let mut fds: Vec<PollFd> = std::iter::once(own).chain(other).collect();
                     if !wait(&mut fds, self.until) {
                         return Err(ErrorKind::TimedOut.into());
+                    }
+                    if fds.iter().skip(1).any(|fd| !fd.revents().is_empty()) {
+                        return Err(ErrorKind::Interrupted.into());
                     }
                 }
             }
@@ -271,6 +293,20 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let wire = Wire::local(ours).expect("a wire");
         (Talk::new(wire, Duration::from_millis(300)), theirs)
+    }
+
+    #[test]
+    fn whoever_waits_for_a_word_can_be_called_away_and_loses_nothing() {
+        let (mut talk, mut theirs) = pair();
+        let (signal, mut sender) = UnixStream::pair().expect("sockets");
+        theirs.write_all(b"\"one\"\n\"tw").expect("a word");
+        let one: String = talk.hear_unless(signal.as_fd()).expect("a word");
+        sender.write_all(b"!").expect("a signal");
+        let away = talk.hear_unless::<String>(signal.as_fd());
+        let kind = away.expect_err("called away").kind();
+        assert_eq!((one.as_str(), kind), ("one", ErrorKind::Interrupted));
+        theirs.write_all(b"o\"\n").expect("a word");
+        assert_eq!(talk.hear::<String>().expect("a word"), "two");
     }
 
     /// They are joined, and other sentences follow.

@@ -37,8 +37,8 @@ pub(crate) struct Gathering<'a> {
     /// This host, when it is one of the job's: its number and what an agent of it would say.
     pub local: Option<(u32, Hello)>,
     beacon: Option<Beacon>,
-    signals: &'a Signals,
-    owner: &'a mut Owner,
+    pub signals: &'a Signals,
+    pub owner: &'a mut Owner,
     /// Things worth telling the user.
     pub notes: Vec<String>,
 }

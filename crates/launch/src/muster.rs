@@ -5,12 +5,13 @@
 //! can take back what it has done; what becomes of a daemon afterwards is not known here.
 
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::channel::messages::{Order, Report};
 use crate::gather::{self, Gathering};
 use crate::hosts::{self, Host};
 use crate::keeper::Channels;
-use crate::owner::Owner;
+use crate::owner::{self, Owner};
 use crate::plan::Across;
 use crate::reach::{Choice, Interface};
 use crate::refusal::Refusal;
@@ -111,6 +112,17 @@ impl Muster<'_> {
             }
         });
         numbers.into_iter().zip(answers).collect()
+    }
+
+    /// Can be read when a signal has come, or a child has ended.
+    pub fn signals(&self) -> BorrowedFd<'_> {
+        self.gathering.signals.as_fd()
+    }
+
+    /// Whether a signal that ends a command has come since this was last asked.
+    pub fn is_asked_to_end(&mut self) -> bool {
+        let (arrived, lives) = self.gathering.owner.wishes(self.gathering.signals);
+        !lives || arrived.iter().any(|one| owner::is_end(one.signal))
     }
 
     fn numbers(&self) -> Vec<u32> {
