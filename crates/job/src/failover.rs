@@ -43,7 +43,7 @@ mod replica;
 mod replication;
 mod takeover;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 pub use follower::Follower;
 use gone::{HostFacts, all_gone};
@@ -69,6 +69,6 @@ pub fn known_runs(registry: &Registry, order: impl Iterator<Item = String>) -> V
 }
 
 /// Whether a new launcher handles a request that the old one may have handled: its answer was not sent again, and will not come by itself.
-fn is_open(registry: &Registry, answered: &HashSet<(u32, u32)>, task: u32, id: u32) -> bool {
+fn is_open(registry: &Registry, answered: &BTreeSet<(u32, u32)>, task: u32, id: u32) -> bool {
     !answered.contains(&(task, id)) && !registry.is_pending(task, id)
 }

@@ -1,6 +1,6 @@
 //! Facts that only one host knows of its tasks: the next launcher asks every host for them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use regatta_wire::control::{Ask, Tell};
@@ -48,7 +48,7 @@ pub struct LocalRecord {
     /// Its own tasks that have ended.
     pub ended: Vec<Ended>,
     /// What each of its tasks has received.
-    pub received: HashMap<u32, Received>,
+    pub received: BTreeMap<u32, Received>,
     /// Requests without an answer, by task and number.
     pub requests: BTreeMap<(u32, u32), Vec<u8>>,
 }

@@ -5,7 +5,7 @@
 //! a replica as late as this one, and this host may be lost next. Messages that tasks have not received come before all that is
 //! new, so they are received in the order in which things happened. Ends come before requests, so a request sees the job as it is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_wire::control::{Ask, Spawn, Tell, Why};
 use regatta_wire::fields::Message;
@@ -122,10 +122,10 @@ pub fn take_over(
 }
 
 /// Sends each task the messages that it has not received. The requests that these answer, by task and number.
-fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> HashSet<(u32, u32)> {
-    let mut answered = HashSet::new();
+fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> BTreeSet<(u32, u32)> {
+    let mut answered = BTreeSet::new();
     for handover in handovers {
-        let received: HashMap<u32, u32> = handover
+        let received: BTreeMap<u32, u32> = handover
             .received
             .iter()
             .map(|&(task, (count, _))| (task, count))
@@ -145,7 +145,7 @@ fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> HashSet<
 
 /// The tasks that the registry takes for alive and that no host has.
 fn not_started(registry: &Registry, handovers: &[Handover]) -> Vec<u32> {
-    let mut known: HashSet<u32> = HashSet::new();
+    let mut known: BTreeSet<u32> = BTreeSet::new();
     for handover in handovers {
         known.extend(&handover.unstarted);
         known.extend(handover.running.iter().map(|(task, _)| task));
