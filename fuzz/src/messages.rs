@@ -2,11 +2,11 @@
 
 use regatta_transport::job::Invitation;
 use regatta_wire::control::{Ask, Tell};
+use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::fields::Message;
 use regatta_wire::frames::Frames;
 use regatta_wire::hello::{Hello, Welcome};
 use regatta_wire::link::Head;
-use regatta_wire::plight::Plight;
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
 /// Bodies of frames: refused, or what was read is what is written again.
@@ -26,8 +26,8 @@ pub fn decoders(bytes: &[u8]) {
     if let Ok(withdrawn) = Withdrawn::decode(bytes) {
         assert_eq!(withdrawn.encode(), bytes);
     }
-    if let Ok(plight) = Plight::decode(bytes) {
-        assert_eq!(plight.encode(), bytes);
+    if let Ok(probe) = DeadlockProbe::decode(bytes) {
+        assert_eq!(probe.encode(), bytes);
     }
     if let Some(Ok(head)) = bytes.first_chunk().map(Head::decode) {
         assert_eq!(Some(&head.encode()), bytes.first_chunk());

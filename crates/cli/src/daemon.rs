@@ -18,7 +18,7 @@ pub struct Arguments {
     temporary: bool,
 }
 
-/// Serves the starter, or the muster, on standard input.
+/// Serves the starter, or the bootstrap, on standard input.
 pub fn run(arguments: &Arguments) -> ExitCode {
     // It goes on when the command has returned that has started it.
     regatta_launch::close_inherited();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use regatta_daemon::commands::{self, Added, Beginning};
 use regatta_daemon::{DEFAULT, Place};
+use regatta_launch::bootstrap;
 use regatta_launch::hosts::Host;
 use regatta_launch::keeper::Channels;
-use regatta_launch::muster;
 use regatta_launch::slurm::{self, Nodes};
 use regatta_launch::{Across, Choice, Refusal};
 use serde_json::json;
@@ -185,7 +185,7 @@ fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
     let others = named(&arguments.hosts);
     regatta_launch::hosts::distinct(&others).map_err(Refusal::usage)?;
     let by_ssh = arguments.reaching.rsh.is_none();
-    let is_this = |host: &&Host| host.name == own.name || by_ssh && muster::is_here(&host.name);
+    let is_this = |host: &&Host| host.name == own.name || by_ssh && bootstrap::is_here(&host.name);
     match others.iter().find(is_this) {
         None => Ok(()),
         Some(Host { name, .. }) => Err(Refusal::usage(format!(

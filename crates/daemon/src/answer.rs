@@ -9,9 +9,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 
 use crate::ask::{Ask, Opening, Reply, Tenure};
-use crate::berth::Berth;
 use crate::channels::{Channel, Cut, End};
 use crate::daemon::Daemon;
+use crate::detached_session::DetachedSession;
 use crate::relay;
 use crate::shell::Shell;
 use crate::talk::{self, Talk, Wire, wait};
@@ -252,7 +252,7 @@ fn shell(
         end: End::Launcher(caller),
         peer,
         cut: cut.clone(),
-        berth: None,
+        session: None,
     };
     let number = register(daemon, channel);
     let (daemon, host) = (daemon.clone(), host.to_owned());
@@ -290,8 +290,8 @@ fn shell_here(
     };
     let cut = Cut::new().ok()?;
     let silence = Duration::from_millis(daemon.charge.silence_ms);
-    let berth = match tenure {
-        Tenure::Lasting => Some(Berth::new(VERDICT.max(silence * 3)).ok()?),
+    let session = match tenure {
+        Tenure::Lasting => Some(DetachedSession::new(VERDICT.max(silence * 3)).ok()?),
         _ => None,
     };
     let channel = Channel {
@@ -299,14 +299,14 @@ fn shell_here(
         end: End::Agent(shell.pid()),
         peer,
         cut: cut.clone(),
-        berth: berth.clone(),
+        session: session.clone(),
     };
     let number = register(daemon, channel);
     let daemon = daemon.clone();
     let _ = talk.say(&Reply::Done);
     Some(Box::new(move || {
         let (wire, arrived) = talk.into_parts();
-        shell.serve(wire, arrived, &cut, berth.as_deref());
+        shell.serve(wire, arrived, &cut, session.as_deref());
         daemon.lock().channels.remove(number);
         daemon.announce();
     }))
@@ -328,10 +328,10 @@ fn inherit(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: HostId) {
     };
     match found {
         Err(sentence) => _ = talk.say(&Reply::Refused(sentence)),
-        Ok(berth) => {
+        Ok(session) => {
             // Should this fail, the shell finds out when it tries to speak.
             let _ = talk.say(&Reply::Done);
-            berth.give(talk.into_parts());
+            session.give(talk.into_parts());
         }
     }
 }

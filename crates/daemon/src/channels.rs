@@ -10,7 +10,7 @@ use regatta_machine::HostId;
 use rustix::event::EventfdFlags;
 use rustix::process::Pid;
 
-use crate::berth::Berth;
+use crate::detached_session::DetachedSession;
 
 /// Which end of a job is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct Channel {
     pub peer: HostId,
     pub cut: Arc<Cut>,
     /// Of an agent whose shell outlives its launcher's host.
-    pub berth: Option<Arc<Berth>>,
+    pub session: Option<Arc<DetachedSession>>,
 }
 
 /// Ends a channel from outside its thread.
@@ -107,21 +107,21 @@ impl Channels {
     /// The same for a host that is lost; shells that outlive it wait for another launcher.
     pub(crate) fn lose(&self, peer: HostId, why: &str) {
         for channel in self.all().filter(|channel| channel.peer == peer) {
-            match &channel.berth {
-                Some(berth) => berth.bereave(),
+            match &channel.session {
+                Some(session) => session.owner_is_lost(),
                 None => channel.cut.cut(why),
             }
         }
     }
 
     /// The shell of a job that waits for another launcher; from now on that is on this host.
-    pub(crate) fn inherit(&mut self, job: &str, peer: HostId) -> Option<Arc<Berth>> {
+    pub(crate) fn inherit(&mut self, job: &str, peer: HostId) -> Option<Arc<DetachedSession>> {
         let free = |channel: &&mut Channel| {
-            let berth = channel.berth.as_ref();
-            channel.job == job && berth.is_some_and(|berth| berth.claim())
+            let session = channel.session.as_ref();
+            channel.job == job && session.is_some_and(|session| session.claim())
         };
         let channel = self.all.values_mut().find(free)?;
         channel.peer = peer;
-        channel.berth.clone()
+        channel.session.clone()
     }
 }

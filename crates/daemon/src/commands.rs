@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use regatta_launch::bootstrap::{self, Bootstrap, Outcome};
 use regatta_launch::hosts::Host;
 use regatta_launch::keeper::Channels;
-use regatta_launch::muster::{self, Muster, Outcome};
 use regatta_launch::{Across, Choice, Refusal, identity};
 use regatta_transport::place::Key;
 
@@ -77,7 +77,7 @@ pub fn begin(
             "the system gives no random numbers for a key: {errno}"
         ))
     })?;
-    let addresses = muster::own_addresses(beginning.interface.as_ref());
+    let addresses = bootstrap::own_addresses(beginning.interface.as_ref());
     let address = addresses
         .first()
         .copied()
@@ -128,7 +128,7 @@ fn add_with(
         )));
     }
     for host in &across.hosts {
-        let is_here = across.rsh.is_none() && muster::is_here(&host.name);
+        let is_here = across.rsh.is_none() && bootstrap::is_here(&host.name);
         if is_here || invitation.hosts.iter().any(|(name, _)| *name == host.name) {
             return Err(Refusal::of_regatta(format!(
                 "the host {} is in the virtual machine already, so nothing was added",
@@ -137,11 +137,11 @@ fn add_with(
         }
     }
     let fixed = (!invitation.alone).then(|| invitation.address.ip());
-    muster::with(across, &invitation.name, fixed, |muster| {
-        let (greeted, notes) = muster.greet();
+    bootstrap::with(across, &invitation.name, fixed, |bootstrap| {
+        let (greeted, notes) = bootstrap.greet();
         notes.iter().for_each(|note| say(note));
         all_or_none(greeted)?;
-        let addresses = all_or_none(muster.addresses()?)?;
+        let addresses = all_or_none(bootstrap.addresses()?)?;
         let here = across.hosts.len() as u32;
         let address_of = |number: u32| {
             let found = addresses.iter().find(|(host, _)| *host == number);
@@ -158,13 +158,13 @@ fn add_with(
             )?)?;
             invitation = self::invitation(place)?;
         }
-        let begun = begin_on(muster, across, place, &invitation, tied, address_of)?;
+        let begun = begin_on(bootstrap, across, place, &invitation, tied, address_of)?;
         begun.iter().for_each(|note| say(note));
         // A command that ends before this leaves nothing anywhere.
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
-        keep_on(muster, across)?;
+        keep_on(bootstrap, across)?;
         let silence = Duration::from_millis(invitation.silence_ms);
-        await_names(muster, place, &across.hosts, silence * 2 + LIMIT);
+        await_names(bootstrap, place, &across.hosts, silence * 2 + LIMIT);
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
             .map(|(number, host)| Added {
@@ -177,7 +177,7 @@ fn add_with(
 
 /// Has every host start its daemon, until all belong to the machine. Returns what is worth telling.
 fn begin_on(
-    muster: &mut Muster<'_>,
+    bootstrap: &mut Bootstrap<'_>,
     across: &Across,
     place: &Place,
     invitation: &Invitation,
@@ -195,9 +195,9 @@ fn begin_on(
             contacts: contacts(&invitation.hosts, number as usize),
             tied,
         };
-        muster.tell(number, ask::encode(&Birth::Begin(charge)))?;
+        bootstrap.tell(number, ask::encode(&Birth::Begin(charge)))?;
     }
-    let begun = all_or_none(muster.hear())?;
+    let begun = all_or_none(bootstrap.hear())?;
     let note = |(_, bytes): (u32, Vec<u8>)| match ask::decode::<Reply>(&bytes) {
         Ok(Reply::Note(note)) => Some(note),
         _ => None,
@@ -206,25 +206,27 @@ fn begin_on(
 }
 
 /// Has the daemons stay.
-fn keep_on(muster: &mut Muster<'_>, across: &Across) -> Result<(), Refusal> {
+fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal> {
     for number in 0..across.hosts.len() as u32 {
-        muster.tell(number, ask::encode(&Birth::Keep))?;
+        bootstrap.tell(number, ask::encode(&Birth::Keep))?;
     }
-    all_or_none(muster.hear()).map(drop)
+    all_or_none(bootstrap.hear()).map(drop)
 }
 
 /// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
 /// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end, and
 /// Ctrl-C ends the waiting: the hosts are added all the same.
-fn await_names(muster: &mut Muster<'_>, place: &Place, hosts: &[Host], limit: Duration) {
+fn await_names(bootstrap: &mut Bootstrap<'_>, place: &Place, hosts: &[Host], limit: Duration) {
     let Ok(mut talk) = open(place, Ask::Hosts { watch: true }, limit) else {
         return;
     };
     loop {
-        let heard = talk.hear_unless::<Reply>(muster.signals());
+        let heard = talk.hear_unless::<Reply>(bootstrap.signals());
         let report = match heard {
             Ok(Reply::Hosts(report)) => report,
-            Err(error) if error.kind() == ErrorKind::Interrupted && !muster.is_asked_to_end() => {
+            Err(error)
+                if error.kind() == ErrorKind::Interrupted && !bootstrap.is_asked_to_end() =>
+            {
                 continue;
             }
             _ => return,

@@ -7,12 +7,12 @@
 
 mod answer;
 mod ask;
-mod berth;
 mod birth;
 mod channels;
 pub mod commands;
 mod console;
 mod daemon;
+mod detached_session;
 mod drive;
 mod everybody;
 mod frames;

@@ -11,8 +11,8 @@ use regatta_launch::{CONNECTION, ORPHAN, OWN_PROGRAM, Refusal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::berth::{Berth, Way};
 use crate::channels::Cut;
+use crate::detached_session::{DetachedSession, Way};
 use crate::frames::{self, Kind};
 use crate::relay;
 use crate::talk::{Wire, wait};
@@ -71,17 +71,23 @@ impl Shell {
         Pid::from_child(&self.child)
     }
 
-    /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a berth it
+    /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a detached session it
     /// outlives the host of its launcher.
-    pub(crate) fn serve(mut self, wire: Wire, arrived: Vec<u8>, cut: &Cut, berth: Option<&Berth>) {
+    pub(crate) fn serve(
+        mut self,
+        wire: Wire,
+        arrived: Vec<u8>,
+        cut: &Cut,
+        session: Option<&DetachedSession>,
+    ) {
         let mut pump = Pump::new(wire, arrived);
         loop {
-            match self.carry(&mut pump, cut, berth) {
+            match self.carry(&mut pump, cut, session) {
                 Parting::Finished => return,
                 Parting::Ended => break,
                 Parting::Lost => {
                     // What was on its way to the shell is the beginning of something whose end will never come.
-                    let next = berth.and_then(|berth| self.wait_for_another(berth, cut));
+                    let next = session.and_then(|session| self.wait_for_another(session, cut));
                     let Some((wire, arrived)) = next else { break };
                     pump = Pump::new(wire, arrived);
                 }
@@ -98,9 +104,9 @@ impl Shell {
     }
 
     /// Carries bytes while both sides are there.
-    fn carry(&mut self, pump: &mut Pump, cut: &Cut, berth: Option<&Berth>) -> Parting {
+    fn carry(&mut self, pump: &mut Pump, cut: &Cut, session: Option<&DetachedSession>) -> Parting {
         while !pump.over && cut.why().is_none() {
-            if berth.is_some_and(Berth::is_bereaved) && !pump.ended {
+            if session.is_some_and(DetachedSession::has_lost_owner) && !pump.ended {
                 return Parting::Lost;
             }
             match pump.turn(self) {
@@ -120,7 +126,7 @@ impl Shell {
                 pump.finish();
                 return Parting::Finished;
             }
-            pump.wait(self, cut, berth);
+            pump.wait(self, cut, session);
         }
         // A launcher on this host has no daemon between that could tell it why.
         if let Some(why) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
@@ -128,7 +134,7 @@ impl Shell {
             pump.finish();
         }
         // A launcher that has ended has said so, or its daemon has.
-        let lost = cut.why().is_none() && berth.is_some() && !pump.has_said_end();
+        let lost = cut.why().is_none() && session.is_some() && !pump.has_said_end();
         match lost {
             true => Parting::Lost,
             false => Parting::Ended,
@@ -136,27 +142,27 @@ impl Shell {
     }
 
     /// The launcher's host is lost, or its connection has broken. Another launcher, if one comes.
-    fn wait_for_another(&mut self, berth: &Berth, cut: &Cut) -> Option<Way> {
-        let unsure = Instant::now() + berth.patience;
+    fn wait_for_another(&mut self, session: &DetachedSession, cut: &Cut) -> Option<Way> {
+        let unsure = Instant::now() + session.patience;
         let mut said = Vec::new();
         if !tasks::has_agent(self.pid()) {
             return None;
         }
         while cut.why().is_none() {
-            berth.hush();
+            session.hush();
             self.listen(&mut said);
             if said
                 .windows(ORPHAN.len())
                 .any(|part| part == ORPHAN.as_bytes())
             {
                 said.clear();
-                berth.is_orphan();
+                session.agent_knows();
             }
-            if let Some(next) = berth.next() {
+            if let Some(next) = session.next() {
                 return Some(next);
             }
             let silent = self.output.iter().all(Option::is_none);
-            let until = (!berth.is_bereaved()).then_some(unsure);
+            let until = (!session.has_lost_owner()).then_some(unsure);
             let over = until.is_some_and(|until| Instant::now() >= until);
             if over || silent && self.await_end(Duration::ZERO) {
                 return None;
@@ -164,7 +170,7 @@ impl Shell {
             let pidfd = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).ok()?;
             let mut fds = vec![
                 PollFd::new(cut, PollFlags::IN),
-                PollFd::new(berth, PollFlags::IN),
+                PollFd::new(session, PollFlags::IN),
             ];
             match silent {
                 true => fds.push(PollFd::new(&pidfd, PollFlags::IN)),
@@ -335,7 +341,7 @@ impl Pump {
         self.wire.flush()
     }
 
-    fn wait(&mut self, shell: &Shell, cut: &Cut, berth: Option<&Berth>) {
+    fn wait(&mut self, shell: &Shell, cut: &Cut, session: Option<&DetachedSession>) {
         let mut flags = PollFlags::empty();
         if self.input.len() + self.arrived.len() < FULL {
             flags |= PollFlags::IN;
@@ -347,7 +353,7 @@ impl Pump {
             PollFd::new(&self.wire, flags),
             PollFd::new(cut, PollFlags::IN),
         ];
-        fds.extend(berth.map(|berth| PollFd::new(berth, PollFlags::IN)));
+        fds.extend(session.map(|session| PollFd::new(session, PollFlags::IN)));
         if self.out.len() < FULL {
             let open = shell.output.iter().flatten();
             fds.extend(open.map(|fd| PollFd::new(fd, PollFlags::IN)));

@@ -6,24 +6,24 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use regatta_launch::station::{Station, Word};
+use regatta_launch::bootstrap_peer::{BootstrapPeer, Word};
 use regatta_launch::{Refusal, limits};
 
 use crate::ask::{self, Birth, Reply};
 use crate::birth;
 use crate::talk::Talk;
 
-/// Serves a muster on standard input and output. `temporary` says that this program is a copy made for that.
+/// Serves a bootstrap on standard input and output. `temporary` says that this program is a copy made for that.
 pub fn run(temporary: bool) -> Result<(), Refusal> {
-    let mut station = Station::open(temporary)?;
+    let mut peer = BootstrapPeer::open(temporary)?;
     let mut started = Started::default();
     while !started.stays {
-        match station.next(None) {
+        match peer.next(None) {
             Word::Nothing => {}
             Word::End => return Ok(()),
-            Word::Charge(bytes) => match obey(&bytes, &mut started, &mut station) {
-                Ok(reply) => station.answer(ask::encode(&reply)),
-                Err(refusal) => station.refuse(&refusal),
+            Word::Charge(bytes) => match obey(&bytes, &mut started, &mut peer) {
+                Ok(reply) => peer.answer(ask::encode(&reply)),
+                Err(refusal) => peer.refuse(&refusal),
             },
         }
     }
@@ -43,11 +43,11 @@ struct Started {
     stays: bool,
 }
 
-fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<Reply, Refusal> {
+fn obey(bytes: &[u8], started: &mut Started, peer: &mut BootstrapPeer) -> Result<Reply, Refusal> {
     match (ask::decode::<Birth>(bytes)?, started.daemon.as_mut()) {
         (Birth::Begin(charge), None) => {
             started.tied = charge.tied;
-            // The muster may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
+            // The bootstrap may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
             let failed = |error| Refusal::of_regatta(format!("the starter cannot wait: {error}"));
             let (done, ends) = UnixStream::pair().map_err(failed)?;
             let starting = std::thread::Builder::new().spawn(move || {
@@ -58,7 +58,7 @@ fn obey(bytes: &[u8], started: &mut Started, station: &mut Station) -> Result<Re
             let starting =
                 starting.map_err(|error| limits::no_process("no daemon can be started", &error))?;
             while !starting.is_finished() {
-                if station.next(Some(done.as_fd())) == Word::End {
+                if peer.next(Some(done.as_fd())) == Word::End {
                     return Err(Refusal::of_regatta("the channel has ended"));
                 }
             }

@@ -7,7 +7,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
-use crate::told::Toll;
+use crate::told::ReceiptCredit;
 use crate::transport::{Arrival, Fault, Peer, Transport};
 
 /// A message that waits for its receive.
@@ -16,7 +16,7 @@ pub(crate) enum Body {
     /// The bytes, held here.
     Bytes(Held),
     /// The same, told to itself: what is due when it is received.
-    Told(Held, Toll),
+    Told(Held, ReceiptCredit),
     /// On offer: still with its sender.
     Offer(Offer),
     /// Sent to itself, synchronously: still in user memory, with the send's request.

@@ -14,7 +14,7 @@ use crate::request::{Handle, Requests, Status};
 use crate::schedule::Schedule;
 use crate::sent::Tickets;
 use crate::shrink::Agreement;
-use crate::told::Tolls;
+use crate::told::ReceiptCredits;
 use crate::transport::{Fault, Peer, Transport};
 
 /// What a user may set.
@@ -68,7 +68,7 @@ pub struct Engine<T: Transport> {
     pub(crate) unexpected: Unexpected<Body>,
     /// Bytes in `unexpected`.
     pub(crate) buffered: usize,
-    pub(crate) tolls: Tolls,
+    pub(crate) credits: ReceiptCredits,
     pub(crate) requests: Requests,
     pub(crate) sent: Tickets,
     /// Frames that found no room, by destination; a peer is in it only while it has some.
@@ -108,7 +108,7 @@ impl<T: Transport> Engine<T> {
             posted: Posted::default(),
             unexpected: Unexpected::default(),
             buffered: 0,
-            tolls: Tolls::default(),
+            credits: ReceiptCredits::default(),
             requests: Requests::new(),
             sent: Tickets::new(),
             queued: FxHashMap::default(),

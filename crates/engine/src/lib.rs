@@ -60,5 +60,5 @@ pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
 pub use send::Mode;
 pub use shrink::Shrinking;
-pub use told::{Toll, Tolls};
+pub use told::{ReceiptCredit, ReceiptCredits};
 pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};

@@ -367,11 +367,11 @@ impl<T: Transport> Engine<T> {
                 self.requests.get(id).views.fill(&bytes);
                 self.requests.received(id, source, tag, bytes.len());
             }
-            Body::Told(bytes, toll) => {
+            Body::Told(bytes, credit) => {
                 self.buffered -= charge(bytes.len());
                 self.requests.get(id).views.fill(&bytes);
                 self.requests.received(id, source, tag, bytes.len());
-                self.tolls.pay(toll);
+                self.credits.pay(credit);
             }
             Body::Own(views, sender) => {
                 views.copy_to(&self.requests.get(id).views);

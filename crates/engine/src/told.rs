@@ -1,7 +1,7 @@
-//! Messages of a task to itself that tell it of something: events, and what tasks that it has started write.
+//! Messages of a task to itself: events, and the output of tasks that it has started.
 //!
-//! Whoever tells much wants to know when it has been received, so that it can wait with the rest: each message has a
-//! [`Toll`], which is paid when a receive takes it.
+//! The launcher sends output only as fast as the task receives it. So each message has a [`ReceiptCredit`], which is given back when a
+//! receive takes the message.
 
 use regatta_memory::held::Held;
 
@@ -9,50 +9,50 @@ use crate::arrival::{Body, charge};
 use crate::engine::Engine;
 use crate::transport::Transport;
 
-/// What is due when a message has been received.
+/// A credit of flow control, given back when a message is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Toll {
-    /// A number of the teller's.
+pub struct ReceiptCredit {
+    /// The task whose output the message is.
     pub of: u32,
-    /// How much.
+    /// In bytes.
     pub amount: u32,
 }
 
-impl Toll {
-    /// Nothing is due.
-    pub const FREE: Toll = Toll { of: 0, amount: 0 };
+impl ReceiptCredit {
+    /// Nothing is given back.
+    pub const FREE: ReceiptCredit = ReceiptCredit { of: 0, amount: 0 };
 }
 
-/// Tolls that have been paid.
+/// Credits that have been given back, and that nobody has taken.
 #[derive(Debug, Default)]
-pub struct Tolls {
-    paid: Vec<Toll>,
+pub struct ReceiptCredits {
+    paid: Vec<ReceiptCredit>,
     sum: u32,
 }
 
-impl Tolls {
-    /// One more.
-    pub fn pay(&mut self, toll: Toll) {
-        if toll.amount == 0 {
+impl ReceiptCredits {
+    /// Gives one back.
+    pub fn pay(&mut self, credit: ReceiptCredit) {
+        if credit.amount == 0 {
             return;
         }
-        self.sum = self.sum.saturating_add(toll.amount);
+        self.sum = self.sum.saturating_add(credit.amount);
         match self.paid.last_mut() {
-            Some(last) if last.of == toll.of => {
-                last.amount = last.amount.saturating_add(toll.amount);
+            Some(last) if last.of == credit.of => {
+                last.amount = last.amount.saturating_add(credit.amount);
             }
-            _ => self.paid.push(toll),
+            _ => self.paid.push(credit),
         }
     }
 
-    /// How much has been paid and not been taken.
+    /// How many bytes have been given back and not been taken.
     #[inline(always)]
     pub fn sum(&self) -> u32 {
         self.sum
     }
 
-    /// That.
-    pub fn take(&mut self) -> Vec<Toll> {
+    /// Takes all that have been given back.
+    pub fn take(&mut self) -> Vec<ReceiptCredit> {
         self.sum = 0;
         std::mem::take(&mut self.paid)
     }
@@ -61,21 +61,21 @@ impl Tolls {
 impl<T: Transport> Engine<T> {
     /// A message from this task to itself that is there whatever the buffer holds: something to be told, not to be sent
     /// again.
-    pub fn tell_self(&mut self, context: u32, tag: i32, bytes: &[u8], toll: Toll) {
+    pub fn tell_self(&mut self, context: u32, tag: i32, bytes: &[u8], credit: ReceiptCredit) {
         if let Some(receive) = self.posted.take(context, self.me, tag) {
             self.requests.get(receive).views.fill(bytes);
             self.requests.received(receive, self.me, tag, bytes.len());
-            return self.tolls.pay(toll);
+            return self.credits.pay(credit);
         }
         let mut held = Held::zeros(bytes.len());
         held.copy_from_slice(bytes);
         self.buffered += charge(bytes.len());
-        self.keep(context, tag, Body::Told(held, toll));
+        self.keep(context, tag, Body::Told(held, credit));
     }
 
-    /// The tolls of messages that have been received.
+    /// The credits of messages that have been received.
     #[inline(always)]
-    pub fn tolls(&mut self) -> &mut Tolls {
-        &mut self.tolls
+    pub fn receipt_credits(&mut self) -> &mut ReceiptCredits {
+        &mut self.credits
     }
 }

@@ -560,7 +560,7 @@ fn ends_after(steps: u32) {
 }
 
 #[test]
-fn a_block_of_a_task_that_ends_at_any_instruction_has_one_heir() {
+fn a_block_of_a_task_that_ends_at_any_instruction_has_one_next_owner() {
     (0..3).for_each(ends_after);
 }
 
@@ -594,14 +594,14 @@ fn a_block_under_way_has_one_owner_whoever_dies() {
                 owned.go(1);
             })
         };
-        let heir = {
+        let next_owner = {
             let owned = owned.clone();
             thread::spawn(move || owned.claim(2))
         };
         owned.write(0);
         assert!(owned.block.send(0, 1));
         if owned.is_gone(1) {
-            // The send is refused, and the block is the sender's again unless it has an heir.
+            // The send is refused, and the block is the sender's again unless it has a next owner.
             if owned.block.take_back(0, 1) {
                 owned.write(0);
                 owned.go(0);
@@ -610,7 +610,7 @@ fn a_block_under_way_has_one_owner_whoever_dies() {
             message.store(1, Ordering::Release);
         }
         receiver.join().unwrap();
-        heir.join().unwrap();
+        next_owner.join().unwrap();
         owned.claim(3);
         assert_eq!(owned.users.load(Ordering::Relaxed), 1);
     });

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use regatta_engine::{Error, Result, Toll};
+use regatta_engine::{Error, ReceiptCredit, Result};
 use regatta_wire::control::{Ask, Event, Tell};
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
@@ -144,7 +144,7 @@ impl Process {
     pub(crate) fn heed(&mut self) -> bool {
         match &self.control {
             Some(control) if control.seen != self.job.news(self.engine.me()) => self.hear(),
-            Some(_) if self.engine.tolls().sum() >= PAID => self.hear(),
+            Some(_) if self.engine.receipt_credits().sum() >= PAID => self.hear(),
             _ => false,
         }
     }
@@ -157,7 +157,7 @@ impl Process {
         };
         control.seen = news;
         let lived = !control.ended;
-        for Toll { of, amount } in self.engine.tolls().take() {
+        for ReceiptCredit { of, amount } in self.engine.receipt_credits().take() {
             let (task, bytes) = (of, amount);
             // It fits every frame.
             let _ = frames::put(&Ask::Taken { task, bytes }, &mut control.unsent);
@@ -313,7 +313,7 @@ impl Process {
             control.watches.remove(&number);
         }
         self.engine
-            .tell_self(watch.context, watch.tag, bytes, Toll::FREE);
+            .tell_self(watch.context, watch.tag, bytes, ReceiptCredit::FREE);
     }
 }
 

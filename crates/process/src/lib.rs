@@ -14,7 +14,7 @@
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
 //! | `pace` | whether the task has its core to itself, as its waits show |
-//! | `cycle` | blocked senders that wait for each other |
+//! | `deadlock_detector` | blocked senders that wait for each other |
 //! | `notice` | the descriptor that is readable when something may have come |
 //! | `start` | the tasks that one starts in the launcher's place, as messages |
 //! | `until` | waiting for a flag of the caller's |
@@ -36,7 +36,7 @@
 mod across;
 mod alone;
 mod collective;
-mod cycle;
+mod deadlock_detector;
 mod door;
 pub mod event;
 mod explain;

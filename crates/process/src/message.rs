@@ -8,7 +8,7 @@ use std::time::Duration;
 use regatta_engine::{Error, GroupId, Handle, Mode, Peer, Result, Select, Status, TagSelect};
 use regatta_memory::views::Views;
 
-use crate::cycle::Cycle;
+use crate::deadlock_detector::DeadlockDetector;
 pub use crate::state::{ANY, NONE};
 use crate::state::{Callback, Process, enter, quick};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
@@ -115,7 +115,7 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
 fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     let waited = wait_for(Completion {
         handle,
-        cycle: Some(Cycle::new(to, true)),
+        detector: Some(DeadlockDetector::new(to, true)),
     });
     match waited {
         Ok((_, None)) => Ok(()),
@@ -309,7 +309,7 @@ impl Awaited for Probe {
 struct Completion {
     handle: Handle,
     /// Sends may be part of a cycle of blocked senders.
-    cycle: Option<Cycle>,
+    detector: Option<DeadlockDetector>,
 }
 
 impl Awaited for Completion {
@@ -320,10 +320,10 @@ impl Awaited for Completion {
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
         // Before progress: what the others do about the ring must not make it look as if
         // nothing had been wrong.
-        if let Some(cycle) = &mut self.cycle
-            && cycle.is_told(process)
+        if let Some(detector) = &mut self.detector
+            && detector.is_told(process)
         {
-            return cycle.leave(process, Some(self.handle));
+            return detector.leave(process, Some(self.handle));
         }
         process.engine.progress();
         let finished = process.engine.finish(self.handle)?;
@@ -331,22 +331,22 @@ impl Awaited for Completion {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        match &mut self.cycle {
-            Some(cycle) => cycle.check(process, waited),
+        match &mut self.detector {
+            Some(detector) => detector.check(process, waited),
             None => buffer_check(process, &[self.handle], waited),
         }
     }
 
     fn patience(&self) -> Duration {
-        match &self.cycle {
-            Some(cycle) => cycle.patience(),
+        match &self.detector {
+            Some(detector) => detector.patience(),
             None => crate::wait::LOOK,
         }
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
-        if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
-            cycle.awake(process);
+        if let (false, Some(detector)) = (asleep, &mut self.detector) {
+            detector.awake(process);
         }
         true
     }
@@ -421,8 +421,8 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     }
     let to = held.engine.destination(handle);
     drop(held);
-    let cycle = to.map(|to| Cycle::new(to, false));
-    wait_for(Completion { handle, cycle })
+    let detector = to.map(|to| DeadlockDetector::new(to, false));
+    wait_for(Completion { handle, detector })
 }
 
 /// Finish requests that are complete without error, from the first on; how many.
@@ -513,7 +513,7 @@ pub fn all_done(handles: impl Iterator<Item = Handle>) -> Result<bool> {
 struct AnyOf<'a> {
     handles: &'a [Option<Handle>],
     /// All are sends to one task.
-    cycle: Option<Cycle>,
+    detector: Option<DeadlockDetector>,
 }
 
 impl Awaited for AnyOf<'_> {
@@ -521,38 +521,38 @@ impl Awaited for AnyOf<'_> {
     const PROGRESSES: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<usize>> {
-        if let Some(cycle) = &mut self.cycle
-            && cycle.is_told(process)
+        if let Some(detector) = &mut self.detector
+            && detector.is_told(process)
         {
-            if !cycle.is_over()
+            if !detector.is_over()
                 && let Some(done) = any_done(process, self.handles)?
             {
                 return Ok(Some(done));
             }
-            return cycle.leave(process, None).map(|_| None);
+            return detector.leave(process, None).map(|_| None);
         }
         process.engine.progress();
         any_done(process, self.handles)
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        if let Some(cycle) = &mut self.cycle {
-            return cycle.check(process, waited);
+        if let Some(detector) = &mut self.detector {
+            return detector.check(process, waited);
         }
         let open: Vec<Handle> = self.handles.iter().copied().flatten().collect();
         buffer_check(process, &open, waited)
     }
 
     fn patience(&self) -> Duration {
-        match &self.cycle {
-            Some(cycle) => cycle.patience(),
+        match &self.detector {
+            Some(detector) => detector.patience(),
             None => crate::wait::LOOK,
         }
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
-        if let (false, Some(cycle)) = (asleep, &mut self.cycle) {
-            cycle.awake(process);
+        if let (false, Some(detector)) = (asleep, &mut self.detector) {
+            detector.awake(process);
         }
         true
     }
@@ -581,8 +581,8 @@ pub fn wait_any(handles: &[Option<Handle>]) -> Result<usize> {
         to = to.filter(|&to| held.engine.destination(other) == Some(to));
     }
     drop(held);
-    let cycle = to.map(|to| Cycle::new(to, false));
-    wait_for(AnyOf { handles, cycle })
+    let detector = to.map(|to| DeadlockDetector::new(to, false));
+    wait_for(AnyOf { handles, detector })
 }
 
 /// Which of these requests is complete now; makes progress, consumes nothing.

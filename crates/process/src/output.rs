@@ -1,6 +1,6 @@
 //! What started tasks write, as messages: the bytes that `rg_output` in `regatta.h` describes.
 
-use regatta_engine::Toll;
+use regatta_engine::ReceiptCredit;
 use regatta_wire::control::{Manner, Then};
 use rustc_hash::FxHashMap;
 
@@ -82,12 +82,12 @@ impl Process {
         let words = [MARK, task, BORN, parent.len() as u32];
         let head = words.iter().flat_map(|word| word.to_ne_bytes());
         let message: Vec<u8> = head.chain(parent).collect();
-        let toll = Toll {
+        let credit = ReceiptCredit {
             of: task,
             amount: 0,
         };
         self.engine
-            .tell_self(manner.context, manner.tag, &message, toll);
+            .tell_self(manner.context, manner.tag, &message, credit);
     }
 
     /// A task has written something that this one wants to have: that becomes messages.
@@ -100,12 +100,12 @@ impl Process {
         let mut begun = control.begun.remove(&key).unwrap_or_default();
         let engine = &mut self.engine;
         let mut tell = |text: &[u8], paid: usize| {
-            let toll = Toll {
+            let credit = ReceiptCredit {
                 of: task,
                 amount: paid as u32,
             };
             let message = message(task, stream, text);
-            engine.tell_self(manner.context, manner.tag, &message, toll);
+            engine.tell_self(manner.context, manner.tag, &message, credit);
         };
         let kept = cut(&mut begun, &piece.bytes, manner.lines, &mut tell);
         if piece.then != Then::More && !begun.is_empty() {
@@ -116,7 +116,7 @@ impl Process {
             tell(&[], 0);
         }
         // A line that has begun is short, and holds up nobody.
-        engine.tolls().pay(Toll {
+        engine.receipt_credits().pay(ReceiptCredit {
             of: task,
             amount: kept as u32,
         });

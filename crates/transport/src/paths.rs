@@ -20,7 +20,7 @@ use regatta_wire::{Frame, Route};
 use crate::job::Job;
 use crate::meeting::Hall;
 use crate::shm::{self, Shm};
-use crate::tcp::plight::Heard;
+use crate::tcp::deadlock_probe::Heard;
 pub use crate::tcp::stall::Reach;
 use crate::tcp::{Tcp, Wire};
 

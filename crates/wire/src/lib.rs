@@ -7,13 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
+pub mod deadlock_probe;
 pub mod door;
 pub mod fields;
 pub mod frames;
 pub mod hello;
 pub mod life;
 pub mod link;
-pub mod plight;
 pub mod world;
 
 /// What a frame is.

@@ -11,7 +11,7 @@
 //! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
 //! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
 
-use crate::plight;
+use crate::deadlock_probe;
 use crate::{Frame, Kind, Malformed};
 
 /// Bytes of a head.
@@ -38,8 +38,8 @@ pub enum Parcel {
     Taken,
     /// The sender of a stream may go as far as the word; the body says how far the receiver is.
     Credit,
-    /// What tasks say of being blocked: [`plight::Plight`]. It goes when all that is numbered has gone.
-    Plight,
+    /// A word of blocked tasks to each other: [`deadlock_probe::DeadlockProbe`]. It goes when all that is numbered has gone.
+    DeadlockProbe,
     /// The word says how many streams of the other side its receiver holds no longer, of all that there were.
     Released,
     /// The first parcel of a connection each way; the word as in numbered ones.
@@ -63,7 +63,7 @@ impl Parcel {
             Parcel::Credit => 34,
             Parcel::Resume => 35,
             Parcel::Closed => 36,
-            Parcel::Plight => 37,
+            Parcel::DeadlockProbe => 37,
             Parcel::Released => 38,
             Parcel::Disowned => 39,
         }
@@ -80,7 +80,7 @@ impl Parcel {
             34 => Parcel::Credit,
             35 => Parcel::Resume,
             36 => Parcel::Closed,
-            37 => Parcel::Plight,
+            37 => Parcel::DeadlockProbe,
             38 => Parcel::Released,
             39 => Parcel::Disowned,
             _ => Parcel::Frame(Kind::from_byte(byte)?),
@@ -106,7 +106,9 @@ impl Parcel {
             Parcel::Frame(_) => true,
             Parcel::Chunk => length as usize <= CHUNK,
             Parcel::Credit => length == 8,
-            Parcel::Plight => (plight::LEAST..=plight::MOST).contains(&(length as usize)),
+            Parcel::DeadlockProbe => {
+                (deadlock_probe::LEAST..=deadlock_probe::MOST).contains(&(length as usize))
+            }
             _ => length == 0,
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         .candidates
         .iter()
         .cloned()
-        .partition(|heir| heir.run == own);
+        .partition(|candidate| candidate.run == own);
     let here = here.into_iter().next().ok_or(known)?;
     let seeking = rally::across(&usual, &will);
     let mut output = Output::new(form(&will))?;
@@ -91,7 +91,10 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         "the launcher of the job {} is lost with its host {}, and {} goes on in its place{place}",
         will.job, line.name, here.name
     ));
-    let runs = others.iter().map(|heir| heir.run.clone()).chain([own]);
+    let runs = others
+        .iter()
+        .map(|candidate| candidate.run.clone())
+        .chain([own]);
     let known = known_runs(&registry, runs);
     let plan = plan(&will, &estate, usual, &here, known);
     let cause = cause.to_owned();

@@ -95,25 +95,25 @@ pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
 
 impl Seeker<'_> {
     /// Looks for the agents on these hosts, to the end.
-    pub(crate) fn rally(mut self, heirs: &[Candidate]) -> Result<Rally, Refusal> {
+    pub(crate) fn rally(mut self, candidates: &[Candidate]) -> Result<Rally, Refusal> {
         let began = Instant::now();
-        let mut steps: Vec<Step> = heirs.iter().map(|_| Step::Waiting(began)).collect();
+        let mut steps: Vec<Step> = candidates.iter().map(|_| Step::Waiting(began)).collect();
         loop {
             if let Some(report) = self.news.next() {
                 *self.told = report;
             }
             self.parted.retain_mut(|remote| !remote.has_ended());
             let alone = hears_nobody(self.tether).then(|| DAEMON_ENDED.to_owned());
-            if let Some(why) = alone.or_else(|| why_cut_off(self.told, heirs)) {
+            if let Some(why) = alone.or_else(|| why_cut_off(self.told, candidates)) {
                 let why = format!("{why}. The job ends here, since it may go on there");
                 return Err(Refusal::new(STATUS_REFUSED, why));
             }
             let late = began.elapsed() >= PATIENCE;
-            for (heir, step) in heirs.iter().zip(&mut steps) {
-                self.advance(heir, step, late);
+            for (candidate, step) in candidates.iter().zip(&mut steps) {
+                self.advance(candidate, step, late);
             }
-            for (heir, step) in heirs.iter().zip(&mut steps) {
-                self.pass_over(heir, step);
+            for (candidate, step) in candidates.iter().zip(&mut steps) {
+                self.pass_over(candidate, step);
             }
             if steps.iter().all(|step| matches!(step, Step::Done(_))) {
                 break;
@@ -124,10 +124,10 @@ impl Seeker<'_> {
             found: Vec::new(),
             lost: Vec::new(),
         };
-        for (heir, step) in heirs.iter().zip(steps) {
+        for (candidate, step) in candidates.iter().zip(steps) {
             match step {
                 Step::Done(Ok(found)) => rally.found.push(*found),
-                Step::Done(Err(why)) => rally.lost.push((heir.clone(), why)),
+                Step::Done(Err(why)) => rally.lost.push((candidate.clone(), why)),
                 _ => {}
             }
         }
@@ -135,8 +135,8 @@ impl Seeker<'_> {
     }
 
     /// Gives an agent up if its host is dead by a copy of the registry, also one that has come: others have been told so.
-    fn pass_over(&mut self, heir: &Candidate, step: &mut Step) {
-        if !self.dead.contains(&heir.number) || matches!(step, Step::Done(Err(_))) {
+    fn pass_over(&mut self, candidate: &Candidate, step: &mut Step) {
+        if !self.dead.contains(&candidate.number) || matches!(step, Step::Done(Err(_))) {
             return;
         }
         let why = "the launcher before this one had given it up".to_owned();
@@ -147,12 +147,12 @@ impl Seeker<'_> {
         }
     }
 
-    fn advance(&mut self, heir: &Candidate, step: &mut Step, late: bool) {
+    fn advance(&mut self, candidate: &Candidate, step: &mut Step, late: bool) {
         if let Step::Done(found) = step {
             found.iter_mut().for_each(|found| found.remote.keep_up());
             return;
         }
-        if let Some(why) = why_given_up(self.told, heir, late) {
+        if let Some(why) = why_given_up(self.told, candidate, late) {
             let before = std::mem::replace(step, Step::Done(Err(why)));
             if let Step::Calling(calling) = before {
                 self.part(calling.remote);
@@ -161,7 +161,7 @@ impl Seeker<'_> {
         }
         *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
-            Step::Waiting(_) => match self.call(heir) {
+            Step::Waiting(_) => match self.call(candidate) {
                 Ok(remote) => Step::Calling(Box::new(Calling {
                     remote,
                     ready: false,
@@ -176,8 +176,9 @@ impl Seeker<'_> {
         };
     }
 
-    fn call(&self, heir: &Candidate) -> Result<Remote, Refusal> {
-        let mut remote = Remote::open(self.across, heir.number, &heir.name, self.signals)?;
+    fn call(&self, candidate: &Candidate) -> Result<Remote, Refusal> {
+        let mut remote =
+            Remote::open(self.across, candidate.number, &candidate.name, self.signals)?;
         let run = self.told.view.own.as_deref().unwrap_or_default();
         let word = format!("\n{LEAD} {} {run}\n", rsh::identity());
         remote.link.send_raw(word.as_bytes());
@@ -299,21 +300,21 @@ pub(crate) fn hears_nobody(tether: &mut Link) -> bool {
 
 /// Why the agent on a host is given up, if it is. A host that is none of the machine's does not come back: as it was, it is
 /// lost, whether or not it is still known why.
-fn why_given_up(told: &news::Report, heir: &Candidate, late: bool) -> Option<String> {
-    match told.view.is_left(&heir.run) {
+fn why_given_up(told: &news::Report, candidate: &Candidate, late: bool) -> Option<String> {
+    match told.view.is_left(&candidate.run) {
         true => late.then(|| "its part of the job has not been heard of any more".to_owned()),
         false => {
-            let known = told.causes.get(&heir.run).cloned();
+            let known = told.causes.get(&candidate.run).cloned();
             Some(known.unwrap_or_else(|| NO_MORE.to_owned()))
         }
     }
 }
 
 /// Why the job cannot be taken over here, if this host is cut off from others of the job by now, which may go on without it.
-fn why_cut_off(told: &news::Report, heirs: &[Candidate]) -> Option<String> {
+fn why_cut_off(told: &news::Report, candidates: &[Candidate]) -> Option<String> {
     let why = told.view.hindrance.as_ref()?;
-    let mut heirs = heirs.iter();
-    let cut_off = heirs.any(|heir| told.view.is_suspected(&heir.run));
+    let mut candidates = candidates.iter();
+    let cut_off = candidates.any(|candidate| told.view.is_suspected(&candidate.run));
     cut_off.then(|| why.clone())
 }
 
@@ -469,7 +470,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_the_agent_of_a_host_that_was_given_up_before() {
         let mut bench = Bench::new("exit 1");
-        let heirs = [1, 2].map(|number| Candidate {
+        let candidates = [1, 2].map(|number| Candidate {
             number,
             ..bench.beta.clone()
         });
@@ -477,14 +478,14 @@ mod tests {
         let mut seeker = bench.seeker();
         seeker.dead.extend([1, 2]);
         let began = Instant::now();
-        let rally = seeker.rally(&heirs).expect("a rally");
+        let rally = seeker.rally(&candidates).expect("a rally");
         assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
         assert_eq!((rally.found.len(), rally.lost.len()), (0, 2));
         // One that has come is given up, too.
         let mut step = Step::Done(Ok(found(Remote::without_command("beta", 1, link))));
         let mut seeker = bench.seeker();
         seeker.dead.insert(1);
-        seeker.pass_over(&heirs[0], &mut step);
+        seeker.pass_over(&candidates[0], &mut step);
         assert!(matches!(step, Step::Done(Err(_))) && seeker.parted[0].lost);
     }
 
@@ -500,23 +501,26 @@ mod tests {
             },
             causes: Default::default(),
         };
-        let heirs = ["alpha", "beta"].map(|run| Candidate {
+        let candidates = ["alpha", "beta"].map(|run| Candidate {
             number: 1,
             name: run.to_owned(),
             run: run.to_owned(),
         });
-        assert_eq!(why_cut_off(&told(HostState::Suspected, None), &heirs), None);
         assert_eq!(
-            why_cut_off(&told(HostState::Alive, Some("alone")), &heirs),
+            why_cut_off(&told(HostState::Suspected, None), &candidates),
             None
         );
-        let why = why_cut_off(&told(HostState::Suspected, Some("alone")), &heirs);
+        assert_eq!(
+            why_cut_off(&told(HostState::Alive, Some("alone")), &candidates),
+            None
+        );
+        let why = why_cut_off(&told(HostState::Suspected, Some("alone")), &candidates);
         assert_eq!(why.as_deref(), Some("alone"));
     }
 
     #[test]
     fn an_agent_is_given_up_when_its_host_is_gone_or_has_come_back_as_another_or_time_is_over() {
-        let heir = |run: &str| Candidate {
+        let candidate = |run: &str| Candidate {
             number: 1,
             name: "beta".to_owned(),
             run: run.to_owned(),
@@ -533,7 +537,7 @@ mod tests {
             },
             causes: [("other".to_owned(), "it has been silent".to_owned())].into(),
         };
-        let why = |run: &str, late| why_given_up(&told, &heir(run), late);
+        let why = |run: &str, late| why_given_up(&told, &candidate(run), late);
         assert_eq!(why("second", false), None);
         assert!(why("second", true).is_some());
         assert_eq!(why("other", false).as_deref(), Some("it has been silent"));

@@ -160,15 +160,15 @@ impl<'p> Supervisor<'p> {
             .flat_map(|across| across.hosts.iter().map(|host| host.name.clone()))
             .collect();
         let mut runs: BTreeMap<u32, String> = BTreeMap::new();
-        let heirs = stock.found.iter().map(|found| found.remote.number);
-        let present: HashSet<u32> = heirs.chain([here.number]).collect();
-        for heir in &stock.launcher.0.candidates {
-            runs.insert(heir.number, heir.run.clone());
+        let candidates = stock.found.iter().map(|found| found.remote.number);
+        let present: HashSet<u32> = candidates.chain([here.number]).collect();
+        for candidate in &stock.launcher.0.candidates {
+            runs.insert(candidate.number, candidate.run.clone());
         }
         let mut lost: BTreeMap<u32, String> = stock
             .lost
             .iter()
-            .map(|(heir, why)| (heir.number, why.clone()))
+            .map(|(candidate, why)| (candidate.number, why.clone()))
             .collect();
         // What the table of this host says of its own tasks is what the agent would have said.
         let mut handovers = vec![handover(here.number, stock.own, stock.asked)];

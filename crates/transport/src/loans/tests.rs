@@ -91,24 +91,24 @@ fn a_block_is_not_lent_again_while_anybody_reads_it() {
 #[test]
 fn what_the_dead_had_is_lent_again() {
     let world = World::new();
-    let (mut owner, mut heir) = (Loans::default(), Loans::default());
+    let (mut owner, mut next_owner) = (Loans::default(), Loans::default());
     let place = world.of(0, |around| owner.lend(around, 5000).unwrap().0);
     let name = world.of(0, |around| owner.share(around, place, 1).unwrap());
     world.gone.borrow_mut().insert(0);
-    let other = world.of(2, |around| heir.lend(around, 5000).unwrap().0);
+    let other = world.of(2, |around| next_owner.lend(around, 5000).unwrap().0);
     assert_ne!(other, place, "somebody reads it");
     assert!(world.of(1, |around| Loans::open(around, name, 10).is_ok()));
     world.gone.borrow_mut().insert(1);
     assert_eq!(
-        world.of(2, |around| heir.lend(around, 5000).unwrap().0),
+        world.of(2, |around| next_owner.lend(around, 5000).unwrap().0),
         place
     );
 
     // A reader that dies does not keep a block from its owner.
-    let name = world.of(2, |around| heir.share(around, other, 1).unwrap());
-    world.of(2, |around| heir.give_back(around, other));
+    let name = world.of(2, |around| next_owner.share(around, other, 1).unwrap());
+    world.of(2, |around| next_owner.give_back(around, other));
     assert_eq!(
-        world.of(2, |around| heir.lend(around, 5000).unwrap().0),
+        world.of(2, |around| next_owner.lend(around, 5000).unwrap().0),
         other
     );
     assert!(world.of(1, |around| Loans::open(around, name, 10).is_err()));
@@ -150,14 +150,14 @@ fn what_one_task_keeps_another_can_have() {
 #[test]
 fn a_task_that_leaves_late_does_not_touch_what_another_has_by_then() {
     let world = World::new();
-    let (mut leaver, mut heir) = (Loans::default(), Loans::default());
+    let (mut leaver, mut next_owner) = (Loans::default(), Loans::default());
     let place = world.of(0, |around| {
         let place = leaver.lend(around, 50_000).unwrap().0;
         leaver.give_back(around, place);
         place
     });
     world.gone.borrow_mut().insert(0);
-    let (again, views) = world.of(1, |around| heir.lend(around, 50_000).unwrap());
+    let (again, views) = world.of(1, |around| next_owner.lend(around, 50_000).unwrap());
     assert_eq!(again, place);
     views.fill(&[7; 50_000]);
     world.of(0, |around| leaver.leave(around));
@@ -180,8 +180,14 @@ fn a_block_under_way_to_the_dead_is_lent_again() {
         |task, loans: &mut Loans| world.of(task, |around| loans.lend(around, 5000).unwrap().0);
     assert_ne!(lend(2, &mut other), place, "its receiver may take it yet");
     world.gone.borrow_mut().insert(1);
-    let heirs = [lend(0, &mut sender), lend(2, &mut other)];
-    assert_eq!(heirs.iter().filter(|&&heir| heir == place).count(), 1);
+    let next_owners = [lend(0, &mut sender), lend(2, &mut other)];
+    assert_eq!(
+        next_owners
+            .iter()
+            .filter(|&&next_owner| next_owner == place)
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -209,7 +215,7 @@ fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
 #[test]
 fn memory_of_the_dead_goes_back_to_the_system_whatever_size_is_asked_for() {
     let world = World::new();
-    let (mut owner, mut heir) = (Loans::default(), Loans::default());
+    let (mut owner, mut next_owner) = (Loans::default(), Loans::default());
     let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
     world.of(0, |around| {
         for _ in 0..8 {
@@ -218,7 +224,7 @@ fn memory_of_the_dead_goes_back_to_the_system_whatever_size_is_asked_for() {
     });
     let full = blocks();
     world.gone.borrow_mut().insert(0);
-    world.of(1, |around| heir.lend(around, 5000).unwrap());
+    world.of(1, |around| next_owner.lend(around, 5000).unwrap());
     assert!(blocks() <= full / 2, "{} of {full}", blocks());
 }
 

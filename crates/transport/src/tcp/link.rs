@@ -5,16 +5,16 @@ use std::io::{IoSlice, IoSliceMut};
 
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
+use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::link::{HEAD, Head, Parcel};
-use regatta_wire::plight::Plight;
 
 use super::channel::Channel;
+use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
 use super::held::{Noticed, Opened};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
-use super::plight::{self, Heard};
 use super::stall::Stall;
 use super::stream::{InStream, MOST, OutStream};
 
@@ -117,7 +117,7 @@ pub(crate) struct Link {
     pub(crate) refused: bool,
     pub(crate) stall: Stall,
     /// What the peer has said of being blocked, and nobody has dealt with.
-    pub(crate) plights: Vec<Plight>,
+    pub(crate) probes: Vec<DeadlockProbe>,
     /// What is known of it, and the question it has not answered.
     pub(crate) heard: Heard,
     pub(crate) owes: u32,
@@ -157,7 +157,7 @@ impl Link {
             attempts: 0,
             refused: false,
             stall: Stall::default(),
-            plights: Vec::new(),
+            probes: Vec::new(),
             heard: Heard::default(),
             owes: 0,
         }
@@ -224,7 +224,7 @@ impl Link {
     /// Is there something to look after that no event will tell of?
     #[inline]
     pub(crate) fn is_restless(&self) -> bool {
-        self.lost || self.is_blocked() || !self.plights.is_empty()
+        self.lost || self.is_blocked() || !self.probes.is_empty()
     }
 
     /// Is something begun that the socket did not take?
@@ -322,12 +322,12 @@ impl Link {
     }
 
     /// Say something about being blocked, behind all that has been sent before. False: something of that is not written.
-    pub(crate) fn say_plight(&mut self, plight: &Plight) -> bool {
+    pub(crate) fn send_probe(&mut self, probe: &DeadlockProbe) -> bool {
         if !self.is_open() || self.is_blocked() {
             return false;
         }
-        let body = plight.encode();
-        let mut head = Head::bare(Parcel::Plight, 0, self.inbox.taken);
+        let body = probe.encode();
+        let mut head = Head::bare(Parcel::DeadlockProbe, 0, self.inbox.taken);
         head.length = body.len() as u32;
         self.told = self.inbox.taken;
         self.outbox.urge(&head, &body);
@@ -580,12 +580,12 @@ impl Link {
                 self.inbox.pass(head.size());
                 return Ok(false);
             }
-            Parcel::Plight => {
+            Parcel::DeadlockProbe => {
                 let at = self.inbox.scanned;
                 let body = &self.inbox.bytes[at + HEAD..at + head.size()];
-                let plight = Plight::decode(body)
+                let probe = DeadlockProbe::decode(body)
                     .map_err(|_| "a word about being blocked makes no sense")?;
-                plight::note(&mut self.plights, plight);
+                deadlock_probe::note(&mut self.probes, probe);
                 self.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);

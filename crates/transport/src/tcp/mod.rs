@@ -11,11 +11,10 @@
 #[cfg(test)]
 mod calling_tests;
 pub(crate) mod channel;
+pub(crate) mod deadlock_probe;
 pub(crate) mod dial;
 pub(crate) mod door;
-mod ear;
 mod ending;
-mod finisher;
 mod freeing;
 mod held;
 mod inbox;
@@ -24,11 +23,12 @@ mod link;
 mod link_tests;
 mod outbox;
 mod phase;
-pub(crate) mod plight;
+mod progress_thread;
 mod records;
 mod secure;
 pub(crate) mod shake;
 mod socket;
+mod socket_waiter;
 pub(crate) mod stall;
 mod stream;
 mod wires;
@@ -49,11 +49,11 @@ use rustix::event::epoll;
 use crate::job::{Job, TaskState};
 use channel::Channel;
 use door::Door;
-use ear::Ear;
-use finisher::Finisher;
 use link::{Link, Trouble, say};
 use phase::{Phase, Resuming, rest};
+use progress_thread::ProgressThread;
 use shake::{End, Own, Shake};
+use socket_waiter::SocketWaiter;
 use stall::{Reach, SPARE};
 
 pub(crate) use wires::Wire;
@@ -82,9 +82,9 @@ pub(crate) struct Tcp {
     restless: bool,
     /// Something has a deadline.
     timed: bool,
-    ear: Option<Ear>,
-    finisher: Option<Finisher>,
-    /// What the finisher does, from when on there may be one.
+    waiter: Option<SocketWaiter>,
+    progress: Option<ProgressThread>,
+    /// The function of the progress thread, from when on there may be one.
     pub(crate) go_on: Option<fn()>,
     /// Peers found gone so far.
     pub(crate) ended: u32,
@@ -117,8 +117,8 @@ impl Tcp {
             losses_seen: 0,
             restless: false,
             timed: false,
-            ear: None,
-            finisher: None,
+            waiter: None,
+            progress: None,
             go_on: None,
             ended: 0,
             disowners: 0,
@@ -212,16 +212,16 @@ impl Tcp {
     #[cold]
     fn leave_behind(&mut self) {
         self.restless = true;
-        self.make_finisher();
-        if let Some(finisher) = &mut self.finisher {
-            finisher.owe(true);
+        self.make_progress_thread();
+        if let Some(progress) = &mut self.progress {
+            progress.owe(true);
         }
     }
 
     /// Without one, what is left behind waits for the next call, and nobody watches over it.
-    fn make_finisher(&mut self) {
-        if self.finisher.is_none() {
-            self.finisher = self.go_on.and_then(|go_on| Finisher::new(go_on).ok());
+    fn make_progress_thread(&mut self) {
+        if self.progress.is_none() {
+            self.progress = self.go_on.and_then(|go_on| ProgressThread::new(go_on).ok());
         }
     }
 
@@ -360,8 +360,8 @@ impl Tcp {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        if let Some(finisher) = &self.finisher
-            && finisher.turn()
+        if let Some(progress) = &self.progress
+            && progress.turn()
         {
             self.watch_over();
         }
@@ -647,8 +647,8 @@ impl Tcp {
         }
         self.timed = timed;
         self.restless = timed || blocked;
-        if let Some(finisher) = &mut self.finisher {
-            finisher.owe(blocked || waiting);
+        if let Some(progress) = &mut self.progress {
+            progress.owe(blocked || waiting);
         }
     }
 
@@ -671,18 +671,18 @@ impl Tcp {
                 link.waits_for_room = epoll::modify(&self.epoll, channel, data, flags).is_ok();
             }
         }
-        if self.ear.is_none() {
-            // Without an ear the task looks around now and then.
-            self.ear = Ear::new(&self.epoll, self.job.clone(), self.own.me).ok();
+        if self.waiter.is_none() {
+            // Without a waiter the task looks around now and then.
+            self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();
         }
-        if let Some(ear) = &self.ear {
-            ear.arm(self.timed.then_some(TICK));
+        if let Some(waiter) = &self.waiter {
+            waiter.arm(self.timed.then_some(TICK));
         }
     }
 
     /// How many threads of its own it has in this process.
     pub(crate) fn threads(&self) -> usize {
-        usize::from(self.ear.is_some()) + usize::from(self.finisher.is_some())
+        usize::from(self.waiter.is_some()) + usize::from(self.progress.is_some())
     }
 
     /// The path messages to a peer take; for people.

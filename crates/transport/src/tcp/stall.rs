@@ -1,6 +1,6 @@
 //! Peers that cannot be reached: noticing it soon, saying it, and getting through again soon after the network is back.
 //!
-//! *When.* A watch (a tick of the finisher's thread, see [`super::finisher`]) runs only while something that was written is
+//! *When.* A watch (a tick of the progress thread, see [`super::progress_thread`]) runs only while something that was written is
 //! perhaps not acknowledged, or a connection is being made; a send pays one look at a flag for it. At each tick the
 //! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
 //! is noticed is the network. After [`SILENCE`] without progress, with at least one attempt repeated, the peer is out of reach.
@@ -213,11 +213,11 @@ impl Tcp {
     /// Something has been written to a peer: look now and then whether it arrives.
     #[cold]
     pub(super) fn begin_watch(&mut self, peer: Peer) {
-        self.make_finisher();
-        let Some(finisher) = &mut self.finisher else {
+        self.make_progress_thread();
+        let Some(progress) = &mut self.progress else {
             return;
         };
-        finisher.watch(true);
+        progress.watch(true);
         if let Some(link) = self.link(peer) {
             link.stall.watched = true;
         }
@@ -271,8 +271,8 @@ impl Tcp {
                 }
             }
         }
-        if let Some(finisher) = self.finisher.as_mut().filter(|_| !watched) {
-            finisher.watch(false);
+        if let Some(progress) = self.progress.as_mut().filter(|_| !watched) {
+            progress.watch(false);
         }
     }
 

@@ -134,15 +134,17 @@ fn world() -> impl Strategy<Value = World> {
 }
 
 fn succession() -> impl Strategy<Value = SuccessionOrder> {
-    let heir = (any::<u32>(), ".{0,9}", ".{0,9}").prop_map(|(number, name, run)| Candidate {
+    let candidate = (any::<u32>(), ".{0,9}", ".{0,9}").prop_map(|(number, name, run)| Candidate {
         number,
         name,
         run,
     });
-    (".{0,9}", ".{0,9}", vec(heir, 0..4)).prop_map(|(launcher, name, candidates)| SuccessionOrder {
-        launcher,
-        name,
-        candidates,
+    (".{0,9}", ".{0,9}", vec(candidate, 0..4)).prop_map(|(launcher, name, candidates)| {
+        SuccessionOrder {
+            launcher,
+            name,
+            candidates,
+        }
     })
 }
 

@@ -17,7 +17,7 @@
 //! It is not much, for these are blocked. They do so once the others have taken back what had not gone: there will be room for it.
 //!
 //! *Between hosts.* Each host has a table of its own, so a member asks those on other hosts how it is with them, and tells them
-//! of the ring (the transport's `plight`). What they answer is as old as the way is long, and more may be on its way: the
+//! of the ring (the transport's `deadlock_probe`). What they answer is as old as the way is long, and more may be on its way: the
 //! receiver of a blocked message may have made room, and the word of that not have come. So a look at a wait for another
 //! host counts only when a question has gone there and its answer has come back since the last one that counted, with
 //! nothing moved: behind an answer nothing is left on its way. And a ring counts from when all its members on other
@@ -51,7 +51,7 @@ const TOGETHER: Duration = Duration::from_secs(1);
 const ANSWERS: u32 = 2;
 
 /// One blocked send.
-pub(crate) struct Cycle {
+pub(crate) struct DeadlockDetector {
     to: Peer,
     /// The memory is the caller's again after an error, so the message must be taken back.
     recalls: bool,
@@ -107,10 +107,10 @@ enum Step {
 /// What the wait for a send comes to.
 type Outcome = (Status, Option<Error>);
 
-impl Cycle {
+impl DeadlockDetector {
     /// `recalls`: an error ends the send as well as the wait.
-    pub(crate) fn new(to: Peer, recalls: bool) -> Cycle {
-        Cycle {
+    pub(crate) fn new(to: Peer, recalls: bool) -> DeadlockDetector {
+        DeadlockDetector {
             to,
             recalls,
             word: 0,
@@ -343,7 +343,7 @@ impl Leaving {
     }
 }
 
-impl Drop for Cycle {
+impl Drop for DeadlockDetector {
     /// The wait is over, however it ended: nobody must find it in a ring, or wait for its leaving.
     fn drop(&mut self) {
         if self.word == 0 {

@@ -1,8 +1,8 @@
-//! Where a shell waits whose launcher's host is lost, until another launcher takes it over.
+//! A session whose launcher's host is lost: its shell goes on, until another launcher takes it over.
 //!
 //! A launcher that ends says so, or the daemon of its host does: then the shell's input ends, and all that runs in it. A
 //! host that is lost says nothing. Its shells on other hosts, if they were asked for as [`Tenure::Lasting`], keep their
-//! input; the agent in one hears of the loss as everybody does, says that it is an orphan, and looks for the word of the
+//! input; the agent in one hears of the loss as everybody does, says so, and looks for the word of the
 //! next launcher among whatever else comes. That one asks for the shell ([`Tenure::Inherited`]), and gets its two ends.
 //!
 //! [`Tenure::Lasting`]: crate::ask::Tenure::Lasting
@@ -22,25 +22,25 @@ pub(crate) type Way = (Wire, Vec<u8>);
 #[derive(Debug, Default)]
 struct State {
     /// The host of the launcher is lost.
-    bereaved: bool,
+    owner_lost: bool,
     /// The agent knows it, and looks for another launcher.
-    orphan: bool,
+    agent_knows: bool,
     next: Option<Way>,
 }
 
-/// See the module.
+/// The state that the channel's thread and the rest of the daemon share.
 #[derive(Debug)]
-pub(crate) struct Berth {
+pub(crate) struct DetachedSession {
     state: Mutex<State>,
     bell: OwnedFd,
     /// How long a shell whose channel has broken waits for word of its launcher's host.
     pub patience: Duration,
 }
 
-impl Berth {
-    pub(crate) fn new(patience: Duration) -> std::io::Result<Arc<Berth>> {
+impl DetachedSession {
+    pub(crate) fn new(patience: Duration) -> std::io::Result<Arc<DetachedSession>> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        Ok(Arc::new(Berth {
+        Ok(Arc::new(DetachedSession {
             state: Mutex::default(),
             bell: rustix::event::eventfd(0, flags)?,
             patience,
@@ -61,25 +61,25 @@ impl Berth {
     }
 
     /// The host of the launcher is lost.
-    pub(crate) fn bereave(&self) {
-        self.lock().bereaved = true;
+    pub(crate) fn owner_is_lost(&self) {
+        self.lock().owner_lost = true;
         self.ring();
     }
 
-    pub(crate) fn is_bereaved(&self) -> bool {
-        self.lock().bereaved
+    pub(crate) fn has_lost_owner(&self) -> bool {
+        self.lock().owner_lost
     }
 
-    /// The agent has said that it is an orphan.
-    pub(crate) fn is_orphan(&self) {
-        self.lock().orphan = true;
+    /// The agent has said that it knows of the loss.
+    pub(crate) fn agent_knows(&self) {
+        self.lock().agent_knows = true;
     }
 
     /// Whether the shell waits for another launcher; said to one only.
     pub(crate) fn claim(&self) -> bool {
         let mut state = self.lock();
-        let free = state.bereaved && state.orphan;
-        state.orphan &= !free;
+        let free = state.owner_lost && state.agent_knows;
+        state.agent_knows &= !free;
         free
     }
 
@@ -99,7 +99,7 @@ impl Berth {
 }
 
 /// Can be read from when something has happened.
-impl AsFd for Berth {
+impl AsFd for DetachedSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -118,20 +118,20 @@ mod tests {
 
     #[test]
     fn only_an_orphan_is_taken_over_and_by_one_only() {
-        let berth = Berth::new(Duration::ZERO).expect("a berth");
-        berth.is_orphan();
-        assert!(!berth.claim(), "its launcher's host lives");
-        berth.bereave();
-        assert!(berth.claim());
-        assert!(!berth.claim(), "it was promised to another");
-        assert!(berth.next().is_none());
-        berth.give(way());
-        assert!(berth.next().is_some());
+        let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
+        session.agent_knows();
+        assert!(!session.claim(), "its launcher's host lives");
+        session.owner_is_lost();
+        assert!(session.claim());
+        assert!(!session.claim(), "it was promised to another");
+        assert!(session.next().is_none());
+        session.give(way());
+        assert!(session.next().is_some());
         // And once more, when the next one is lost.
-        assert!(!berth.is_bereaved() && !berth.claim());
-        berth.bereave();
-        assert!(!berth.claim(), "the agent does not know yet");
-        berth.is_orphan();
-        assert!(berth.claim());
+        assert!(!session.has_lost_owner() && !session.claim());
+        session.owner_is_lost();
+        assert!(!session.claim(), "the agent does not know yet");
+        session.agent_knows();
+        assert!(session.claim());
     }
 }

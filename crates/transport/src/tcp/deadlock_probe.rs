@@ -7,7 +7,7 @@ use std::mem::discriminant;
 use std::sync::atomic::Ordering;
 
 use regatta_engine::Peer;
-use regatta_wire::plight::{MEMBERS, Plight};
+use regatta_wire::deadlock_probe::{DeadlockProbe, MEMBERS};
 
 use super::Tcp;
 
@@ -24,16 +24,16 @@ pub struct Heard {
 
 /// Keep what a peer has said until it is dealt with: one of each kind, however much it says. A newer word makes an older one
 /// void, but the answer to a question stays an answer.
-pub(super) fn note(said: &mut Vec<Plight>, mut new: Plight) {
-    let same = |old: &&mut Plight| discriminant(&**old) == discriminant(&new);
+pub(super) fn note(said: &mut Vec<DeadlockProbe>, mut new: DeadlockProbe) {
+    let same = |old: &&mut DeadlockProbe| discriminant(&**old) == discriminant(&new);
     let Some(old) = said.iter_mut().find(same) else {
         return said.push(new);
     };
     if let (
-        Plight::State {
+        DeadlockProbe::State {
             number: answered, ..
         },
-        Plight::State { number, .. },
+        DeadlockProbe::State { number, .. },
     ) = (&*old, &mut new)
         && *number == 0
     {
@@ -54,7 +54,7 @@ impl Tcp {
         let link = self.link(peer)?;
         // Never 0.
         let number = link.heard.answers.wrapping_add(1).max(1);
-        if link.owes == 0 && link.say_plight(&Plight::Ask(number)) {
+        if link.owes == 0 && link.send_probe(&DeadlockProbe::Ask(number)) {
             link.owes = number;
         }
         (link.heard.answers > 0).then_some(link.heard)
@@ -63,19 +63,19 @@ impl Tcp {
     /// Tell a peer how it is with this task, as the answer to a question or to none. False: not now.
     pub(crate) fn tell_state(&mut self, peer: Peer, number: u32) -> bool {
         let me = self.own.me;
-        let state = Plight::State {
+        let state = DeadlockProbe::State {
             number,
             word: self.job.blocked_on(me).load(Ordering::SeqCst),
             looks: self.job.vain_looks(me).load(Ordering::SeqCst),
         };
-        self.link(peer).is_some_and(|link| link.say_plight(&state))
+        self.link(peer).is_some_and(|link| link.send_probe(&state))
     }
 
     /// Tell a peer that the wait it has shown with `word` is part of a circle. False: not now.
     pub(crate) fn tell_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
         let members = members.to_vec();
         let link = self.link(peer).filter(|_| members.len() <= MEMBERS);
-        link.is_some_and(|link| link.say_plight(&Plight::Circle { word, members }))
+        link.is_some_and(|link| link.send_probe(&DeadlockProbe::Circle { word, members }))
     }
 
     /// Deal with what a peer has said.
@@ -83,21 +83,21 @@ impl Tcp {
         let Some(link) = self.link(peer) else {
             return;
         };
-        for plight in std::mem::take(&mut link.plights) {
-            match plight {
-                Plight::Ask(number) => {
+        for probe in std::mem::take(&mut link.probes) {
+            match probe {
+                DeadlockProbe::Ask(number) => {
                     if !self.tell_state(peer, number)
                         && let Some(link) = self.link(peer).filter(|link| link.is_open())
                     {
-                        note(&mut link.plights, plight);
+                        note(&mut link.probes, probe);
                     }
                 }
-                Plight::State {
+                DeadlockProbe::State {
                     number,
                     word,
                     looks,
                 } => self.note_state(peer, number, (word, looks)),
-                Plight::Circle { word, members } => self.believe(word, &members),
+                DeadlockProbe::Circle { word, members } => self.believe(word, &members),
             }
         }
     }
@@ -131,22 +131,25 @@ mod tests {
 
     #[test]
     fn of_each_kind_the_newest_word_is_kept() {
-        let state = |number, looks| Plight::State {
+        let state = |number, looks| DeadlockProbe::State {
             number,
             word: 9,
             looks,
         };
-        let circle = |word| Plight::Circle {
+        let circle = |word| DeadlockProbe::Circle {
             word,
             members: vec![0, 1],
         };
         let mut said = Vec::new();
         for round in 0..1000 {
-            note(&mut said, Plight::Ask(round));
+            note(&mut said, DeadlockProbe::Ask(round));
             note(&mut said, state(round, round));
             note(&mut said, circle(round.into()));
         }
-        assert_eq!(said, [Plight::Ask(999), state(999, 999), circle(999)]);
+        assert_eq!(
+            said,
+            [DeadlockProbe::Ask(999), state(999, 999), circle(999)]
+        );
         note(&mut said, state(0, 1000));
         assert_eq!(said[1], state(999, 1000), "the question has been answered");
     }

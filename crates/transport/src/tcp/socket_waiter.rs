@@ -1,8 +1,7 @@
-//! What lets a task sleep on its doorbell while messages may come from other hosts: a thread that sleeps on the
-//! task's sockets in its place, and rings.
+//! A thread that waits for a task's sockets while the task sleeps on its doorbell, and rings it when one can be read.
 //!
 //! It listens once each time it is armed: the sockets are read by the task alone, and what the task has not read yet
-//! would wake the ear again and again. It reads nothing and knows nothing of what comes.
+//! would wake the waiter again and again. It reads nothing and knows nothing of what comes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,7 +33,7 @@ struct Shared {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct SocketWaiter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -49,9 +48,9 @@ impl Shared {
     }
 }
 
-impl Ear {
-    /// An ear on everything `sockets` watches.
-    pub(crate) fn new(sockets: &OwnedFd, job: Arc<Job>, me: Peer) -> io::Result<Ear> {
+impl SocketWaiter {
+    /// A waiter on everything `sockets` watches.
+    pub(crate) fn new(sockets: &OwnedFd, job: Arc<Job>, me: Peer) -> io::Result<SocketWaiter> {
         let sockets = sockets.as_fd().try_clone_to_owned()?;
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -59,8 +58,8 @@ impl Ear {
             nudge: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
         let own = shared.clone();
-        let thread = quiet::spawn("regatta-ear", move || listen(&own, &sockets, &job, me))?;
-        Ok(Ear {
+        let thread = quiet::spawn("regatta-waiter", move || listen(&own, &sockets, &job, me))?;
+        Ok(SocketWaiter {
             shared,
             thread: Some(thread),
         })
@@ -113,7 +112,7 @@ fn listen(shared: &Shared, sockets: &OwnedFd, job: &Job, me: Peer) {
     }
 }
 
-impl Drop for Ear {
+impl Drop for SocketWaiter {
     fn drop(&mut self) {
         self.shared.state().stop = true;
         self.shared.changed.notify_one();

@@ -44,7 +44,7 @@ struct Shared {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Finisher {
+pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     /// As the thread has been told.
@@ -87,13 +87,13 @@ impl Shared {
     }
 }
 
-impl Finisher {
+impl ProgressThread {
     /// `go_on` looks at the sockets as a call of the task's would.
-    pub(crate) fn new(go_on: fn()) -> io::Result<Finisher> {
+    pub(crate) fn new(go_on: fn()) -> io::Result<ProgressThread> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
-        let thread = quiet::spawn("regatta-finisher", move || finish(&own, go_on))?;
-        Ok(Finisher {
+        let thread = quiet::spawn("regatta-progress", move || finish(&own, go_on))?;
+        Ok(ProgressThread {
             shared,
             thread: Some(thread),
             owing: false,
@@ -167,7 +167,7 @@ fn finish(shared: &Shared, go_on: fn()) {
     }
 }
 
-impl Drop for Finisher {
+impl Drop for ProgressThread {
     /// Not under the lock that `go_on` takes.
     fn drop(&mut self) {
         *self.shared.stop() = true;

@@ -1,4 +1,4 @@
-//! The other end of a [`crate::muster`]: the starter of a daemon, on standard input and output.
+//! The other end of a [`crate::bootstrap`]: the starter of a daemon, on standard input and output.
 //!
 //! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
 
@@ -15,18 +15,18 @@ use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::{gather, rsh};
 
-/// A muster that has been silent for so long is gone.
+/// A bootstrap that has been silent for so long is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// See the module.
-pub struct Station {
+pub struct BootstrapPeer {
     link: Link,
     beacon: Option<Beacon>,
     heard: Instant,
     spoken: Instant,
 }
 
-/// What a muster wants.
+/// A word of the bootstrap.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Word {
     /// This, in words of the caller's.
@@ -37,9 +37,9 @@ pub enum Word {
     End,
 }
 
-impl Station {
+impl BootstrapPeer {
     /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
-    pub fn open(temporary: bool) -> Result<Station, Refusal> {
+    pub fn open(temporary: bool) -> Result<BootstrapPeer, Refusal> {
         if !rsh::is_channel() {
             return Err(Refusal::usage(
                 "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand",
@@ -55,21 +55,21 @@ impl Station {
                 Refusal::of_regatta(format!("the starter cannot use its channel: {errno}"))
             })?;
         let beacon = gather::light()?;
-        let mut station = Station {
+        let mut peer = BootstrapPeer {
             link,
             beacon: None,
             heard: Instant::now(),
             spoken: Instant::now(),
         };
         let ready = format!("\n{} {}\n", rsh::READY, rsh::identity());
-        station.link.send_raw(ready.as_bytes());
+        peer.link.send_raw(ready.as_bytes());
         let hello = gather::hello(&beacon, gather::connection().as_deref());
-        station.beacon = Some(beacon);
-        station.say(&Report::Hello { hello });
-        Ok(station)
+        peer.beacon = Some(beacon);
+        peer.say(&Report::Hello { hello });
+        Ok(peer)
     }
 
-    /// Waits until the muster says something, or `other` can be read.
+    /// Waits until the bootstrap says something, or `other` can be read.
     pub fn next(&mut self, other: Option<BorrowedFd<'_>>) -> Word {
         // What has been read and not been looked at does not wake a poll.
         let mut said = self.link.next();

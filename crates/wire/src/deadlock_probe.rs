@@ -21,7 +21,7 @@ const CIRCLE: u32 = 3;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plight {
+pub enum DeadlockProbe {
     /// How is it with you? Questions are numbered.
     Ask(u32),
     /// How it is with the sender; 0 as number: nobody has asked.
@@ -42,17 +42,17 @@ pub enum Plight {
     },
 }
 
-impl Plight {
+impl DeadlockProbe {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, number, word, more) = match self {
-            Plight::Ask(number) => (ASK, *number, 0, &[][..]),
-            Plight::State {
+            DeadlockProbe::Ask(number) => (ASK, *number, 0, &[][..]),
+            DeadlockProbe::State {
                 number,
                 word,
                 looks,
             } => (STATE, *number, *word, std::slice::from_ref(looks)),
-            Plight::Circle { word, members } => (CIRCLE, 0, *word, &members[..]),
+            DeadlockProbe::Circle { word, members } => (CIRCLE, 0, *word, &members[..]),
         };
         let mut bytes = Vec::with_capacity(LEAST + 4 * more.len());
         bytes.extend(kind.to_le_bytes());
@@ -63,7 +63,7 @@ impl Plight {
     }
 
     /// From bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Plight, Malformed> {
+    pub fn decode(bytes: &[u8]) -> Result<DeadlockProbe, Malformed> {
         let (front, more) = bytes.split_first_chunk::<LEAST>().ok_or(Malformed)?;
         let four = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|more| front[at + more]));
         let (kind, number) = (four(0), four(4));
@@ -74,13 +74,13 @@ impl Plight {
             return Err(Malformed);
         }
         match (kind, &more[..]) {
-            (ASK, []) if word == 0 => Ok(Plight::Ask(number)),
-            (STATE, &[looks]) => Ok(Plight::State {
+            (ASK, []) if word == 0 => Ok(DeadlockProbe::Ask(number)),
+            (STATE, &[looks]) => Ok(DeadlockProbe::State {
                 number,
                 word,
                 looks,
             }),
-            (CIRCLE, [_, _, ..]) if number == 0 => Ok(Plight::Circle {
+            (CIRCLE, [_, _, ..]) if number == 0 => Ok(DeadlockProbe::Circle {
                 word,
                 members: more,
             }),
@@ -101,21 +101,21 @@ mod tests {
         ) {
             let mut bytes = [kind.to_le_bytes(), number.to_le_bytes()].concat();
             bytes.extend(rest);
-            if let Ok(plight) = Plight::decode(&bytes) {
-                prop_assert_eq!(plight.encode(), bytes);
+            if let Ok(probe) = DeadlockProbe::decode(&bytes) {
+                prop_assert_eq!(probe.encode(), bytes);
             }
         }
 
         #[test]
         fn what_is_said_is_understood(number: u32, word: u64, looks: u32, members in prop::collection::vec(any::<u32>(), 2..=MEMBERS)) {
-            for plight in [
-                Plight::Ask(number),
-                Plight::State { number, word, looks },
-                Plight::Circle { word, members: members.clone() },
+            for probe in [
+                DeadlockProbe::Ask(number),
+                DeadlockProbe::State { number, word, looks },
+                DeadlockProbe::Circle { word, members: members.clone() },
             ] {
-                let bytes = plight.encode();
+                let bytes = probe.encode();
                 prop_assert!((LEAST..=MOST).contains(&bytes.len()));
-                prop_assert_eq!(Plight::decode(&bytes), Ok(plight));
+                prop_assert_eq!(DeadlockProbe::decode(&bytes), Ok(probe));
             }
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_circle_has_its_limit() {
         let members = vec![1; MEMBERS + 1];
-        let bytes = Plight::Circle { word: 1, members }.encode();
-        assert_eq!(Plight::decode(&bytes), Err(Malformed));
+        let bytes = DeadlockProbe::Circle { word: 1, members }.encode();
+        assert_eq!(DeadlockProbe::decode(&bytes), Err(Malformed));
     }
 }

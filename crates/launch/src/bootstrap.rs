@@ -1,7 +1,7 @@
 //! Starting daemons on other hosts: what `regatta up` and `regatta add` need of a launcher.
 //!
 //! The hosts are brought together as those of a job are (`gather`); then each has a *starter*, the program of
-//! [`crate::station`], and is told things and answers in words that are not ours. As long as the channels stand a starter
+//! [`crate::bootstrap_peer`], and is told things and answers in words that are not ours. As long as the channels stand a starter
 //! can take back what it has done; what becomes of a daemon afterwards is not known here.
 
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::rsh::Role;
 use crate::signals::Signals;
 
 /// Hosts that are to have a daemon, each with its channel.
-pub struct Muster<'a> {
+pub struct Bootstrap<'a> {
     gathering: Gathering<'a>,
 }
 
@@ -34,7 +34,7 @@ pub fn with<R>(
     across: &Across,
     own_name: &str,
     own_address: Option<IpAddr>,
-    work: impl FnOnce(&mut Muster<'_>) -> Result<R, Refusal>,
+    work: impl FnOnce(&mut Bootstrap<'_>) -> Result<R, Refusal>,
 ) -> Result<(R, Channels), Refusal> {
     hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
     let here = across.hosts.len() as u32;
@@ -50,19 +50,19 @@ pub fn with<R>(
         group: crate::sys::process_group(),
     };
     let gathering = Gathering::open(&across, Role::Starter, Some(here), &signals, &mut owner)?;
-    let mut muster = Muster { gathering };
-    if let (Some(address), Some((_, hello))) = (own_address, &mut muster.gathering.local) {
+    let mut bootstrap = Bootstrap { gathering };
+    if let (Some(address), Some((_, hello))) = (own_address, &mut bootstrap.gathering.local) {
         hello
             .candidates
             .retain(|candidate| candidate.address == address);
     }
-    // If it fails the channels end with the muster.
-    let done = work(&mut muster)?;
-    let remotes = std::mem::take(&mut muster.gathering.remotes);
+    // If it fails the channels end with the bootstrap.
+    let done = work(&mut bootstrap)?;
+    let remotes = std::mem::take(&mut bootstrap.gathering.remotes);
     Ok((done, Channels { remotes }))
 }
 
-impl Muster<'_> {
+impl Bootstrap<'_> {
     /// Waits until each host has a starter. Things worth telling the user come with the outcomes.
     pub fn greet(&mut self) -> (Vec<Outcome<()>>, Vec<String>) {
         let numbers = self.numbers();
