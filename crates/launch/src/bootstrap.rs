@@ -1,4 +1,4 @@
-//! Starting daemons on other hosts: what `regatta up` and `regatta add` need of a launcher.
+//! Bootstrap of daemons on other hosts, for `regatta up` and `regatta add`.
 //!
 //! The hosts are brought together as those of a job are (`gather`); then each has a *starter*, the program of
 //! [`crate::bootstrap_peer`], and is told things and answers in words that are not ours. As long as the channels stand a starter

@@ -18,7 +18,7 @@ use crate::{gather, rsh};
 /// A bootstrap that has been silent for so long is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// The starter of a daemon, and its channel to the bootstrap.
 pub struct BootstrapPeer {
     link: Link,
     beacon: Option<Beacon>,

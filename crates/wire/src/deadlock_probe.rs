@@ -1,4 +1,5 @@
-//! What tasks on different hosts say to each other about being blocked; the process's `cycle` has the why.
+//! Messages of blocked senders on different hosts to each other, by which they find out that they wait in a circle (the process's
+//! `deadlock_detector`).
 //!
 //! ```text
 //! 0  kind (4) | number (4)
@@ -19,12 +20,12 @@ const ASK: u32 = 1;
 const STATE: u32 = 2;
 const CIRCLE: u32 = 3;
 
-/// See the module.
+/// One such message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadlockProbe {
-    /// How is it with you? Questions are numbered.
+    /// Asks for the state of the receiver. Questions are numbered.
     Ask(u32),
-    /// How it is with the sender; 0 as number: nobody has asked.
+    /// The state of the sender; 0 as number: nobody has asked.
     State {
         /// The question that is answered.
         number: u32,
