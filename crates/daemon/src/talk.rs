@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_word_can_be_called_away_and_loses_nothing() {
+    fn a_wait_for_a_word_can_be_interrupted_and_loses_nothing() {
         let (mut talk, mut theirs) = pair();
         let (signal, mut sender) = UnixStream::pair().expect("sockets");
         theirs.write_all(b"\"one\"\n\"tw").expect("a word");
