@@ -167,9 +167,9 @@ impl Lan {
     /// Waits until a host sees so many others, none of them suspected, and may take on work.
     pub fn await_whole(&self, host: &str, others: usize) {
         self.await_report(host, |report| {
-            let up = states(report)
-                .into_iter()
-                .filter(|(_, state)| state == "up");
+            let hosts = report["hosts"].as_array().into_iter().flatten();
+            // A host has no name here yet as long as it has not said how many cores it has.
+            let up = hosts.filter(|host| host["state"] == "up" && host["cores"].is_u64());
             up.count() == others
                 && report["standing"] == "majority"
                 && report["known"] == others + 1
