@@ -6,7 +6,7 @@
 //! of the [`SuccessionOrder`] that is left leads in its place, with the tasks that are left and with all that the registry knew. When that
 //! host is lost too, the next candidate follows.
 //!
-//! # Who leads
+//! # The next leader
 //!
 //! The succession order is the launcher's host and behind it all other hosts of the job by their numbers; the launcher sends it to every
 //! host. Which of them are left is the verdict of the membership ([`MembershipView`]), never silence. Only a majority passes a verdict, and
@@ -14,7 +14,7 @@
 //! nobody, and a launcher that is cut off from a majority, has lost its daemon, or was declared dead gives up ([`Leadership`]). Both may
 //! lead for as long as a verdict takes.
 //!
-//! # What is kept
+//! # State that is kept
 //!
 //! - The first candidates hold *replicas* of the registry ([`Replica`]): a snapshot once, then each change before any task hears what came
 //!   of it. Half as many as there are hosts, so that every majority without the launcher has one; but at most eight.

@@ -272,7 +272,7 @@ impl Agent {
         self.following.as_ref().map(|following| &following.follower)
     }
 
-    /// The same, to change it.
+    /// This host as one that follows, to change it.
     fn follower(&mut self) -> Option<&mut Follower> {
         self.following
             .as_mut()

@@ -36,7 +36,7 @@ impl Leadership {
         self.runs.get(&host) == Some(&self.run)
     }
 
-    /// Who leads next, and next to that, of the hosts that are left, which are given by number and name.
+    /// The succession order of the hosts that are left, which are given by number and name.
     pub fn order<'a>(&self, left: impl Iterator<Item = (u32, &'a str)>) -> SuccessionOrder {
         let candidate = |(number, name): (u32, &str)| {
             let run = self.runs.get(&number)?.clone();

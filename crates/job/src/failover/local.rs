@@ -11,7 +11,7 @@ use regatta_wire::world::World;
 use crate::end::Ended;
 use crate::registry::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
 
-/// What one task has received.
+/// Messages that one task has received.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received {
     /// How many messages that are sent again after a take-over. Wraps.
@@ -47,7 +47,7 @@ pub struct LocalRecord {
     pub gone: Vec<(u32, Option<Cause>)>,
     /// Its own tasks that have ended.
     pub ended: Vec<Ended>,
-    /// What each of its tasks has received.
+    /// Messages that each of its tasks has received, by its number.
     pub received: BTreeMap<u32, Received>,
     /// Requests without an answer, by task and number.
     pub requests: BTreeMap<(u32, u32), Vec<u8>>,

@@ -1,8 +1,8 @@
-//! What the membership says of the hosts, as one host sees it.
+//! A report of the membership, as one host sees it.
 
 use std::collections::BTreeMap;
 
-/// What is said of a host that is not gone.
+/// The state of a host that is not gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostState {
     /// It answers.

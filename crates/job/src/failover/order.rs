@@ -11,12 +11,12 @@ pub struct Candidate {
     pub number: u32,
     /// Its name, for people.
     pub name: String,
-    /// What the membership calls this run of it: a host that returns has another one.
+    /// The membership's name for this run of it: a host that returns has another one.
     pub run: String,
 }
 fields!(Candidate { number, name, run });
 
-/// Who leads the job, and who will when that host is lost.
+/// The host that leads the job, and the hosts that lead after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuccessionOrder {
     /// The run of the launcher's host.

@@ -1,4 +1,4 @@
-//! What a launcher knows from its command line, for the host that leads next.
+//! Settings from a launcher's command line, for the host that leads next.
 
 use regatta_wire::fields;
 

@@ -16,7 +16,7 @@ use super::{HostFacts, all_gone, is_open};
 use crate::end::Ended;
 use crate::registry::{Registry, ReplicatedRegistry};
 
-/// What one host knows that the next launcher may not.
+/// The facts of one host that the next launcher may not know.
 #[derive(Debug, Clone, Default)]
 pub struct Handover {
     /// The host's number.

@@ -107,7 +107,7 @@ impl Following {
         }
     }
 
-    /// What to wait for.
+    /// Descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.news.iter().flat_map(News::polls)
     }
