@@ -223,7 +223,6 @@ impl Machine {
 /// The task of a host has the host's number.
 fn handover(host: u32, agent: &Follower) -> Handover {
     let local = &agent.local;
-    let requests = local.requests.iter();
     Handover {
         host,
         tasks: 4,
@@ -232,9 +231,7 @@ fn handover(host: u32, agent: &Follower) -> Handover {
         ended: local.ended.clone(),
         received: local.received_counts(),
         gone: local.gone.clone(),
-        requests: requests
-            .map(|(&(task, _), bytes)| (task, bytes.clone()))
-            .collect(),
+        requests: local.unanswered(),
     }
 }
 

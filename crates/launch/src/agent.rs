@@ -219,7 +219,7 @@ impl Agent {
                 return Ok(None);
             }
             self.follow_news();
-            if self.following().is_some_and(Follower::leads) {
+            if self.follower().is_some_and(Follower::leads) {
                 return Ok(self.into_estate());
             }
             self.heed()?;
@@ -268,12 +268,12 @@ impl Agent {
     }
 
     /// This host as one that follows, if the job can outlive its launcher's host.
-    fn following(&self) -> Option<&Follower> {
+    fn follower(&self) -> Option<&Follower> {
         self.following.as_ref().map(|following| &following.follower)
     }
 
     /// This host as one that follows, to change it.
-    fn follower(&mut self) -> Option<&mut Follower> {
+    fn follower_mut(&mut self) -> Option<&mut Follower> {
         self.following
             .as_mut()
             .map(|following| &mut following.follower)
@@ -360,7 +360,7 @@ impl Agent {
             },
             Order::Failover { plan } => self.following = Some(Following::new(plan)),
             Order::Succession { order } => {
-                if let Some(follower) = self.follower() {
+                if let Some(follower) = self.follower_mut() {
                     follower.set_order(order);
                 }
             }
@@ -369,7 +369,7 @@ impl Agent {
                 bytes,
                 last,
             } => {
-                if let Some(follower) = self.follower() {
+                if let Some(follower) = self.follower_mut() {
                     let taken = follower.replica.take_piece(change, &bytes, last);
                     taken.map_err(|_| {
                         Refusal::of_regatta("a copy of the registry makes no sense")
@@ -377,7 +377,7 @@ impl Agent {
                 }
             }
             Order::Confirm {} => {
-                let replica = self.following().map(|follower| &follower.replica);
+                let replica = self.follower().map(|follower| &follower.replica);
                 if let Some(changes) = replica.and_then(Replica::changes) {
                     self.say(&Report::Copied { changes });
                 }
@@ -387,7 +387,7 @@ impl Agent {
                 if let Some(tasks) = &self.tasks {
                     tasks.locate(&addresses);
                 }
-                if let Some(follower) = self.follower() {
+                if let Some(follower) = self.follower_mut() {
                     follower.local.addresses = addresses;
                 }
                 self.begun = true;
@@ -436,7 +436,7 @@ impl Agent {
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
             Order::Tell { task, bytes } => {
-                let follower = self.follower();
+                let follower = self.follower_mut();
                 let due = follower.and_then(|host| host.local.note_message(task, &bytes));
                 tasks.tell(task, &bytes);
                 if let Some(count) = due {
@@ -548,7 +548,7 @@ impl Agent {
     }
 
     fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
-        if let Some(follower) = self.follower() {
+        if let Some(follower) = self.follower_mut() {
             follower.local.gone.push((rank, cause));
         }
         match self.tasks.as_ref().map(Tasks::job) {
@@ -674,7 +674,7 @@ impl Agent {
     }
 
     fn tell_ended(&mut self, ended: Ended) {
-        if let Some(follower) = self.follower() {
+        if let Some(follower) = self.follower_mut() {
             follower.local.note_ended(ended);
         }
         self.say(&Report::Ended {

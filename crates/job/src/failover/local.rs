@@ -89,6 +89,14 @@ impl LocalRecord {
         self.ended.push(ended);
     }
 
+    /// The requests without an answer, by the task that made them, in the order of their numbers.
+    pub fn unanswered(&self) -> Vec<(u32, Vec<u8>)> {
+        let requests = self.requests.iter();
+        requests
+            .map(|(&(task, _), bytes)| (task, bytes.clone()))
+            .collect()
+    }
+
     /// Per task of this host, how much it has received and below which number its known spawned tasks are.
     pub fn received_counts(&self) -> Vec<(u32, (u32, u32))> {
         let received = self.received.iter();

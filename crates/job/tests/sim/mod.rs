@@ -3,8 +3,7 @@
 //! The registry, its replicas and the failover decisions are the real ones, with real encodings. Channels deliver in order, each with delays
 //! of its own. The membership is an oracle: it knows who is lost, tells each host so late and at different times, and never takes it back.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -62,29 +61,6 @@ enum What {
     Stop(u32),
 }
 
-struct Next {
-    at: Duration,
-    order: u64,
-    what: What,
-}
-
-impl PartialEq for Next {
-    fn eq(&self, other: &Next) -> bool {
-        self.order == other.order
-    }
-}
-impl Eq for Next {}
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Next) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Next {
-    fn cmp(&self, other: &Next) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Up,
@@ -113,7 +89,8 @@ pub struct Sim {
     pub launchers: Vec<Launcher>,
     /// When the last message on a channel arrives: (launcher, host, whether it goes up).
     arrivals: BTreeMap<(usize, u32, bool), Duration>,
-    queue: BinaryHeap<Reverse<Next>>,
+    /// By time, and then in the order in which they were put in.
+    queue: BTreeMap<(Duration, u64), What>,
     order: u64,
     rng: SmallRng,
     /// The longest delay of a message, in milliseconds.
@@ -144,7 +121,7 @@ impl Sim {
             tasks: (0..2 * hosts).map(|task| Task::new(task % hosts)).collect(),
             launchers: vec![Launcher::first(hosts)],
             arrivals: BTreeMap::new(),
-            queue: BinaryHeap::new(),
+            queue: BTreeMap::new(),
             order: 0,
             rng: SmallRng::seed_from_u64(seed),
             slowest: 5,
@@ -165,8 +142,7 @@ impl Sim {
 
     fn at(&mut self, at: Duration, what: What) {
         self.order += 1;
-        let order = self.order;
-        self.queue.push(Reverse(Next { at, order, what }));
+        self.queue.insert((at, self.order), what);
     }
 
     /// When a message that is sent now arrives, behind those before it.
@@ -200,21 +176,23 @@ impl Sim {
     /// Until nothing more happens by itself, or so long.
     pub fn run(&mut self, time: Duration) {
         let until = self.now + time;
-        while self.queue.peek().is_some_and(|next| next.0.at <= until) {
-            let Some(Reverse(next)) = self.queue.pop() else {
-                break;
-            };
-            self.now = next.at;
-            self.happen(next.what);
+        while let Some(next) = self
+            .queue
+            .first_entry()
+            .filter(|next| next.key().0 <= until)
+        {
+            let ((at, _), what) = next.remove_entry();
+            self.now = at;
+            self.happen(what);
         }
         self.now = until;
     }
 
     pub fn settle(&mut self) {
         let mut steps = 0;
-        while let Some(Reverse(next)) = self.queue.pop() {
-            self.now = next.at;
-            self.happen(next.what);
+        while let Some(((at, _), what)) = self.queue.pop_first() {
+            self.now = at;
+            self.happen(what);
             steps += 1;
             assert!(steps < 1_000_000, "this never ends");
         }
@@ -303,7 +281,6 @@ impl Sim {
         let running = running.map(|(number, _)| (number, 100 + number)).collect();
         let tasks = self.tasks.len() as u32;
         let local = &self.follower(host).expect("a follower").local;
-        let requests = local.requests.iter();
         Handover {
             host,
             tasks,
@@ -312,9 +289,7 @@ impl Sim {
             ended: local.ended.clone(),
             received: local.received_counts(),
             gone: local.gone.clone(),
-            requests: requests
-                .map(|(&(task, _), bytes)| (task, bytes.clone()))
-                .collect(),
+            requests: local.unanswered(),
         }
     }
 

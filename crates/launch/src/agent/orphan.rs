@@ -54,7 +54,7 @@ impl Agent {
     }
 
     pub(super) fn is_orphan(&self) -> bool {
-        self.following().is_some_and(Follower::is_without_owner)
+        self.follower().is_some_and(Follower::is_without_owner)
     }
 
     pub(super) fn into_estate(self) -> Option<Estate> {
@@ -74,7 +74,7 @@ impl Agent {
     /// else is reported.
     pub(super) fn be_called(&mut self, run: &str) {
         self.called = true;
-        if let Some(follower) = self.follower() {
+        if let Some(follower) = self.follower_mut() {
             follower.follow(run);
         }
         self.link
@@ -87,7 +87,7 @@ impl Agent {
 
     /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
     pub(super) fn tell_state(&mut self, known: u32, changes: u64) {
-        if let Some(follower) = self.follower() {
+        if let Some(follower) = self.follower_mut() {
             follower.adopt();
         }
         self.called = false;
