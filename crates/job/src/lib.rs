@@ -3,7 +3,7 @@
 //! Pure: no clock, no sockets, no threads, no processes. The launcher hands in what has happened together with the time, and carries out what
 //! comes back. Time is a [`std::time::Duration`] since the start of the job, and never goes back.
 //!
-//! Three parts decide. None knows the state of another; the launcher feeds them all.
+//! Four parts decide; the launcher feeds them all.
 //!
 //! # Lifecycle
 //!
@@ -17,6 +17,11 @@
 //! a task goes in ([`Registry::handle_request`]) and is answered by exactly one message with the same number, at once or later. Messages to
 //! tasks collect until the launcher takes them ([`Registry::take_messages`]); what needs processes, hosts or a clock comes back as an
 //! [`Effect`].
+//!
+//! # Spawns
+//!
+//! [`Spawns`] takes each request for more tasks through its steps on all hosts that it concerns: prepare, enter, start. It gives the tasks
+//! their numbers, in the registry and the lifecycle.
 //!
 //! # Replication
 //!
@@ -42,8 +47,10 @@ mod end;
 pub mod failover;
 pub mod lifecycle;
 pub mod registry;
+pub mod spawn;
 pub mod words;
 
 pub use end::{End, Ended, Failure};
 pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};
 pub use registry::{Change, Effect, HostRecord, Registry, ReplicatedRegistry};
+pub use spawn::{SpawnEffect, SpawnedBy, Spawns};

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use regatta_job::Ended;
 use regatta_job::failover::{Follower, Replica};
 use regatta_job::registry::Piece;
+use regatta_job::spawn::SpawnedTasks;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -26,7 +27,6 @@ use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::entrance::Entrance;
 use crate::feed::Feed;
-use crate::newborn::Birth;
 use crate::owner::{self, Owner};
 use crate::reach::{self, Beacon};
 use crate::refusal::Refusal;
@@ -146,8 +146,8 @@ struct Agent {
     feed: Option<Feed>,
     /// The tasks may be started, or will never be.
     begun: bool,
-    /// How often tasks have been started that other tasks had asked for.
-    births: u32,
+    /// How often this agent was told to start spawned tasks.
+    starts: u32,
     told_strays: bool,
     settled: bool,
     /// An orphan that another launcher has called, and not asked for its state yet.
@@ -187,7 +187,7 @@ impl Agent {
             room: Cell::new(0),
             feed: None,
             begun: false,
-            births: 0,
+            starts: 0,
             told_strays: false,
             settled: false,
             called: false,
@@ -286,7 +286,7 @@ impl Agent {
     }
 
     fn wait(&self) {
-        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_to_be_born();
+        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_prepared_to_start();
         let busy = self.begun && self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = match busy {
             true => Duration::ZERO,
@@ -448,18 +448,18 @@ impl Agent {
                 // It may have ended meanwhile, which is told anyway.
                 let _ = tasks.signal(task, signal);
             }
-            Order::Expect {
-                birth,
+            Order::PrepareSpawn {
+                spawn,
                 count,
                 order,
                 route,
             } => {
-                let (addresses, refused) = match tasks.expect(birth, count, &order, route) {
+                let (addresses, refused) = match tasks.prepare(spawn, count, &order, route) {
                     Ok(addresses) => (addresses, None),
                     Err(refused) => (Vec::new(), Some(refused)),
                 };
-                self.say(&Report::Expected {
-                    birth,
+                self.say(&Report::SpawnPrepared {
+                    spawn,
                     addresses,
                     refused,
                 });
@@ -469,24 +469,23 @@ impl Agent {
                 let refused = self.enter(world, &mut tasks).err();
                 self.say(&Report::Entered { first, refused });
             }
-            Order::Bear {
-                birth,
+            Order::StartSpawn {
+                spawn,
                 first,
                 count: 0,
-            } => tasks.abandon(birth, first),
-            Order::Bear {
-                birth: number,
+            } => tasks.abandon(spawn, first),
+            Order::StartSpawn {
+                spawn,
                 first,
                 count,
             } => {
-                self.births += 1;
+                self.starts += 1;
                 (self.settled, self.told_strays) = (false, false);
-                let birth = Birth {
-                    number,
+                tasks.start_prepared(SpawnedTasks {
+                    spawn,
                     first,
                     count,
-                };
-                tasks.bear(birth);
+                });
             }
             Order::Admit { caller, task } => self.admit(caller, task, &mut tasks),
             Order::TurnAway { caller, sentence } => {
@@ -632,19 +631,19 @@ impl Agent {
         let result = tasks.start_some(Some(&mut self.streams), self.signals.before(), |task| {
             started.push(task)
         });
-        let born = tasks.bear_some(Some(&mut self.streams), self.signals.before());
+        let outcomes = tasks.start_some_prepared(Some(&mut self.streams), self.signals.before());
         for task in started {
             self.say(&Report::Started {
                 rank: task.rank,
                 pid: task.pid,
             });
         }
-        for (task, started) in born {
+        for (task, started) in outcomes {
             let (pid, refused) = match started {
                 Ok(started) => (started.pid, None),
                 Err(refused) => (0, Some(refused)),
             };
-            self.say(&Report::Born { task, pid, refused });
+            self.say(&Report::SpawnStarted { task, pid, refused });
         }
         if let Err(refusal) = result {
             self.refuse(refusal);
@@ -703,7 +702,7 @@ impl Agent {
 
     /// Who has knocked is this task.
     fn admit(&mut self, caller: u32, task: u32, tasks: &mut Tasks) {
-        self.births += 1;
+        self.starts += 1;
         (self.settled, self.told_strays) = (false, false);
         let newcomer = self.entrance.as_mut().and_then(|it| it.take(caller));
         let gone = || (Why::State, "nobody of that number has knocked".to_owned());
@@ -713,7 +712,7 @@ impl Agent {
             Ok(started) => (started.pid, None),
             Err(refused) => (0, Some(refused)),
         };
-        self.say(&Report::Born { task, pid, refused });
+        self.say(&Report::SpawnStarted { task, pid, refused });
     }
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus) {
@@ -780,8 +779,8 @@ impl Agent {
             send_output(link, room, heard)
         }) {
             self.settled = true;
-            let births = self.births;
-            self.say(&Report::Settled { births });
+            let starts = self.starts;
+            self.say(&Report::Settled { starts });
         }
     }
 }

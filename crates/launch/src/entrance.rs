@@ -6,7 +6,7 @@
 //!                     Knocked  who, and where it  >    (all hosts enter a new task)
 //!                              will listen
 //!                                                 <    Admit   it is this task
-//!                     Born, as of any other       >
+//!                     SpawnStarted, as any other  >
 //!                   < welcome
 //! ```
 //!
@@ -53,13 +53,33 @@ impl Newcomer {
     }
 }
 
-/// See the module.
+/// Processes of one host that have no number as tasks yet, by numbers of this host's own.
+#[derive(Default)]
+pub(crate) struct Newcomers {
+    waiting: BTreeMap<u32, Newcomer>,
+    /// The number of the next one.
+    next: u32,
+}
+
+impl Newcomers {
+    /// One more waits. Its number.
+    pub(crate) fn add(&mut self, newcomer: Newcomer) -> u32 {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.waiting.insert(number, newcomer);
+        number
+    }
+
+    /// It waits no more.
+    pub(crate) fn take(&mut self, number: u32) -> Option<Newcomer> {
+        self.waiting.remove(&number)
+    }
+}
+
+/// The door of an agent, with those who wait there.
 pub(crate) struct Entrance {
     pub door: Door,
-    /// Those that have no number yet.
-    waiting: BTreeMap<u32, Newcomer>,
-    /// What the next one is called.
-    next: u32,
+    newcomers: Newcomers,
 }
 
 impl Entrance {
@@ -68,8 +88,7 @@ impl Entrance {
         let claimed = Place::of_job(job).and_then(|place| place.claim()).ok()?;
         Some(Entrance {
             door: Door::new(claimed).ok()?,
-            waiting: BTreeMap::new(),
-            next: 0,
+            newcomers: Newcomers::default(),
         })
     }
 
@@ -81,8 +100,7 @@ impl Entrance {
         door.close_for(Duration::ZERO);
         Entrance {
             door,
-            waiting: BTreeMap::new(),
-            next: 0,
+            newcomers: Newcomers::default(),
         }
     }
 
@@ -101,31 +119,36 @@ impl Entrance {
         let arrivals = self.door.heed();
         let newcomers = arrivals.into_iter();
         let newcomers = newcomers.filter_map(|arrival| Newcomer::of(arrival, tasks));
-        let first = self.next;
-        for newcomer in newcomers {
-            self.waiting.insert(self.next, newcomer);
-            self.next += 1;
-        }
-        let new = self.waiting.range(first..);
-        new.map(|(&caller, newcomer)| knocked(caller, newcomer))
+        newcomers
+            .map(|newcomer| {
+                let (program, address) = (newcomer.arrival.program.clone(), newcomer.address);
+                let caller = self.newcomers.add(newcomer);
+                Report::Knocked {
+                    caller,
+                    program,
+                    address,
+                }
+            })
             .collect()
     }
 
     /// All who wait, for a launcher that has not heard of them.
     pub(crate) fn waiting(&self) -> Vec<Report> {
-        let all = self.waiting.iter();
+        let all = self.newcomers.waiting.iter();
         all.map(|(&caller, newcomer)| knocked(caller, newcomer))
             .collect()
     }
 
     /// It waits no more.
     pub(crate) fn take(&mut self, caller: u32) -> Option<Newcomer> {
-        self.waiting.remove(&caller)
+        self.newcomers.take(caller)
     }
 
-    /// The same of all.
+    /// All of them wait no more.
     pub(crate) fn take_all(&mut self) -> Vec<Newcomer> {
-        std::mem::take(&mut self.waiting).into_values().collect()
+        std::mem::take(&mut self.newcomers.waiting)
+            .into_values()
+            .collect()
     }
 }
 

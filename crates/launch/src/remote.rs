@@ -44,7 +44,7 @@ pub(crate) struct Remote {
     /// What its tasks have left behind.
     pub strays: String,
     /// How often it has been told to start tasks that other tasks had asked for.
-    pub births: u32,
+    pub starts: u32,
     /// Nothing of the job is left there.
     pub settled: bool,
     /// Nothing can be said to it any more.
@@ -130,7 +130,7 @@ impl Remote {
             unstarted: Vec::new(),
             running: BTreeMap::new(),
             strays: String::new(),
-            births: 0,
+            starts: 0,
             settled: false,
             lost: false,
             heard: Instant::now(),

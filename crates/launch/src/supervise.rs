@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{Leadership, Replication};
-use regatta_job::{Action, End, Ended, Lifecycle, Registry, ReplicatedRegistry};
+use regatta_job::{Action, End, Ended, Lifecycle, Registry, ReplicatedRegistry, Spawns};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitStatus};
 use rustix::time::Timespec;
@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::channel::Link;
 use crate::channel::messages::Order;
 use crate::door::Door;
-use crate::entrance::Newcomer;
+use crate::entrance::{Newcomer, Newcomers};
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::output::Output;
@@ -42,7 +42,6 @@ use history::History;
 use outputs::Owed;
 use reach::Reaches;
 use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
-use spawning::Spawning;
 use starters::{Awaited, Starter};
 
 mod clocks;
@@ -153,9 +152,10 @@ struct Supervisor<'p> {
     gates: Gates,
     /// Messages to tasks that wait until a copy of the registry knows what they are about.
     replication: Replication,
-    /// Tasks that are being started for others, and how many times that has been begun.
-    spawning: Vec<Spawning>,
-    births: u32,
+    /// Tasks that are being started for others.
+    spawns: Spawns,
+    /// Processes of this host that want to become tasks.
+    newcomers: Newcomers,
     owed: Vec<Owed>,
     clocks: Vec<Asked>,
     started: Instant,
@@ -209,8 +209,8 @@ impl<'p> Supervisor<'p> {
             replication: Replication::default(),
             leadership,
             tether: None,
-            spawning: Vec::new(),
-            births: 0,
+            spawns: Spawns::new(plan.most_tasks),
+            newcomers: Newcomers::default(),
             clocks: Vec::new(),
             owed: Vec::new(),
             here,
@@ -303,9 +303,11 @@ impl<'p> Supervisor<'p> {
         let result = tasks.start_some(self.streams.as_mut(), self.signals.before(), |task| {
             started.push(task);
         });
-        let born = tasks.bear_some(self.streams.as_mut(), self.signals.before());
+        let outcomes = tasks.start_some_prepared(self.streams.as_mut(), self.signals.before());
         started.into_iter().for_each(|task| self.task_started(task));
-        born.into_iter().for_each(|born| self.born(born));
+        outcomes
+            .into_iter()
+            .for_each(|outcome| self.spawn_started(outcome));
         if let Err(refusal) = result {
             self.cannot_start(&refusal);
         }
@@ -331,7 +333,7 @@ impl<'p> Supervisor<'p> {
 
     /// Waits until something happens, or not at all while tasks are being started.
     fn wait(&self) {
-        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_to_be_born();
+        let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_prepared_to_start();
         let starting = self.tasks.as_ref().is_some_and(are_to_start);
         let timeout = if starting {
             Some(Duration::ZERO)
@@ -555,7 +557,7 @@ impl<'p> Supervisor<'p> {
                 }
                 Action::SignalElsewhere(signal) => self.tell_all(&Order::Signal { signal }),
                 Action::StopStarting => {
-                    self.end_births();
+                    self.end_spawns();
                     self.tasks.iter_mut().for_each(Tasks::stop_starting);
                     self.tell_all(&Order::Stop {});
                 }

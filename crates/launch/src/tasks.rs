@@ -2,7 +2,7 @@
 //!
 //! What the loop of a launcher on one host, of a launcher of many, and of an agent have in common. Whoever owns this is
 //! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
-//! tasks start are in `newborn.rs`.
+//! tasks spawn are in `prepared.rs`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CString, OsString};
@@ -20,8 +20,8 @@ use crate::attend::Guest;
 use crate::bind::{Placement, Share};
 use crate::caught::Caught;
 use crate::controls::Controls;
-use crate::newborn::Births;
 use crate::plan::Bind;
+use crate::prepared::PreparedTasks;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::strangers::Unjoined;
 use crate::streams::Streams;
@@ -75,8 +75,8 @@ pub(crate) struct Tasks {
     pub(crate) controls: Controls,
     /// What tasks write for those who have started them.
     pub(crate) caught: Caught,
-    /// What other tasks start.
-    pub(crate) births: Births,
+    /// Tasks that other tasks spawn.
+    pub(crate) prepared: PreparedTasks,
     /// Tasks among these that were started here.
     pub(crate) later: HashSet<u32>,
     /// Tasks started here that are to be looked at if they do not join.
@@ -171,7 +171,7 @@ impl Tasks {
             environment: recipe.environment,
             controls: Controls::new()?,
             caught: Caught::default(),
-            births: Births::default(),
+            prepared: PreparedTasks::default(),
             later: HashSet::new(),
             unjoined: Unjoined::default(),
             address: None,
@@ -287,7 +287,7 @@ impl Tasks {
 
     /// Whether tasks run, or are still to be started.
     pub(crate) fn are_left(&self) -> bool {
-        self.are_to_start() || self.are_to_be_born() || !self.processes().is_empty()
+        self.are_to_start() || self.are_prepared_to_start() || !self.processes().is_empty()
     }
 
     pub(crate) fn stop_starting(&mut self) {
@@ -295,7 +295,7 @@ impl Tasks {
         self.listeners
             .iter_mut()
             .for_each(|listener| *listener = None);
-        self.births = Births::default();
+        self.prepared = PreparedTasks::default();
     }
 
     /// Starts the next few tasks, whose output goes to `streams`, or is ours. A refusal ends the starting.
@@ -482,7 +482,7 @@ impl Tasks {
             true => &[],
             false => &self.here[self.next..],
         };
-        first.iter().copied().chain(self.unborn()).collect()
+        first.iter().copied().chain(self.starting()).collect()
     }
 
     /// The ranks that run, and their processes.

@@ -96,7 +96,7 @@ impl Agent {
         else {
             return;
         };
-        tasks.forget_expected();
+        tasks.forget_all_prepared();
         tasks.caught.all_taken();
         if let Some(template) = &self.template {
             self.room.set(template.window as usize);
@@ -111,7 +111,7 @@ impl Agent {
             running: tasks.processes(),
             ended: local.ended.clone(),
             heard: local.received_counts(),
-            births: self.births,
+            starts: self.starts,
             gone: local.gone.clone(),
         };
         let unanswered = local.requests.iter();

@@ -13,17 +13,17 @@
 //!
 //!                                     < Asked          a task asks the launcher something
 //! Tell        what to say to it       >
-//! Expect      tasks for another one   >
-//!                                     < Expected       where they will listen, or why not
+//! PrepareSpawn  tasks for a task      >
+//!                                     < SpawnPrepared  where they will listen, or why not
 //! Enter       new tasks of any host   >                into the table
 //!                                     < Entered        or why not
-//! Bear        start what is expected  >
-//!                                     < Born           for each: its process, or why not
+//! StartSpawn  start what is prepared  >
+//!                                     < SpawnStarted   for each: its process, or why not
 //!                                     < Caught         what it wrote, if that is for another task
 //! Taken       that has received it    >
 //!
 //!                                     < Knocked        who runs here already and wants to be a task
-//! Admit       it is this task         >                answered as Bear is
+//! Admit       it is this task         >                answered as StartSpawn is
 //! TurnAway    it is none              >
 //!
 //! Clock       what time is it?        >
@@ -89,12 +89,12 @@ messages! {
         11 Tell { task: u32, bytes: Vec<u8> }
         /// Send a signal to one task.
         12 SignalTask { task: u32, signal: i32 }
-        /// Make everything ready to start tasks that another task has asked for.
-        13 Expect { birth: u32, count: u32, order: Spawn, route: Option<Route> }
+        /// Prepare tasks that a task has requested.
+        13 PrepareSpawn { spawn: u32, count: u32, order: Spawn, route: Option<Route> }
         /// Enter these tasks, of whatever hosts, into the table.
         14 Enter { world: World }
-        /// Start the tasks that are expected; of none, nothing comes of them.
-        15 Bear { birth: u32, first: u32, count: u32 }
+        /// Start the tasks that are prepared; a count of 0: forget them.
+        15 StartSpawn { spawn: u32, first: u32, count: u32 }
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
         /// What who goes on with the job has to know, should the launcher's host be lost.
@@ -137,20 +137,20 @@ messages! {
         7 Ended { rank: u32, pid: u32, end: End, state: TaskState }
         /// All tasks have ended, but not these processes which they started.
         8 Strays { names: String }
-        /// Nothing of the job is left here, and everything it wrote has been sent. So often `Bear` has come before.
-        9 Settled { births: u32 }
+        /// Nothing of the job is left here, and everything it wrote has been sent. So often `StartSpawn` or `Admit` has come before.
+        9 Settled { starts: u32 }
         /// So many bytes of input have been dealt with.
         10 Taken { bytes: u32 }
         /// The agent is there.
         11 Beat {}
         /// A task asks something.
         12 Asked { task: u32, bytes: Vec<u8> }
-        /// The answer to `Expect`.
-        13 Expected { birth: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
+        /// The answer to `PrepareSpawn`.
+        13 SpawnPrepared { spawn: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
         /// The answer to `Enter`.
         14 Entered { first: u32, refused: Option<(Why, String)> }
-        /// The answer to `Bear`, for each task.
-        15 Born { task: u32, pid: u32, refused: Option<(Why, String)> }
+        /// The answer to `StartSpawn` and `Admit`, for each task.
+        15 SpawnStarted { task: u32, pid: u32, refused: Option<(Why, String)> }
         /// What a task wrote for another one.
         16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
         /// A task has closed its socket: it hears nothing more.
@@ -295,8 +295,8 @@ pub(crate) struct State {
     pub ended: Vec<Ended>,
     /// How often each of its tasks was told something, and that all tasks it has heard to have started are below a number.
     pub heard: Vec<(u32, (u32, u32))>,
-    /// How often it was told to start tasks that other tasks had asked for.
-    pub births: u32,
+    /// How often `StartSpawn` or `Admit` has come.
+    pub starts: u32,
     /// The tasks of other hosts that it has heard to be gone; without a cause they left in good order.
     pub gone: Vec<(u32, Option<Cause>)>,
 }
@@ -308,7 +308,7 @@ fields!(State {
     running,
     ended,
     heard,
-    births,
+    starts,
     gone
 });
 

@@ -53,7 +53,7 @@ fn noise_before_the_greeting_is_skipped_and_what_follows_is_kept() {
     let (mut here, mut there) = channel();
     here.send_raw(b"Welcome!\nno newline here");
     here.send_raw(b"\nregatta-agent 1.2\n");
-    here.send(&Report::Settled { births: 0 })
+    here.send(&Report::Settled { starts: 0 })
         .expect("a short message");
     there.read();
     assert_eq!(
@@ -62,7 +62,7 @@ fn noise_before_the_greeting_is_skipped_and_what_follows_is_kept() {
     );
     assert_eq!(
         there.next::<Report>(),
-        Ok(Some(Report::Settled { births: 0 }))
+        Ok(Some(Report::Settled { starts: 0 }))
     );
     assert_eq!(there.next::<Report>(), Ok(None));
 }

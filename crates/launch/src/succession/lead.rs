@@ -260,7 +260,7 @@ fn take_stock(
         following,
     } = estate;
     let local = following.follower.local;
-    tasks.forget_expected();
+    tasks.forget_all_prepared();
     tasks.caught.all_taken();
     let asked = rally.found.iter().flat_map(|found| &found.asked);
     let own = local
@@ -306,7 +306,7 @@ fn take_stock(
             running: tasks.processes(),
             ended: local.ended,
             heard,
-            births: 0,
+            starts: 0,
             gone: local.gone,
         },
         asked: asked.map(|((task, _), bytes)| (task, bytes)).collect(),

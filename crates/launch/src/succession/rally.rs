@@ -419,7 +419,7 @@ mod tests {
             running: Vec::new(),
             ended: Vec::new(),
             heard: Vec::new(),
-            births: 0,
+            starts: 0,
             gone: Vec::new(),
         };
         Box::new(Found {

@@ -159,7 +159,7 @@ impl Supervisor<'_> {
                 self.cannot_start(&Refusal::new(status as u8, sentence));
             }
             Report::Strays { names } => remote.strays = names,
-            Report::Settled { births } => remote.settled = births == remote.births,
+            Report::Settled { starts } => remote.settled = starts == remote.starts,
             Report::Asked { task, bytes } if remote.has(task) => self.asked(task, &bytes),
             Report::Caught {
                 task,
@@ -182,8 +182,8 @@ impl Supervisor<'_> {
                 self.pass_on(words);
             }
             Report::Hushed { task } if remote.has(task) => self.hushed(task),
-            Report::Expected {
-                birth,
+            Report::SpawnPrepared {
+                spawn,
                 addresses,
                 refused,
             } => {
@@ -192,16 +192,16 @@ impl Supervisor<'_> {
                     Some(refused) => Err(refused),
                     None => Ok(addresses),
                 };
-                self.expected(host, birth, ready);
+                self.spawn_prepared(host, spawn, ready);
             }
             Report::Entered { first, refused } => {
                 let host = remote.number;
                 let refused = refused.map(|(why, sentence)| {
                     (why, format!("on the host {}: {sentence}", remote.name))
                 });
-                self.entered(host, first, refused)?;
+                self.spawn_entered(host, first, refused)?;
             }
-            Report::Born { task, pid, refused } => {
+            Report::SpawnStarted { task, pid, refused } => {
                 let at = remote
                     .unstarted
                     .iter()
@@ -216,7 +216,7 @@ impl Supervisor<'_> {
                         Ok(Started { rank: task, pid })
                     }
                 };
-                self.born((task, started));
+                self.spawn_started((task, started));
             }
             Report::Knocked {
                 caller,
@@ -329,7 +329,7 @@ impl Supervisor<'_> {
         }
         self.registry.host_lost(number);
         self.clock_lost(number);
-        self.births_end_on(number, &unstarted);
+        self.spawns_lose(number, &unstarted);
         self.hosts_changed();
     }
 

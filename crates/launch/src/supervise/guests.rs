@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 
 use regatta_transport::job::TaskState;
-use regatta_wire::control::{Output, Place, Spawn};
 
 use super::Supervisor;
 use super::growing::Growing;
-use super::spawning::Asker;
 use crate::door::Door;
 use crate::entrance::Newcomer;
 use crate::tasks::Tasks;
@@ -53,11 +51,11 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Somebody of this host wants to be a task.
+    /// A process of this host wants to become a task.
     pub(super) fn let_in(&mut self, newcomer: Newcomer) {
         let (program, address) = (newcomer.arrival.program.clone(), newcomer.address);
-        let host = self.number;
-        self.begin_guest(Asker::Itself(newcomer), host, order(program), address);
+        let process = self.newcomers.add(newcomer);
+        self.join((self.number, process), program, address);
     }
 
     /// Somebody has knocked at the door of another host.
@@ -71,8 +69,7 @@ impl Supervisor<'_> {
             program,
             address,
         } = caller;
-        let asker = Asker::Caller { host, number };
-        self.begin_guest(asker, host, order(program), address);
+        self.join((host, number), program, address);
     }
 
     /// Takes note of guests that have ended, or have left.
@@ -88,22 +85,5 @@ impl Supervisor<'_> {
                 self.perform(actions);
             }
         }
-    }
-}
-
-/// One task, which runs already.
-fn order(program: Vec<u8>) -> Spawn {
-    Spawn {
-        program,
-        arguments: Vec::new(),
-        count: 1,
-        place: Place::Here,
-        search: None,
-        directory: None,
-        environment: Vec::new(),
-        output: Output::Job,
-        orphans: false,
-        through: None,
-        on_behalf: None,
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use regatta_job::failover::{
     self, Candidate, Handover, Replication, SuccessionOrder, Successor, take_over,
 };
-use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry};
+use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry, Spawns};
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
@@ -23,7 +23,7 @@ use super::starters::Awaited;
 use crate::agent::note_gone;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
-use crate::entrance::{Entrance, Newcomer};
+use crate::entrance::{Entrance, Newcomer, Newcomers};
 use crate::fleet::Ground;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -178,7 +178,7 @@ impl<'p> Supervisor<'p> {
             remote.ranks = tasks_on(registry, remote.number);
             remote.unstarted = found.state.unstarted.clone();
             remote.running = found.state.running.iter().copied().collect();
-            remote.births = found.state.births;
+            remote.starts = found.state.starts;
             handovers.push(handover(remote.number, found.state, found.asked));
             remotes.push(remote);
         }
@@ -240,8 +240,8 @@ impl<'p> Supervisor<'p> {
             registry: ReplicatedRegistry::new(stock.registry, true),
             gates: Gates::default(),
             replication: Replication::default(),
-            spawning: Vec::new(),
-            births: 0,
+            spawns: Spawns::new(plan.most_tasks),
+            newcomers: Newcomers::default(),
             clocks: Vec::new(),
             here: Some(here.name.clone()),
             number: here.number,
@@ -358,7 +358,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn not_started(&mut self, task: u32) {
-        self.supervisor.note_born(task, None);
+        self.supervisor.never_started(task);
     }
 
     fn request(&mut self, task: u32, bytes: &[u8]) {

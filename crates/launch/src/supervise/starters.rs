@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 
 use regatta_job::registry::Refused;
+use regatta_job::spawn::SpawnedTasks;
 use regatta_job::{End, Ended};
-use regatta_wire::control::{Spawn, Tell, Why};
+use regatta_wire::control::{Tell, Why};
 
 use super::Supervisor;
 use crate::door::Arrival;
-use crate::newborn::{Birth, Born};
+use crate::prepared::StartOutcome;
 use crate::tasks::Started;
 
 /// Tickets count from here: no process has such a number, so that a ticket can stand where a process is not known yet.
@@ -69,18 +70,29 @@ impl Supervisor<'_> {
     }
 
     /// Tells the starter what to start. For all others these tasks have been started.
-    pub(super) fn have_started(&mut self, birth: Birth, order: &Spawn) -> Vec<Born> {
-        let ranks = birth.first..birth.first + birth.count;
-        let handed = self.tasks.as_mut().and_then(|tasks| tasks.hand_over(birth));
-        let (Some(Starter { task: to, watch }), Some((file, mut listeners)), Some(job)) = (
+    pub(super) fn start_by_starter(&mut self, share: SpawnedTasks) -> Vec<StartOutcome> {
+        let ranks = share.tasks();
+        let order = self
+            .spawns
+            .order(share.spawn)
+            .map(|(order, _)| order.clone());
+        let handed = self.tasks.as_mut().and_then(|tasks| tasks.hand_over(share));
+        let (
+            Some(Starter { task: to, watch }),
+            Some((file, mut listeners)),
+            Some(job),
+            Some(order),
+        ) = (
             self.starter,
             handed,
             self.door.as_ref().and_then(|door| door.name()),
-        ) else {
+            order,
+        )
+        else {
             let refused = (Why::State, "the job is being ended".to_owned());
             return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
         };
-        let mut born = Vec::new();
+        let mut outcomes = Vec::new();
         for rank in ranks {
             let ticket = FIRST_TICKET + self.awaited.given;
             self.awaited.given = self.awaited.given.wrapping_add(1) & 0x3fff_ffff;
@@ -101,9 +113,9 @@ impl Supervisor<'_> {
                     environment: order.environment.iter().cloned().chain([invited]).collect(),
                 },
             );
-            born.push((rank, Ok(Started { rank, pid: ticket })));
+            outcomes.push((rank, Ok(Started { rank, pid: ticket })));
         }
-        born
+        outcomes
     }
 
     /// Lets a process in that shows a ticket. Others are given back.

@@ -200,24 +200,26 @@ fn order() -> impl Strategy<Value = Order> {
             vec(bytes(), 0..3),
             proptest::option::of(route())
         )
-            .prop_map(|(birth, count, program, arguments, route)| Order::Expect {
-                birth,
-                count,
-                route,
-                order: Spawn {
-                    orphans: count > 5,
-                    through: (count > 7).then(|| b"gdb".to_vec()),
-                    on_behalf: (count > 6).then_some(count),
-                    search: (count > 3).then(|| program.clone()),
-                    output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
-                    directory: (count > 7).then(|| program.clone()),
-                    environment: vec![(program.clone(), program.clone())],
-                    place: Place::Here,
-                    program,
-                    arguments,
+            .prop_map(
+                |(spawn, count, program, arguments, route)| Order::PrepareSpawn {
+                    spawn,
                     count,
-                },
-            }),
+                    route,
+                    order: Spawn {
+                        orphans: count > 5,
+                        through: (count > 7).then(|| b"gdb".to_vec()),
+                        on_behalf: (count > 6).then_some(count),
+                        search: (count > 3).then(|| program.clone()),
+                        output: route.map_or(Output::Job, |route| Output::Me(route.manner)),
+                        directory: (count > 7).then(|| program.clone()),
+                        environment: vec![(program.clone(), program.clone())],
+                        place: Place::Here,
+                        program,
+                        arguments,
+                        count,
+                    },
+                }
+            ),
         (any::<u32>(), any::<u32>()).prop_map(|(by, bytes)| Order::Taken { by, bytes }),
         world().prop_map(|world| Order::Enter { world }),
         failover().prop_map(|plan| Order::Failover { plan }),
@@ -229,8 +231,8 @@ fn order() -> impl Strategy<Value = Order> {
         }),
         any::<(u32, u64)>().prop_map(|(tasks, changes)| Order::Lead { tasks, changes }),
         (any::<u32>(), any::<u32>()).prop_map(|(by, id)| Order::Clock { by, id }),
-        any::<[u32; 3]>().prop_map(|[birth, first, count]| Order::Bear {
-            birth,
+        any::<[u32; 3]>().prop_map(|[spawn, first, count]| Order::StartSpawn {
+            spawn,
             first,
             count
         }),
@@ -293,7 +295,7 @@ fn report() -> impl Strategy<Value = Report> {
         vec((any::<u32>(), proptest::option::of(cause())), 0..4),
     )
         .prop_map(
-            |(hello, (tasks, births, asked), worlds, unstarted, running, ended, heard, gone)| {
+            |(hello, (tasks, starts, asked), worlds, unstarted, running, ended, heard, gone)| {
                 let state = State {
                     hello,
                     tasks,
@@ -302,7 +304,7 @@ fn report() -> impl Strategy<Value = Report> {
                     running,
                     ended,
                     heard,
-                    births,
+                    starts,
                     gone,
                 };
                 Report::State { state, asked }
@@ -332,24 +334,21 @@ fn report() -> impl Strategy<Value = Report> {
             }
         }),
         ".{0,30}".prop_map(|names| Report::Strays { names }),
-        any::<u32>().prop_map(|births| Report::Settled { births }),
+        any::<u32>().prop_map(|starts| Report::Settled { starts }),
         (any::<u32>(), bytes()).prop_map(|(task, bytes)| Report::Asked { task, bytes }),
         (
             any::<u32>(),
             vec(proptest::option::of(socket()), 0..4),
             refused()
         )
-            .prop_map(|(birth, addresses, refused)| Report::Expected {
-                birth,
+            .prop_map(|(spawn, addresses, refused)| Report::SpawnPrepared {
+                spawn,
                 addresses,
                 refused
             }),
         (any::<u32>(), refused()).prop_map(|(first, refused)| Report::Entered { first, refused }),
-        (any::<u32>(), any::<u32>(), refused()).prop_map(|(task, pid, refused)| Report::Born {
-            task,
-            pid,
-            refused
-        }),
+        (any::<u32>(), any::<u32>(), refused())
+            .prop_map(|(task, pid, refused)| Report::SpawnStarted { task, pid, refused }),
         any::<u32>().prop_map(|bytes| Report::Taken { bytes }),
         ".{0,30}".prop_map(|why| Report::Farewell { why }),
         Just(Report::Beat {}),

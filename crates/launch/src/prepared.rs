@@ -1,7 +1,4 @@
-//! Tasks that other tasks start, on one host.
-//!
-//! In three steps, because a job may have several hosts: everything is made ready (*expected*), all hosts enter the new
-//! tasks into their tables, and then they are started (*born*). So nobody hears of a task that it cannot find.
+//! Spawned tasks of one host: prepared, entered into its table, started. [`regatta_job::spawn`] says why in three steps.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -11,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use regatta_job::registry::Refused;
+use regatta_job::spawn::SpawnedTasks;
 use regatta_transport::job::JobError;
 use regatta_transport::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
@@ -30,8 +28,8 @@ const BATCH: u32 = 16;
 /// Files of ours for each task: its socket, and the pipes of its output.
 const FILES: u32 = 3;
 
-/// Tasks that are expected.
-struct Expected {
+/// Tasks that can be started.
+struct Prepared {
     image: Image,
     program: PathBuf,
     listeners: VecDeque<TcpListener>,
@@ -39,34 +37,27 @@ struct Expected {
     route: Option<Route>,
 }
 
-/// All that is expected, and the worlds of which something lives here.
+/// All that is prepared, and the worlds of which something lives here.
 #[derive(Default)]
-pub(crate) struct Births {
-    expected: HashMap<u32, Expected>,
-    /// What is being started; without what was expected, that will not be.
-    bearing: VecDeque<(Birth, Option<Expected>)>,
+pub(crate) struct PreparedTasks {
+    /// By the number of the spawn.
+    by_spawn: HashMap<u32, Prepared>,
+    /// Tasks that are being started; those of which nothing is prepared will not be.
+    starting: VecDeque<(SpawnedTasks, Option<Prepared>)>,
     /// The first task of the world of each task that was started here later, and how many of the world there are still,
     /// or will be.
     world_of: HashMap<u32, u32>,
     left: HashMap<u32, u32>,
 }
 
-/// Tasks that are to be born: the first of them and how many, as the birth of this number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Birth {
-    pub number: u32,
-    pub first: u32,
-    pub count: u32,
-}
-
-/// What became of a task that was to be born.
-pub(crate) type Born = (u32, Result<Started, Refused>);
+/// A spawned task, and whether it has been started.
+pub(crate) type StartOutcome = (u32, Result<Started, Refused>);
 
 impl Tasks {
-    /// Makes everything ready for `count` tasks; where each will listen, if they do.
-    pub(crate) fn expect(
+    /// Prepares `count` tasks of a spawn; where each will listen, if they do.
+    pub(crate) fn prepare(
         &mut self,
-        birth: u32,
+        spawn: u32,
         count: u32,
         order: &Spawn,
         route: Option<Route>,
@@ -132,9 +123,9 @@ impl Tasks {
         if let Some(directory) = &directory {
             image.set_directory(sys::c_string(directory.as_bytes()));
         }
-        self.births.expected.insert(
-            birth,
-            Expected {
+        self.prepared.by_spawn.insert(
+            spawn,
+            Prepared {
                 image,
                 program,
                 listeners: listeners.into(),
@@ -174,28 +165,28 @@ impl Tasks {
         }
     }
 
-    /// Nothing comes of a birth.
-    pub(crate) fn expect_no_more(&mut self, birth: u32) {
-        self.births.expected.remove(&birth);
+    /// Nothing comes of a spawn.
+    pub(crate) fn forget_prepared(&mut self, spawn: u32) {
+        self.prepared.by_spawn.remove(&spawn);
     }
 
-    /// Nothing comes of a birth whose tasks have numbers.
-    pub(crate) fn abandon(&mut self, birth: u32, first: u32) {
-        self.expect_no_more(birth);
+    /// Nothing comes of a spawn whose tasks have numbers.
+    pub(crate) fn abandon(&mut self, spawn: u32, first: u32) {
+        self.forget_prepared(spawn);
         if let Ok(world) = self.job().membership(first) {
             self.job().end_world(world.first);
         }
     }
 
-    /// Nothing comes of any birth that has not been given numbers.
-    pub(crate) fn forget_expected(&mut self) {
-        self.births.expected.clear();
+    /// Nothing comes of any spawn whose tasks are not being started.
+    pub(crate) fn forget_all_prepared(&mut self) {
+        self.prepared.by_spawn.clear();
     }
 
-    /// The tasks that are to be born.
-    pub(crate) fn unborn(&self) -> impl Iterator<Item = u32> {
-        let bearing = self.births.bearing.iter();
-        bearing.flat_map(|(birth, _)| birth.first..birth.first + birth.count)
+    /// The spawned tasks that are being started.
+    pub(crate) fn starting(&self) -> impl Iterator<Item = u32> {
+        let starting = self.prepared.starting.iter();
+        starting.flat_map(|(share, _)| share.tasks())
     }
 
     /// Enters tasks of any host into the table of this one.
@@ -203,70 +194,73 @@ impl Tasks {
         self.job().add_world(world)
     }
 
-    /// Has the tasks started that are expected, by [`Tasks::bear_some`].
-    pub(crate) fn bear(&mut self, birth: Birth) {
-        let expected = self.births.expected.remove(&birth.number);
-        if let (Some(_), Ok(world)) = (&expected, self.job().membership(birth.first)) {
-            *self.births.left.entry(world.first).or_default() += birth.count;
+    /// Has the tasks started that are prepared, by [`Tasks::start_some_prepared`].
+    pub(crate) fn start_prepared(&mut self, share: SpawnedTasks) {
+        let prepared = self.prepared.by_spawn.remove(&share.spawn);
+        if let (Some(_), Ok(world)) = (&prepared, self.job().membership(share.first)) {
+            *self.prepared.left.entry(world.first).or_default() += share.count;
         }
-        self.births.bearing.push_back((birth, expected));
+        self.prepared.starting.push_back((share, prepared));
     }
 
-    /// Has somebody else start the tasks that are expected: what their program is, and where each of them is to listen.
-    pub(crate) fn hand_over(&mut self, birth: Birth) -> Option<(PathBuf, VecDeque<TcpListener>)> {
-        let expected = self.births.expected.remove(&birth.number)?;
-        let first = match self.job().membership(birth.first) {
+    /// Has somebody else start the tasks that are prepared: their program, and the socket at which each is to listen.
+    pub(crate) fn hand_over(
+        &mut self,
+        share: SpawnedTasks,
+    ) -> Option<(PathBuf, VecDeque<TcpListener>)> {
+        let prepared = self.prepared.by_spawn.remove(&share.spawn)?;
+        let first = match self.job().membership(share.first) {
             Ok(world) => world.first,
             Err(_) => return None,
         };
-        *self.births.left.entry(first).or_default() += birth.count;
-        for rank in birth.first..birth.first + birth.count {
+        *self.prepared.left.entry(first).or_default() += share.count;
+        for rank in share.tasks() {
             self.later.insert(rank);
-            self.births.world_of.insert(rank, first);
+            self.prepared.world_of.insert(rank, first);
         }
-        Some((expected.program, expected.listeners))
+        Some((prepared.program, prepared.listeners))
     }
 
-    /// Are there tasks to be born?
-    pub(crate) fn are_to_be_born(&self) -> bool {
-        !self.births.bearing.is_empty()
+    /// Are there spawned tasks to be started?
+    pub(crate) fn are_prepared_to_start(&self) -> bool {
+        !self.prepared.starting.is_empty()
     }
 
-    /// Starts the next few tasks that are to be born, so that the loop can look at what else happens.
-    pub(crate) fn bear_some(
+    /// Starts the next few spawned tasks, so that the loop can look at what else happens.
+    pub(crate) fn start_some_prepared(
         &mut self,
         mut streams: Option<&mut Streams>,
         mask: &Mask,
-    ) -> Vec<Born> {
-        let Some((mut birth, expected)) = self.births.bearing.pop_front() else {
+    ) -> Vec<StartOutcome> {
+        let Some((mut share, prepared)) = self.prepared.starting.pop_front() else {
             return Vec::new();
         };
-        let some = birth.first..birth.first + birth.count.min(BATCH);
-        let Some(mut expected) = expected else {
+        let some = share.first..share.first + share.count.min(BATCH);
+        let Some(mut prepared) = prepared else {
             let refused = (Why::State, "the job is being ended".to_owned());
-            let all = birth.first..birth.first + birth.count;
+            let all = share.tasks();
             return all.map(|rank| (rank, Err(refused.clone()))).collect();
         };
-        let world = self.job().membership(birth.first);
-        let mut born = Vec::with_capacity(BATCH as usize);
+        let world = self.job().membership(share.first);
+        let mut outcomes = Vec::with_capacity(BATCH as usize);
         let mut caught = std::mem::take(&mut self.caught);
         for rank in some.clone() {
             self.later.insert(rank);
-            let outlet = match expected.route {
+            let outlet = match prepared.route {
                 Some(route) => Outlet::Caught(&mut caught, route),
                 None => Outlet::of(streams.as_deref_mut()),
             };
             let start = Start {
                 rank,
-                listener: expected.listeners.pop_front(),
+                listener: prepared.listeners.pop_front(),
                 input: None,
                 cores: None,
                 outlet,
                 mask,
             };
-            let started = self.start_from(&mut expected.image, start);
+            let started = self.start_from(&mut prepared.image, start);
             if let Ok(world) = &world {
-                self.births.world_of.insert(rank, world.first);
+                self.prepared.world_of.insert(rank, world.first);
             }
             match &started {
                 Ok(started) => {
@@ -278,19 +272,19 @@ impl Tasks {
                     self.later_ended(rank);
                 }
             }
-            born.push((
+            outcomes.push((
                 rank,
-                started.map_err(|why| self.explain(&expected.program, why)),
+                started.map_err(|why| self.explain(&prepared.program, why)),
             ));
         }
         self.caught = caught;
-        birth.count -= some.len() as u32;
-        birth.first = some.end;
-        match birth.count {
+        share.count -= some.len() as u32;
+        share.first = some.end;
+        match share.count {
             0 => self.crowding(),
-            _ => self.births.bearing.push_front((birth, Some(expected))),
+            _ => self.prepared.starting.push_front((share, Some(prepared))),
         }
-        born
+        outcomes
     }
 
     /// A socket for one more task to listen at, if the tasks of this host do.
@@ -312,8 +306,8 @@ impl Tasks {
         }: &Newcomer,
     ) -> Result<Started, Refused> {
         self.later.insert(rank);
-        self.births.world_of.insert(rank, rank);
-        self.births.left.insert(rank, 1);
+        self.prepared.world_of.insert(rank, rank);
+        self.prepared.left.insert(rank, 1);
         self.receive(rank, arrival, listener.as_ref())
     }
 
@@ -391,13 +385,13 @@ impl Tasks {
 
     /// A task that was started later has ended, or was not started after all. What its world shared is used again when all of it have.
     pub(crate) fn later_ended(&mut self, rank: u32) {
-        let Some(world) = self.births.world_of.remove(&rank) else {
+        let Some(world) = self.prepared.world_of.remove(&rank) else {
             return;
         };
-        if let Some(left) = self.births.left.get_mut(&world) {
+        if let Some(left) = self.prepared.left.get_mut(&world) {
             *left -= 1;
             if *left == 0 {
-                self.births.left.remove(&world);
+                self.prepared.left.remove(&world);
                 self.job().end_world(world);
             }
         }

@@ -1,0 +1,557 @@
+//! Spawns: tasks that other tasks request, and processes that want to become tasks.
+//!
+//! A spawn may concern several hosts, and takes three steps on all of them. Each begins when the last host has done the one before, so
+//! nobody hears of a task that it cannot find.
+//!
+//! | step | every host concerned | when one cannot |
+//! |---|---|---|
+//! | prepare | finds the program, opens the sockets at which its tasks will listen | the other hosts' tasks are started without its own |
+//! | enter | the tasks have numbers; every host of the job enters them into its table, the launcher's first | nothing comes of the spawn |
+//! | start | starts its tasks | each task that cannot be started has ended |
+//!
+//! The requester is answered at the end, when each task that was started can be spoken to. A process that joins is one task of its host,
+//! prepared already.
+//!
+//! [`Spawns`] decides: what has happened goes in, and [`Spawns::poll`] gives what is to be done, in order.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use regatta_wire::control::{Route, Spawn, Tell, Why};
+use regatta_wire::world::World;
+
+use crate::Lifecycle;
+use crate::registry::{Refused, ReplicatedRegistry};
+
+mod effect;
+#[cfg(test)]
+mod tests;
+
+pub use effect::{SpawnEffect, SpawnedTasks};
+
+/// Where the tasks of one host will listen, or why it has none.
+pub type Prepared = Result<Vec<Option<SocketAddr>>, Refused>;
+
+/// Where a spawn comes from: the one that is answered at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpawnedBy {
+    /// A task, and the number of its request.
+    Task {
+        /// The task.
+        by: u32,
+        /// The number of its request.
+        id: u32,
+    },
+    /// A process that wants to become a task, by its host and its number there.
+    Process {
+        /// The host's number.
+        host: u32,
+        /// The number of the process on that host.
+        number: u32,
+    },
+}
+
+/// All spawns that are not answered yet.
+#[derive(Debug, Default)]
+pub struct Spawns {
+    /// So many tasks may the job have had in all.
+    most_tasks: u32,
+    /// The number of the next spawn.
+    next: u32,
+    /// In the order of their requests.
+    open: Vec<Spawning>,
+    effects: VecDeque<SpawnEffect>,
+}
+
+/// One spawn.
+#[derive(Debug)]
+struct Spawning {
+    number: u32,
+    requester: SpawnedBy,
+    order: Spawn,
+    /// The task that gets what the new ones write; none: the job's output.
+    route: Option<Route>,
+    parts: Vec<Part>,
+    step: Step,
+}
+
+/// The part of one host.
+#[derive(Debug)]
+struct Part {
+    host: u32,
+    count: u32,
+    prepared: Option<Prepared>,
+    /// The number of its first task, once it has one.
+    first: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Some hosts have not answered whether they are prepared.
+    Preparing,
+    /// The launcher's own table has not been asked.
+    EnteringHere(World),
+    /// These hosts have not entered the tasks into their tables; a refusal ends the spawn when all have answered.
+    Entering(BTreeSet<u32>, Option<Refused>),
+    /// Some tasks have not been started: the outcomes of the others.
+    Starting(Vec<(u32, Result<u32, Refused>)>),
+}
+
+impl Spawns {
+    /// None, in a job that may have had so many tasks in all.
+    pub fn new(most_tasks: u32) -> Self {
+        Self {
+            most_tasks,
+            ..Self::default()
+        }
+    }
+
+    /// A task requests tasks. It is answered by the registry, now or later.
+    pub fn request(
+        &mut self,
+        (by, id): (u32, u32),
+        order: Spawn,
+        registry: &mut ReplicatedRegistry,
+        lifecycle: &mut Lifecycle,
+    ) {
+        let placed = self.place((by, &order), registry, lifecycle);
+        let (parent, parts) = match placed {
+            Ok(placed) => placed,
+            Err(refused) => return registry.reply(by, id, Err(refused)),
+        };
+        let route = registry.route(parent, order.output);
+        let requester = SpawnedBy::Task { by, id };
+        let spawn = self.begin(requester, order, route, lifecycle);
+        for &Part { host, count, .. } in &parts {
+            self.effects
+                .push_back(SpawnEffect::Prepare { spawn, host, count });
+        }
+        self.last().parts = parts;
+    }
+
+    fn place(
+        &self,
+        (by, order): (u32, &Spawn),
+        registry: &ReplicatedRegistry,
+        lifecycle: &Lifecycle,
+    ) -> Result<(u32, Vec<Part>), Refused> {
+        if order.count == 0 {
+            return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
+        }
+        self.check_room(order.count, registry, lifecycle)?;
+        let parent = order.on_behalf.unwrap_or(by);
+        if !registry.is_alive(parent) {
+            let sentence = format!("there is no task {parent} to start tasks for");
+            return Err((Why::Task, sentence));
+        }
+        let placed = registry.place_tasks(parent, &order.place, order.count)?;
+        let part = |(host, count)| Part {
+            host,
+            count,
+            prepared: None,
+            first: None,
+        };
+        Ok((parent, placed.into_iter().map(part).collect()))
+    }
+
+    /// A process of a host wants to become a task, and will listen there. `number` is its name on that host.
+    pub fn join(
+        &mut self,
+        (host, number): (u32, u32),
+        order: Spawn,
+        address: Option<SocketAddr>,
+        registry: &ReplicatedRegistry,
+        lifecycle: &mut Lifecycle,
+    ) {
+        if let Err(refused) = self.check_room(1, registry, lifecycle) {
+            return self.turn_away(host, number, refused);
+        }
+        self.begin(SpawnedBy::Process { host, number }, order, None, lifecycle);
+        self.last().parts.push(Part {
+            host,
+            count: 1,
+            prepared: Some(Ok(vec![address])),
+            first: None,
+        });
+    }
+
+    /// May there be so many more tasks?
+    fn check_room(
+        &self,
+        count: u32,
+        registry: &ReplicatedRegistry,
+        lifecycle: &Lifecycle,
+    ) -> Result<(), Refused> {
+        if lifecycle.is_ending() {
+            return Err(job_ends());
+        }
+        let (had, most) = (registry.task_count(), self.most_tasks);
+        if count > most.saturating_sub(had) {
+            let sentence = format!(
+                "the job has had {had} tasks and may have {most} in all (--most-tasks): {count} more cannot be started"
+            );
+            return Err((Why::Memory, sentence));
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        requester: SpawnedBy,
+        order: Spawn,
+        route: Option<Route>,
+        lifecycle: &mut Lifecycle,
+    ) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        lifecycle.spawn_requested();
+        self.open.push(Spawning {
+            number,
+            requester,
+            order,
+            route,
+            parts: Vec::new(),
+            step: Step::Preparing,
+        });
+        number
+    }
+
+    fn last(&mut self) -> &mut Spawning {
+        self.open.last_mut().expect("a spawn has just begun")
+    }
+
+    fn turn_away(&mut self, host: u32, process: u32, refused: Refused) {
+        self.effects.push_back(SpawnEffect::TurnAway {
+            host,
+            process,
+            refused,
+        });
+    }
+
+    /// The tasks that a spawn requests, and the task that gets what they write. None: it has been answered.
+    pub fn order(&self, spawn: u32) -> Option<(&Spawn, Option<Route>)> {
+        let found = self.open.iter().find(|one| one.number == spawn)?;
+        Some((&found.order, found.route))
+    }
+
+    fn find(&mut self, spawn: u32) -> Option<&mut Spawning> {
+        self.open.iter_mut().find(|one| one.number == spawn)
+    }
+
+    /// A host has prepared its tasks, or cannot.
+    pub fn prepared(&mut self, host: u32, spawn: u32, prepared: Prepared) {
+        let Some(spawning) = self.find(spawn) else {
+            return;
+        };
+        let mut parts = spawning.parts.iter_mut();
+        if let Some(part) = parts.find(|part| part.host == host && part.prepared.is_none()) {
+            let count = part.count as usize;
+            let incomplete = || {
+                let sentence = "a host has not said where its tasks listen".to_owned();
+                (Why::System, sentence)
+            };
+            part.prepared = Some(prepared.and_then(|addresses| {
+                let fits = addresses.len() == count;
+                fits.then_some(addresses).ok_or_else(incomplete)
+            }));
+        }
+    }
+
+    /// The launcher's own table has the tasks, or has no room for them: then no number is used up.
+    pub fn entered_here(
+        &mut self,
+        spawn: u32,
+        outcome: Result<(), Refused>,
+        registry: &mut ReplicatedRegistry,
+        lifecycle: &mut Lifecycle,
+    ) {
+        let mut open = self.open.iter();
+        let Some(at) = open.position(|one| one.number == spawn) else {
+            return;
+        };
+        let spawning = &mut self.open[at];
+        let Step::EnteringHere(world) = &spawning.step else {
+            return;
+        };
+        let world = world.clone();
+        lifecycle.spawn_resolved();
+        if let Err(refused) = outcome {
+            let spawning = self.open.remove(at);
+            for host in spawning.prepared_hosts() {
+                self.effects.push_back(SpawnEffect::Forget { spawn, host });
+            }
+            return self.refuse(spawning.requester, refused, registry);
+        }
+        spawning.number_parts(world.first);
+        let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+        let (program, route) = (&spawning.order.program, spawning.route);
+        let first = registry.add_tasks(world.parent, &hosts, program, route);
+        if spawning.order.orphans {
+            registry.detach(first);
+        }
+        registry.notify_starts(first);
+        lifecycle.tasks_added(&hosts);
+        spawning.step = Step::Entering(BTreeSet::new(), None);
+        self.effects
+            .push_back(SpawnEffect::EnterElsewhere { spawn, world });
+    }
+
+    /// These hosts have been asked to enter the tasks.
+    pub fn entering(&mut self, spawn: u32, hosts: impl IntoIterator<Item = u32>) {
+        if let Some(Step::Entering(awaited, _)) = self.find(spawn).map(|one| &mut one.step) {
+            awaited.extend(hosts);
+        }
+    }
+
+    /// A host has entered the world that begins with task `first`, or cannot: then nothing comes of the spawn, as that host would not know
+    /// the tasks. Returns the refusal if no spawn waits for it: these tasks run already, and the host cannot stay.
+    #[must_use]
+    pub fn entered(
+        &mut self,
+        host: u32,
+        first: u32,
+        mut refused: Option<Refused>,
+    ) -> Option<Refused> {
+        for spawning in &mut self.open {
+            let begins = spawning.parts.iter().any(|part| part.first == Some(first));
+            if let (true, Step::Entering(awaited, why)) = (begins, &mut spawning.step) {
+                awaited.remove(&host);
+                *why = why.take().or(refused.take());
+            }
+        }
+        refused
+    }
+
+    /// A task of a spawn has been started, or not. Also for tasks of no spawn, or of one that has been answered.
+    pub fn started(&mut self, task: u32, outcome: Result<(), Refused>) {
+        for spawning in &mut self.open {
+            let has = spawning
+                .shares()
+                .any(|(_, share)| share.tasks().contains(&task));
+            if let (true, Step::Starting(outcomes)) = (has, &mut spawning.step) {
+                outcomes.push((task, outcome.map(|()| task)));
+                return;
+            }
+        }
+    }
+
+    /// A host is lost, and these tasks were to be started there.
+    pub fn host_lost(&mut self, host: u32, unstarted: &[u32]) {
+        let lost = || {
+            let sentence = "the host was lost while it was to start tasks".to_owned();
+            (Why::Host, sentence)
+        };
+        for spawning in &mut self.open {
+            let ours: Vec<u32> = spawning
+                .shares()
+                .flat_map(|(_, share)| share.tasks())
+                .collect();
+            for part in spawning.parts.iter_mut().filter(|part| part.host == host) {
+                part.prepared.get_or_insert_with(|| Err(lost()));
+            }
+            match &mut spawning.step {
+                Step::Preparing | Step::EnteringHere(_) => {}
+                Step::Entering(awaited, _) => drop(awaited.remove(&host)),
+                Step::Starting(outcomes) => {
+                    let ours = unstarted.iter().filter(|task| ours.contains(task));
+                    outcomes.extend(ours.map(|task| (*task, Err(lost()))));
+                }
+            }
+        }
+    }
+
+    /// No more tasks are started: all requesters are refused.
+    pub fn end(&mut self, registry: &mut ReplicatedRegistry, lifecycle: &mut Lifecycle) {
+        for spawning in std::mem::take(&mut self.open) {
+            if let Step::Preparing | Step::EnteringHere(_) = spawning.step {
+                lifecycle.spawn_resolved();
+            }
+            self.refuse(spawning.requester, job_ends(), registry);
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        requester: SpawnedBy,
+        refused: Refused,
+        registry: &mut ReplicatedRegistry,
+    ) {
+        match requester {
+            SpawnedBy::Task { by, id } => registry.reply(by, id, Err(refused)),
+            SpawnedBy::Process { host, number } => self.turn_away(host, number, refused),
+        }
+    }
+
+    /// The next thing to do. To be called until there is none, after everything else that is called here.
+    pub fn poll(
+        &mut self,
+        registry: &mut ReplicatedRegistry,
+        lifecycle: &mut Lifecycle,
+    ) -> Option<SpawnEffect> {
+        let is_numbered = |one: &Spawning| matches!(one.step, Step::EnteringHere(_));
+        while self.effects.is_empty() {
+            // Its numbers may be used up or not.
+            if self.open.iter().any(is_numbered) {
+                return None;
+            }
+            let mut open = self.open.iter();
+            let at = open.position(Spawning::has_done_step)?;
+            let spawning = self.open.remove(at);
+            if let Some(spawning) = self.next_step(spawning, registry, lifecycle) {
+                self.open.insert(at, spawning);
+            }
+        }
+        self.effects.pop_front()
+    }
+
+    /// Takes a spawn to its next step. None: it has been answered.
+    fn next_step(
+        &mut self,
+        mut spawning: Spawning,
+        registry: &mut ReplicatedRegistry,
+        lifecycle: &mut Lifecycle,
+    ) -> Option<Spawning> {
+        let spawn = spawning.number;
+        match &mut spawning.step {
+            Step::Preparing => match spawning.world(registry.task_count()) {
+                Some(world) => {
+                    spawning.step = Step::EnteringHere(world.clone());
+                    self.effects
+                        .push_back(SpawnEffect::EnterHere { spawn, world });
+                }
+                None => {
+                    lifecycle.spawn_resolved();
+                    spawning.step = Step::Starting(Vec::new());
+                }
+            },
+            Step::EnteringHere(_) => {}
+            Step::Entering(_, refused) => match refused.take() {
+                Some(refused) => {
+                    let shares = spawning.shares();
+                    self.effects
+                        .extend(shares.map(|(host, share)| SpawnEffect::Abandon { host, share }));
+                    self.refuse(spawning.requester, refused, registry);
+                    return None;
+                }
+                None => {
+                    self.start(&spawning);
+                    spawning.step = Step::Starting(Vec::new());
+                }
+            },
+            Step::Starting(outcomes) => {
+                let outcomes = std::mem::take(outcomes);
+                // A process that has joined is welcomed by its host.
+                if let SpawnedBy::Task { by, id } = spawning.requester {
+                    registry.send(by, spawning.answer(id, outcomes));
+                }
+                return None;
+            }
+        }
+        Some(spawning)
+    }
+
+    fn start(&mut self, spawning: &Spawning) {
+        for (host, share) in spawning.shares() {
+            self.effects.push_back(match spawning.requester {
+                SpawnedBy::Process { number, .. } => SpawnEffect::Admit {
+                    host,
+                    process: number,
+                    task: share.first,
+                },
+                SpawnedBy::Task { .. } => SpawnEffect::Start { host, share },
+            });
+        }
+    }
+}
+
+impl Spawning {
+    fn has_done_step(&self) -> bool {
+        match &self.step {
+            Step::Preparing => self.parts.iter().all(|part| part.prepared.is_some()),
+            Step::EnteringHere(_) => false,
+            Step::Entering(awaited, _) => awaited.is_empty(),
+            Step::Starting(outcomes) => {
+                let wanted: u32 = self.shares().map(|(_, share)| share.count).sum();
+                outcomes.len() >= wanted as usize
+            }
+        }
+    }
+
+    /// The hosts that have prepared their tasks.
+    fn prepared_hosts(&self) -> impl Iterator<Item = u32> {
+        let prepared = self.parts.iter();
+        let prepared = prepared.filter(|part| matches!(part.prepared, Some(Ok(_))));
+        prepared.map(|part| part.host)
+    }
+
+    /// The tasks that have numbers, with their hosts.
+    fn shares(&self) -> impl Iterator<Item = (u32, SpawnedTasks)> {
+        let parts = self.parts.iter();
+        parts.filter_map(|part| {
+            let share = SpawnedTasks {
+                spawn: self.number,
+                first: part.first?,
+                count: part.count,
+            };
+            Some((part.host, share))
+        })
+    }
+
+    fn parent(&self) -> Option<u32> {
+        match self.requester {
+            SpawnedBy::Task { by, .. } => Some(self.order.on_behalf.unwrap_or(by)),
+            SpawnedBy::Process { .. } => None,
+        }
+    }
+
+    /// All of its tasks that hosts have prepared, with numbers from `first` on. None: there are none.
+    fn world(&self, first: u32) -> Option<World> {
+        let mut places = Vec::new();
+        for part in &self.parts {
+            if let Some(Ok(addresses)) = &part.prepared {
+                places.extend(addresses.iter().map(|address| (part.host, *address)));
+            }
+        }
+        let parent = self.parent();
+        (!places.is_empty()).then_some(World {
+            first,
+            parent,
+            places,
+        })
+    }
+
+    /// Gives numbers to the tasks that hosts have prepared.
+    fn number_parts(&mut self, mut first: u32) {
+        for part in &mut self.parts {
+            if matches!(part.prepared, Some(Ok(_))) {
+                part.first = Some(first);
+                first += part.count;
+            }
+        }
+    }
+
+    /// The answer to the task that has requested it: tasks that were started in the order of their numbers, then why the others were not.
+    fn answer(&self, id: u32, outcomes: Vec<(u32, Result<u32, Refused>)>) -> Tell {
+        let unprepared = self.parts.iter().filter_map(|part| {
+            let refused = part.prepared.as_ref()?.as_ref().err()?.clone();
+            Some(vec![Err(refused); part.count as usize])
+        });
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);
+        let mut all: Vec<_> = outcomes.chain(unprepared.flatten()).collect();
+        all.sort_by_key(|outcome| *outcome.as_ref().unwrap_or(&u32::MAX));
+        let reason = all.iter().find_map(|outcome| outcome.as_ref().err());
+        let sentence = reason.map_or_else(String::new, |(_, sentence)| sentence.clone());
+        let tasks = all
+            .into_iter()
+            .map(|outcome| outcome.map_err(|(why, _)| why));
+        Tell::Spawned {
+            id,
+            tasks: tasks.collect(),
+            sentence,
+        }
+    }
+}
+
+fn job_ends() -> Refused {
+    (Why::State, "the job is being ended".to_owned())
+}
