@@ -48,8 +48,8 @@ pub const MOST_TASKS: u32 = 1 << 16;
 pub struct Geometry {
     /// Lines per ring.
     pub lines: u32,
-    /// Bytes per bay.
-    pub bay: u32,
+    /// Bytes per payload buffer.
+    pub payload_buffer: u32,
     /// Data bytes per pipe.
     pub pipe: u32,
     /// Unmatched large messages a task may have in pipes of its own.
@@ -64,10 +64,10 @@ pub(crate) const CLASSES: [Geometry; 4] = [
     geometry(16, 4 << 10, 64 << 10, 1),
 ];
 
-const fn geometry(lines: u32, bay: u32, pipe: u32, pipes: u32) -> Geometry {
+const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
     Geometry {
         lines,
-        bay,
+        payload_buffer,
         pipe,
         pipes,
     }
@@ -107,7 +107,7 @@ pub(crate) struct Header {
     pub(crate) neighbours: AtomicU32,
     payers: Payers,
     lines: AtomicU32,
-    bay: AtomicU32,
+    payload_buffer: AtomicU32,
     pipe: AtomicU32,
     pipes: AtomicU32,
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
@@ -211,8 +211,8 @@ const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u
 #[cfg(test)]
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
-        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, bay, pipe, pipes, here,
-        tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
+        here, tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", Slot {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
@@ -388,7 +388,7 @@ impl Job {
         header.payers.begin(here > cores || !Fencing::available());
         set(&header.tasks_here, here);
         set(&header.lines, geometry.lines);
-        set(&header.bay, geometry.bay);
+        set(&header.payload_buffer, geometry.payload_buffer);
         set(&header.pipe, geometry.pipe);
         set(&header.pipes, geometry.pipes);
         header.magic.store(MAGIC, Ordering::Release);
@@ -428,7 +428,7 @@ impl Job {
         let get = |word: &AtomicU32| word.load(Ordering::Relaxed);
         let geometry = Geometry {
             lines: get(&header.lines),
-            bay: get(&header.bay),
+            payload_buffer: get(&header.payload_buffer),
             pipe: get(&header.pipe),
             pipes: get(&header.pipes),
         };

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use crate::job::{CLASSES, LAYOUTS, VERSION};
-use crate::{halls, lane, marks, meeting};
+use crate::{halls, marks, meeting, shm_channel};
 
 /// Everything that launcher and tasks of different installations must agree about.
 fn layout() -> String {
     let mut text = format!("version {VERSION}\n");
     let own = [
-        lane::NAMES_LAYOUT,
-        lane::POSITIONS_LAYOUT,
+        shm_channel::NAMES_LAYOUT,
+        shm_channel::POSITIONS_LAYOUT,
         marks::LAYOUT,
         halls::LAYOUT,
         meeting::POST_LAYOUT,

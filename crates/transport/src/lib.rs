@@ -10,7 +10,6 @@ pub mod calls;
 mod halls;
 mod invitation;
 pub mod job;
-mod lane;
 #[cfg(test)]
 mod layout_tests;
 mod left;
@@ -22,6 +21,7 @@ pub mod place;
 pub mod quiet;
 pub mod ready;
 pub mod shm;
+mod shm_channel;
 mod tcp;
 pub mod world;
 

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //! 0    ends (16) | next opened ring (8) | class (4)
-//! 64   lines read (4) | pad | bay bytes freed (8)            written by the receiver
+//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
-//! ...  bay (see regatta_memory::bay)
+//! ...  payload buffer (see regatta_memory::payload_buffer)
 //! ```
 //!
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
@@ -32,11 +32,11 @@ use regatta_wire::{Frame, Kind, Route};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::{CLASSES, Job, TaskState};
-use crate::lane::{In, Out};
 use crate::left;
 use crate::loans::Loans;
 use crate::marks::Opened;
 use crate::meeting::Hall;
+use crate::shm_channel::{In, Out};
 
 mod gone;
 mod lent;
@@ -162,10 +162,11 @@ impl Shm {
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
         self.let_go_of_heard_out();
-        let lane = Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
-            Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
-        })?;
-        *place(&mut self.outs, to) = Some(lane);
+        let channel =
+            Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
+                Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
+            })?;
+        *place(&mut self.outs, to) = Some(channel);
         Ok(())
     }
 
@@ -190,7 +191,7 @@ impl Shm {
         }
         self.notice_opened();
         match self.ins.get(from as usize) {
-            Some(Some(lane)) => lane.front().map_err(self.fault(from)),
+            Some(Some(channel)) => channel.front().map_err(self.fault(from)),
             _ => Ok(None),
         }
     }
@@ -199,11 +200,11 @@ impl Shm {
     #[cold]
     fn notice_opened(&mut self) {
         self.let_go_of_heard_out();
-        for (source, lane) in In::opened(&self.job, self.me) {
+        for (source, channel) in In::opened(&self.job, self.me) {
             let place = place(&mut self.ins, source);
             if place.is_none() && !self.closed.contains(&source) {
-                self.open.add(source, lane.is_marked());
-                *place = Some(lane);
+                self.open.add(source, channel.is_marked());
+                *place = Some(channel);
             }
         }
     }
@@ -212,7 +213,7 @@ impl Shm {
     fn write(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let fencing = self.fencing;
         match self.outs.get_mut(to as usize) {
-            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
             _ => self.write_first(to, frame, payload),
         }
     }
@@ -222,7 +223,7 @@ impl Shm {
         self.open_out(to)?;
         let fencing = self.fencing;
         match self.outs.get_mut(to as usize) {
-            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
             _ => Ok(false),
         }
     }
@@ -351,20 +352,20 @@ impl Shm {
 
 #[inline(always)]
 fn write_to(
-    lane: &mut Out,
+    channel: &mut Out,
     to: Peer,
     fencing: Fencing,
     frame: Frame,
     payload: &Views,
 ) -> Result<bool, Fault> {
-    let sent = lane
+    let sent = channel
         .send(frame, payload)
         .map_err(|corrupt| Fault::Corrupt {
             peer: to,
             what: corrupt.what,
         })?;
     if sent {
-        lane.bell().ring(fencing);
+        channel.bell().ring(fencing);
     }
     Ok(sent)
 }
@@ -400,8 +401,8 @@ impl Transport for Shm {
             // Without memory for a ring it is not told, and may wait until this task ends.
             let _ = self.open_out(peer);
         }
-        if let Some(lane) = place(&mut self.outs, peer) {
-            lane.close();
+        if let Some(channel) = place(&mut self.outs, peer) {
+            channel.close();
         }
         self.closed.insert(peer);
         *place(&mut self.ins, peer) = None;
@@ -409,15 +410,15 @@ impl Transport for Shm {
     }
 
     fn eager_limit(&self) -> usize {
-        self.job.geometry().bay as usize / 8
+        self.job.geometry().payload_buffer as usize / 8
     }
 
     fn eager_limit_to(&self, peer: Peer) -> usize {
         match self.outs.get(peer as usize) {
-            Some(Some(lane)) => lane.longest(),
+            Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
             // How large it will be is known when it is there.
-            _ => CLASSES[CLASSES.len() - 1].bay as usize / 8,
+            _ => CLASSES[CLASSES.len() - 1].payload_buffer as usize / 8,
         }
     }
 
@@ -438,10 +439,10 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        let Some(Some(lane)) = self.ins.get(from as usize) else {
+        let Some(Some(channel)) = self.ins.get(from as usize) else {
             return self.first_front(from);
         };
-        lane.front().map_err(|corrupt| Fault::Corrupt {
+        channel.front().map_err(|corrupt| Fault::Corrupt {
             peer: from,
             what: corrupt.what,
         })
@@ -450,10 +451,10 @@ impl Transport for Shm {
     #[inline(always)]
     fn accept(&mut self, from: Peer, into: &Views) {
         let fencing = self.fencing;
-        if let Some(Some(lane)) = self.ins.get_mut(from as usize)
-            && lane.accept(into)
+        if let Some(Some(channel)) = self.ins.get_mut(from as usize)
+            && channel.accept(into)
         {
-            lane.bell().ring(fencing);
+            channel.bell().ring(fencing);
         }
     }
 
@@ -465,15 +466,15 @@ impl Transport for Shm {
         tag: i32,
         into: &Views,
     ) -> Option<usize> {
-        let Some(Some(lane)) = self.ins.get_mut(from as usize) else {
+        let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
             if self.was_opened_to() {
                 self.notice_opened();
             }
             return None;
         };
-        let (length, room) = lane.accept_matching(context, tag, into)?;
+        let (length, room) = channel.accept_matching(context, tag, into)?;
         if room {
-            lane.bell().ring(self.fencing);
+            channel.bell().ring(self.fencing);
         }
         Some(length)
     }
@@ -501,7 +502,7 @@ impl Transport for Shm {
         let ins = &self.ins;
         self.open.next(
             cursor,
-            |peer| matches!(ins.get(peer as usize), Some(Some(lane)) if lane.has_line()),
+            |peer| matches!(ins.get(peer as usize), Some(Some(channel)) if channel.has_line()),
         )
     }
 

@@ -162,7 +162,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::job::{Cause, TaskState};
-    use crate::lane;
+    use crate::shm_channel;
 
     fn world(first: u32, count: usize) -> World {
         World {
@@ -199,7 +199,7 @@ mod tests {
 
     /// So many pairs of tasks come and go, and open rings from one of these to the other; 0 stays, and `done` says which of its
     /// rings it needs no more. The job needs no more memory after the first pairs.
-    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&lane::Out)) {
+    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&shm_channel::Out)) {
         let job = Job::create(1).unwrap();
         let mut used = 0;
         for round in 0..50 {
@@ -208,14 +208,14 @@ mod tests {
             job.add_world(&world(first + 1, 1)).unwrap();
             let task = |index| if index == 0 { 0 } else { first + index - 1 };
             for (from, to) in pairs {
-                let out = lane::Out::open(&job, task(from), task(to), &mut 0).unwrap();
+                let out = shm_channel::Out::open(&job, task(from), task(to), &mut 0).unwrap();
                 if from == 0 {
                     done(&out);
                 }
                 if to == 0 {
-                    lane::In::opened(&job, 0)
+                    shm_channel::In::opened(&job, 0)
                         .iter()
-                        .for_each(|(_, lane)| lane.let_go());
+                        .for_each(|(_, channel)| channel.let_go());
                 }
             }
             // One leaves, the other one is killed.
@@ -238,22 +238,25 @@ mod tests {
 
     #[test]
     fn rings_to_and_from_one_that_stays_are_used_again_when_it_is_done_with_them() {
-        rings_come_back([(1, 0), (0, 2), (2, 0)], lane::Out::let_go);
+        rings_come_back([(1, 0), (0, 2), (2, 0)], shm_channel::Out::let_go);
     }
 
     #[test]
     fn a_ring_that_one_of_two_still_uses_is_left() {
         let job = Job::create(1).unwrap();
         job.add_world(&world(1, 2)).unwrap();
-        lane::Out::open(&job, 1, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 1, 0, &mut 0).unwrap();
         job.mark_dead(1, Cause::Signalled(9));
         let used = job.segment().used();
-        lane::Out::open(&job, 2, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 2, 0, &mut 0).unwrap();
         assert!(
             job.segment().used() > used,
             "nobody has read what task 1 sent"
         );
-        let sources: Vec<u32> = lane::In::opened(&job, 0).iter().map(|one| one.0).collect();
+        let sources: Vec<u32> = shm_channel::In::opened(&job, 0)
+            .iter()
+            .map(|one| one.0)
+            .collect();
         assert_eq!(sources, [2, 1]);
     }
 
