@@ -21,7 +21,7 @@
 //! | `message` | sends, receives, probes, completion |
 //! | `kept` | sends that do not wait |
 //! | `within` | receiving what fits, within some time |
-//! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `collective` | collectives: rounds in shared memory when small, else by schedule |
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |

@@ -20,10 +20,10 @@ use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::{Corrupt, LINE};
 
-use crate::halls::{Halls, SIZES};
+use crate::collective_buffer;
+use crate::collective_buffers::{CollectiveBuffers, SIZES};
 pub use crate::invitation::Invitation;
 use crate::marks::Marks;
-use crate::meeting;
 pub use regatta_wire::life::{Cause, TaskState};
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
@@ -122,8 +122,8 @@ pub(crate) struct Header {
     pub(crate) groups: AtomicU64,
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,
-    /// Heads of the stacks of halls that have been left; see `halls`.
-    halls: Line<[AtomicU64; SIZES]>,
+    /// Heads of the stacks of collective buffers that have been left; see `collective_buffers`.
+    collective_buffers: Line<[AtomicU64; SIZES]>,
     /// The ring and the pipe that were made last.
     rings: Line<AtomicU64>,
     pipes_made: Line<AtomicU64>,
@@ -184,8 +184,8 @@ pub(crate) struct Inlet {
     /// Changes when its launcher has something to tell it.
     pub(crate) news: AtomicU32,
     _pad: u32,
-    /// The name of the hall of its world, or 0.
-    pub(crate) hall: AtomicU64,
+    /// The name of the collective buffer of its world, or 0.
+    pub(crate) collective_buffer: AtomicU64,
     /// Which rings opened towards it have been written to; see `marks`.
     pub(crate) marks: Marks,
 }
@@ -212,7 +212,7 @@ const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
         magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
-        here, tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
+        here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", Slot {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
@@ -233,7 +233,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
             opened,
             news,
             _pad,
-            hall,
+            collective_buffer,
             marks
         }
     ),
@@ -367,14 +367,14 @@ impl Job {
         let geometry = Geometry::for_tasks(tasks);
         // The part of the table that no task has been given is not backed by memory.
         let hole = table_end(tasks).next_multiple_of(4096)..table_end(capacity) / 4096 * 4096;
-        let meeting = meeting::footprint(tasks);
-        let bytes = meeting_at(capacity) as usize + meeting + 4096;
+        let world_buffer = collective_buffer::footprint(tasks);
+        let bytes = world_buffer_at(capacity) as usize + world_buffer + 4096;
         let segment =
             Segment::create_with_hole("regatta-job", bytes, hole).map_err(JobError::Memory)?;
         let reserve = |bytes, align| segment.allocate(bytes, align).map_err(JobError::Memory);
         let front = reserve(table_end(capacity) - RESERVED_FRONT, 64)?;
-        let hall = reserve(meeting, 128)?;
-        debug_assert_eq!((front, hall), (HEADER_AT, meeting_at(capacity)));
+        let behind = reserve(world_buffer, 128)?;
+        debug_assert_eq!((front, behind), (HEADER_AT, world_buffer_at(capacity)));
         let job = Job::over(segment, tasks, capacity, geometry)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let header = job.header();
@@ -684,10 +684,10 @@ impl Job {
         rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
-    pub(crate) fn halls(&self) -> Halls<'_> {
-        Halls {
+    pub(crate) fn collective_buffers(&self) -> CollectiveBuffers<'_> {
+        CollectiveBuffers {
             segment: &self.segment,
-            heads: &self.header().halls.0,
+            heads: &self.header().collective_buffers.0,
         }
     }
 
@@ -762,8 +762,8 @@ pub(crate) fn table_end(tasks: u32) -> usize {
     SLOTS_AT as usize + tasks as usize * size_of::<Slot>()
 }
 
-/// Offset of the meeting hall of the first tasks' world in a job of at most `most` tasks.
-pub(crate) fn meeting_at(most: u32) -> u64 {
+/// Offset of the collective buffer of the first tasks' world in a job of at most `most` tasks.
+pub(crate) fn world_buffer_at(most: u32) -> u64 {
     (table_end(most) as u64).next_multiple_of(128)
 }
 

@@ -7,7 +7,8 @@
 //! [`ready`] waits for descriptors.
 
 pub mod calls;
-mod halls;
+mod collective_buffer;
+mod collective_buffers;
 mod invitation;
 pub mod job;
 #[cfg(test)]
@@ -15,7 +16,6 @@ mod layout_tests;
 mod left;
 mod loans;
 mod marks;
-mod meeting;
 pub mod paths;
 pub mod place;
 pub mod quiet;

@@ -31,11 +31,11 @@ use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind, Route};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::collective_buffer::CollectiveBuffer;
 use crate::job::{CLASSES, Job, TaskState};
 use crate::left;
 use crate::loans::Loans;
 use crate::marks::Opened;
-use crate::meeting::Hall;
 use crate::shm_channel::{In, Out};
 
 mod gone;
@@ -372,7 +372,7 @@ fn write_to(
 
 impl Transport for Shm {
     type Bulk = Bulk;
-    type Hall = Hall;
+    type CollectiveBuffer = CollectiveBuffer;
 
     fn me(&self) -> Peer {
         self.me
@@ -665,78 +665,91 @@ impl Transport for Shm {
         member.map_or((self.me, 1), |member| (member.first, member.count))
     }
 
-    fn world_hall(&mut self) -> Option<Hall> {
+    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
         let first = self.job.first();
         if self.me >= first {
             let member = self.job.membership(self.me).ok()?;
-            let name = (member.hall != 0).then_some(member.hall)?;
-            return Hall::at(self.job.segment(), name, member.count).ok();
+            let name = (member.collective_buffer != 0).then_some(member.collective_buffer)?;
+            return CollectiveBuffer::at(self.job.segment(), name, member.count).ok();
         }
         if self.job.tasks_here() != first {
             return None;
         }
-        let at = crate::job::meeting_at(self.job.capacity());
-        Hall::at(self.job.segment(), at, first).ok()
+        let at = crate::job::world_buffer_at(self.job.capacity());
+        CollectiveBuffer::at(self.job.segment(), at, first).ok()
     }
 
-    fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
-        let taken = self.job.halls().take(members);
-        let name = taken.map_err(|error| Fault::Memory(format!("no hall for a group: {error}")))?;
-        Ok(Some((self.enter_hall(name, members)?, name)))
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+        let taken = self.job.collective_buffers().take(members);
+        let name = taken
+            .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
+        Ok(Some((self.enter_collective_buffer(name, members)?, name)))
     }
 
-    fn leave_hall(&mut self, name: u64, members: u32) {
-        // A name that makes no sense has been refused by `enter_hall`.
-        let _ = self.job.halls().leave(name, members);
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        // A name that makes no sense has been refused by `enter_collective_buffer`.
+        let _ = self.job.collective_buffers().leave(name, members);
     }
 
-    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
-        Hall::at(self.job.segment(), name, members).map_err(self.fault(self.me))
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<CollectiveBuffer, Fault> {
+        CollectiveBuffer::at(self.job.segment(), name, members).map_err(self.fault(self.me))
     }
 
-    fn hall_capacity(&self, hall: &Hall) -> usize {
-        hall.capacity()
+    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
+        buffer.capacity()
     }
 
-    fn post_limit(&self, members: u32) -> usize {
-        crate::meeting::capacity(members)
+    fn contribution_limit(&self, members: u32) -> usize {
+        crate::collective_buffer::capacity(members)
     }
 
     #[inline(always)]
-    fn post(
+    fn contribute(
         &self,
-        hall: &Hall,
+        buffer: &CollectiveBuffer,
         index: u32,
         round: u32,
         from: &Views,
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        hall.post(index, round, from);
+        buffer.contribute(index, round, from);
         self.fencing.before_look();
         for other in listeners {
-            if other != index && hall.awaits(other).names(index) {
+            if other != index && buffer.awaits(other).names(index) {
                 self.job.slot(peer_of(other)).bell.wake();
             }
         }
     }
 
     #[inline(always)]
-    fn posted(&self, hall: &Hall, index: u32, round: u32) -> bool {
-        hall.posted(index, round)
+    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
+        buffer.contributed(index, round)
     }
 
-    fn posted_round(&self, hall: &Hall, index: u32, round: u32) -> u32 {
-        hall.posted_round(index, round)
+    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
+        buffer.contributed_round(index, round)
     }
 
     #[inline(always)]
-    fn collect(&self, hall: &Hall, index: u32, round: u32, part: Part, into: &Views) {
-        hall.collect(index, round, part.offset, part.total, into);
+    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
+        buffer.collect(index, round, part.offset, part.total, into);
     }
 
-    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) -> bool {
-        hall.awaits(index).name(target)
+    fn await_contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        target: Option<u32>,
+    ) -> bool {
+        buffer.awaits(index).name(target)
     }
 }
 

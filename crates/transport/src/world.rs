@@ -2,7 +2,7 @@
 //!
 //! The launcher gives numbers to tasks, in order and never twice. A number's place in the table of each host is filled
 //! before the number is given out there, so who knows of a task finds in the table where it is. The tasks that are
-//! started together are a *world*: they have consecutive numbers, and share a hall if they are on one host.
+//! started together are a *world*: they have consecutive numbers, and share a collective buffer if they are on one host.
 
 use std::sync::atomic::Ordering;
 
@@ -20,8 +20,8 @@ pub struct Membership {
     pub count: u32,
     /// Who started them; none: the launcher.
     pub parent: Option<u32>,
-    /// The name of the hall they share.
-    pub(crate) hall: u64,
+    /// The name of the collective buffer they share.
+    pub(crate) collective_buffer: u64,
 }
 
 impl Job {
@@ -38,8 +38,11 @@ impl Job {
             .map_err(JobError::Memory)?;
         let here = self.header().here.load(Ordering::Relaxed);
         let together = world.places.iter().all(|(host, _)| *host == here);
-        let hall = match together {
-            true => self.halls().take(count).map_err(JobError::Memory)?,
+        let buffer = match together {
+            true => self
+                .collective_buffers()
+                .take(count)
+                .map_err(JobError::Memory)?,
             false => 0,
         };
         for (task, &(host, address)) in (world.first..).zip(&world.places) {
@@ -49,7 +52,10 @@ impl Job {
             slot.world.count.store(count, Ordering::Relaxed);
             let parent = world.parent.map_or(0, |parent| parent.saturating_add(1));
             slot.world.parent.store(parent, Ordering::Relaxed);
-            slot.inlet.0.hall.store(hall, Ordering::Relaxed);
+            slot.inlet
+                .0
+                .collective_buffer
+                .store(buffer, Ordering::Relaxed);
             if let Some(address) = address {
                 self.set_address(task, address);
             }
@@ -68,10 +74,15 @@ impl Job {
         let Ok(world) = self.membership(first) else {
             return;
         };
-        let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
-        if hall != 0 {
+        let buffer = self
+            .slot(first)
+            .inlet
+            .0
+            .collective_buffer
+            .swap(0, Ordering::Relaxed);
+        if buffer != 0 {
             // A name that makes no sense is given back to nobody.
-            let _ = self.halls().give(hall, world.count);
+            let _ = self.collective_buffers().give(buffer, world.count);
         }
     }
 
@@ -82,7 +93,7 @@ impl Job {
                 first: 0,
                 count: self.first(),
                 parent: None,
-                hall: 0,
+                collective_buffer: 0,
             });
         }
         let slot = self.slot(task);
@@ -102,7 +113,7 @@ impl Job {
             first,
             count,
             parent: slot.world.parent.load(Ordering::Relaxed).checked_sub(1),
-            hall: slot.inlet.0.hall.load(Ordering::Relaxed),
+            collective_buffer: slot.inlet.0.collective_buffer.load(Ordering::Relaxed),
         })
     }
 
@@ -188,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn halls_of_worlds_are_used_again() {
+    fn collective_buffers_of_worlds_are_used_again() {
         let job = Job::create(1).unwrap();
         for first in 1..200 {
             job.add_world(&world(first, 1)).unwrap();
