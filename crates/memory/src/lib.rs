@@ -11,7 +11,7 @@
 //! | [`ring`] | single producer, single consumer: 64-byte lines with in-line messages |
 //! | [`payload_buffer`] | the byte ring beside a line ring, for payloads that do not fit into a line |
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
-//! | [`gate`] | a barrier that is lent, and can be taken back at any moment |
+//! | [`shared_barrier`] | a barrier that is lent, and can be taken back at any moment |
 //! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
@@ -33,7 +33,6 @@ pub mod combine;
 pub mod copy;
 pub mod ends;
 mod futex;
-pub mod gate;
 pub mod held;
 pub mod layout;
 pub mod losses;
@@ -42,6 +41,7 @@ pub mod payload_buffer;
 pub mod pipe;
 pub mod ring;
 pub mod segment;
+pub mod shared_barrier;
 #[cfg(all(test, not(loom)))]
 #[path = "../../../tests/src/skipped.rs"]
 mod skipped;

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
-use regatta_memory::gate::Gate;
 use regatta_memory::losses::Losses;
 use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
+use regatta_memory::shared_barrier::SharedBarrier;
 use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer;
@@ -691,14 +691,15 @@ impl Job {
         }
     }
 
-    /// Memory for a gate of so many members; its name.
-    pub fn new_gate(&self, members: u32) -> io::Result<u64> {
-        self.segment.allocate(Gate::footprint(members), LINE)
+    /// Memory for a shared barrier of so many members; its name.
+    pub fn new_shared_barrier(&self, members: u32) -> io::Result<u64> {
+        self.segment
+            .allocate(SharedBarrier::footprint(members), LINE)
     }
 
-    /// The gate of this name.
-    pub fn gate(&self, name: u64, members: u32) -> Result<Gate<'_>, Corrupt> {
-        Gate::at(&self.segment, name, members)
+    /// The shared barrier of this name.
+    pub fn shared_barrier(&self, name: u64, members: u32) -> Result<SharedBarrier<'_>, Corrupt> {
+        SharedBarrier::at(&self.segment, name, members)
     }
 
     pub(crate) fn set_probe(&self, rank: u32, address: u64) {
