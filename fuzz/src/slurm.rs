@@ -1,6 +1,6 @@
 //! What Slurm, munge and tasks that `srun` has started say: refused, or read as it was written.
 
-use regatta_slurm::meeting::{Answer, Hello, Letter, RECORD, Record, Reply, versions};
+use regatta_slurm::rendezvous::{Answer, Hello, Letter, RECORD, Record, Reply, versions};
 use regatta_slurm::{Allocation, Step, counts, credential, names, numbers};
 
 /// The bytes as each message, as a letter that was opened, as lists, and as a whole environment.

@@ -123,12 +123,12 @@ static void starting(void)
 
 static struct {
     unsigned char *bytes;
-    size_t size, table, slot, hall;
+    size_t size, table, slot, buffer;
 } job;
 
 static uint32_t word_at(size_t at) { return *(volatile uint32_t *)(job.bytes + at); }
 
-/* Where the pieces are: the table by the pids in it, the hall behind it. */
+/* Where the pieces are: the table by the pids in it, the world's collective buffer behind it. */
 static void survey(void)
 {
     int version, fd, rank, tasks, pids[64], pid = (int)getpid();
@@ -148,7 +148,7 @@ static void survey(void)
     job.table = place[0];
     job.slot = place[1] - place[0];
     /* The table has room for as many tasks as there may ever be. */
-    job.hall = (job.table + job.slot * 65536 + 127) & ~(size_t)127;
+    job.buffer = (job.table + job.slot * 65536 + 127) & ~(size_t)127;
 }
 
 static uint64_t dice;
@@ -170,7 +170,7 @@ static bool is_ring(size_t page)
     return used && source_of(page) < (uint32_t)size && destination_of(page) < (uint32_t)size && source_of(page) != destination_of(page);
 }
 
-static size_t data(void) { return (job.hall + (size_t)size * (9 * 64 + 8 * 4096) + 4095) & ~(size_t)4095; }
+static size_t data(void) { return (job.buffer + (size_t)size * (9 * 64 + 8 * 4096) + 4095) & ~(size_t)4095; }
 
 static void over_rings(void)
 {
@@ -187,7 +187,7 @@ static void over_pipes(void)
         *(volatile uint64_t *)(job.bytes + page + 128 * below(4)) = next_random(&dice);
 }
 
-static void over_hall(void) { scribble(job.hall, (size_t)size * 9 * 64); }
+static void over_buffer(void) { scribble(job.buffer, (size_t)size * 9 * 64); }
 static void over_table(void) { scribble(job.table, job.slot * (size_t)size); }
 static void over_everything(void) { scribble(0, below(2) ? 8192 : job.size); }
 
@@ -214,10 +214,10 @@ static void scribbler(void)
     prepare();
     dice = strtoull(args[1], NULL, 10);
     const char *where = args[0];
-    over = strcmp(where, "rings") == 0   ? over_rings
-           : strcmp(where, "pipes") == 0 ? over_pipes
-           : strcmp(where, "hall") == 0  ? over_hall
-           : strcmp(where, "table") == 0 ? over_table
+    over = strcmp(where, "rings") == 0    ? over_rings
+           : strcmp(where, "pipes") == 0  ? over_pipes
+           : strcmp(where, "buffer") == 0 ? over_buffer
+           : strcmp(where, "table") == 0  ? over_table
                                          : over_everything;
     int code = RG_OK, round = 0;
     for (; round < 3; round++)

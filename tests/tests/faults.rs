@@ -48,8 +48,8 @@ fn scribbles_over_pipes() {
 }
 
 #[test]
-fn scribbles_over_the_hall() {
-    scribbled_and_noticed("hall");
+fn scribbles_over_the_collective_buffer() {
+    scribbled_and_noticed("buffer");
 }
 
 #[test]

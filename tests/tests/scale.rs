@@ -67,7 +67,7 @@ fn a_word_of_each_task_with_each_costs_the_same_however_many_there_are() {
 }
 
 #[test]
-fn a_member_of_a_crowd_that_leaves_instead_of_meeting_is_named() {
+fn a_member_of_a_crowd_that_leaves_instead_of_coming_is_named() {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -477,7 +477,7 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
 }
 
 #[test]
-fn strangers_at_the_meeting_port_do_not_keep_a_job_from_starting() {
+fn strangers_at_the_rendezvous_port_do_not_keep_a_job_from_starting() {
     let dribble = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/dribble.py");
     let commands = format!(
         "[ \"$SLURM_NODEID\" = 0 ] || python3 {dribble} \"$SLURM_JOB_ID.$SLURM_STEP_ID\" \"$SLURM_STEP_NODELIST\""

@@ -599,7 +599,7 @@ int rg_leave(const char *group);
  * this was called is in it, whichever task made it. */
 int rg_members(const char *group, int *tids, int capacity, int *count);
 /* Blocks until `count` members have called it. All must say the same count. RG_ANY: as many as there
- * are members. When all of them have met, further meetings of all cost no more than a barrier, if they
+ * are members. When all of them have met, further calls of all cost no more than a barrier, if they
  * run on one host with the job's launcher, until somebody joins or leaves. */
 int rg_meet(const char *group, int count);
 /* The same. If those who met are all the members, *members and tids are as of rg_members, and the same

@@ -141,7 +141,7 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
 fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     let lan = trio();
     let job = long_job(&lan, "beta", "--grace 0");
-    let orphan = long_job(&lan, "alpha", "--grace 0");
+    let cut_off = long_job(&lan, "alpha", "--grace 0");
     let mut watch = lan.watch("beta");
     watch.until(|_| true);
     let slow = slowness();
@@ -163,7 +163,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     assert_eq!(status, 137, "{said}");
     assert!(said.contains("the host alpha is lost: "), "{said}");
     // One whose launcher was there has lost its way to all hosts, and is left to them.
-    let (status, said) = orphan.end();
+    let (status, said) = cut_off.end();
     assert_eq!(status, 125, "{said}");
     assert!(said.contains("the daemon of this host has ended"), "{said}");
     lan.await_whole("beta", 1);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_orphan_is_taken_over_and_by_one_only() {
+    fn only_an_agent_whose_owner_is_lost_is_taken_over_and_by_one_only() {
         let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
         session.agent_knows();
         assert!(!session.claim(), "its launcher's host lives");

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_launch::{CONNECTION, ORPHAN, OWN_PROGRAM, Refusal};
+use regatta_launch::{CONNECTION, OWN_PROGRAM, OWNER_LOST, Refusal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
@@ -152,8 +152,8 @@ impl Shell {
             session.hush();
             self.listen(&mut said);
             if said
-                .windows(ORPHAN.len())
-                .any(|part| part == ORPHAN.as_bytes())
+                .windows(OWNER_LOST.len())
+                .any(|part| part == OWNER_LOST.as_bytes())
             {
                 said.clear();
                 session.agent_knows();

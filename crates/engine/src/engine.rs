@@ -100,7 +100,7 @@ impl<T: Transport> Engine<T> {
     /// An engine over a transport.
     pub fn new(mut transport: T, settings: Settings) -> Engine<T> {
         let (me, world) = (transport.me(), transport.world());
-        let hall = transport.world_hall();
+        let buffer = transport.world_collective_buffer();
         Engine {
             me,
             eager_limit: transport.eager_limit(),
@@ -115,7 +115,7 @@ impl<T: Transport> Engine<T> {
             outgoing: Vec::new(),
             incoming: Vec::new(),
             next_token: 1,
-            groups: Groups::of_world(me, world, hall),
+            groups: Groups::of_world(me, world, buffer),
             schedules: Vec::new(),
             agreements: Vec::new(),
             agreement_came: false,

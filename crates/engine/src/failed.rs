@@ -7,7 +7,7 @@
 //! fail, here and there, with an error that names the culprit.
 //!
 //! That a task wrote nonsense is known to those who read it, and to nobody else. They go no further
-//! in any group it is a member of, meetings included, and tell the others so, in the same way.
+//! in any group it is a member of, rounds in shared memory included, and tell the others so, in the same way.
 
 use regatta_wire::{Frame, Kind};
 
@@ -24,7 +24,7 @@ const NOTICE: i32 = i32::MAX;
 /// at the same time.
 const MEMORY: u32 = 1;
 const DEATH: u32 = 2;
-/// In place of the first collective that fails: all do, and so do meetings.
+/// In place of the first collective that fails: all do, and so do rounds in shared memory.
 const ALL: i32 = -1;
 
 fn no_memory_at(peer: Peer) -> Error {

@@ -63,16 +63,16 @@ pub struct Group<T: Transport> {
     members: Members,
     /// This task's rank in it.
     pub rank: u32,
-    pub(crate) hall: Option<T::Hall>,
-    /// The hall's name, or 0.
-    hall_name: u64,
+    pub(crate) collective_buffer: Option<T::CollectiveBuffer>,
+    /// The collective buffer's name, or 0.
+    buffer_name: u64,
     /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
     pub(crate) hosts: Option<Option<Arc<Hosts>>>,
     /// Those on this host, if there are members on others: see `across`.
     pub(crate) here: Option<Box<Group<T>>>,
-    /// Rounds met in the hall so far.
+    /// Rounds in the collective buffer so far.
     pub(crate) round: u32,
-    /// The last round known to have been posted by all.
+    /// The last round to which all are known to have contributed.
     pub(crate) cleared: u32,
     /// Collectives by schedule so far: their tag.
     pub(crate) sequence: i32,
@@ -86,13 +86,18 @@ pub struct Group<T: Transport> {
 }
 
 impl<T: Transport> Group<T> {
-    fn new(context: u32, members: Members, rank: u32, hall: Option<T::Hall>) -> Group<T> {
+    fn new(
+        context: u32,
+        members: Members,
+        rank: u32,
+        collective_buffer: Option<T::CollectiveBuffer>,
+    ) -> Group<T> {
         Group {
             context,
             members,
             rank,
-            hall,
-            hall_name: 0,
+            collective_buffer,
+            buffer_name: 0,
             hosts: None,
             here: None,
             round: 0,
@@ -105,17 +110,17 @@ impl<T: Transport> Group<T> {
         }
     }
 
-    /// The members of a group that are on this host, with the hall they share, or none.
+    /// The members of a group that are on this host, with the collective buffer they share, or none.
     pub(crate) fn of_host(
         context: u32,
         peers: Vec<Peer>,
         rank: u32,
-        hall: Option<(T::Hall, u64)>,
+        buffer: Option<(T::CollectiveBuffer, u64)>,
     ) -> Group<T> {
-        let (hall, hall_name) = hall.map_or((None, 0), |(hall, name)| (Some(hall), name));
+        let (buffer, buffer_name) = buffer.map_or((None, 0), |(buffer, name)| (Some(buffer), name));
         Group {
-            hall_name,
-            ..Group::new(context, Members::listed(peers), rank, hall)
+            buffer_name,
+            ..Group::new(context, Members::listed(peers), rank, buffer)
         }
     }
 
@@ -185,7 +190,7 @@ impl<T: Transport> Groups<T> {
     pub(crate) fn of_world(
         me: Peer,
         (first, size): (Peer, u32),
-        hall: Option<T::Hall>,
+        buffer: Option<T::CollectiveBuffer>,
     ) -> Groups<T> {
         let mut all = Group::new(CHANNELS, Members::All, me, None);
         all.broken = Some(Error::Argument(
@@ -198,7 +203,7 @@ impl<T: Transport> Groups<T> {
                 0,
                 Members::World(first, size),
                 me - first,
-                hall,
+                buffer,
             ))],
             all,
             generations: vec![0],
@@ -290,8 +295,8 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Add a group all of whose members add it with the same members and context, which is free
-    /// in all of them. `hall` is the name of a hall a member made, if one did.
-    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, hall: u64) -> Result<GroupId> {
+    /// in all of them. `buffer` is the name of a collective buffer that a member made, if one did.
+    pub fn add_group(&mut self, members: Vec<Peer>, context: u32, buffer: u64) -> Result<GroupId> {
         let me = self.me;
         let Some(rank) = members.iter().position(|&peer| peer == me) else {
             return Err(Error::Argument(
@@ -311,19 +316,23 @@ impl<T: Transport> Engine<T> {
         let slot = self.groups.list.iter().position(Option::is_none);
         let slot = slot.unwrap_or(self.groups.list.len());
         if slot >= SLOTS {
-            if hall != 0 {
-                self.transport.leave_hall(hall, members.len() as u32);
+            if buffer != 0 {
+                self.transport
+                    .leave_collective_buffer(buffer, members.len() as u32);
             }
             return full(format!("all {SLOTS} groups are in use"));
         }
-        let hall_name = hall;
-        let hall = match hall {
+        let buffer_name = buffer;
+        let buffer = match buffer {
             0 => None,
-            name => Some(self.transport.enter_hall(name, members.len() as u32)?),
+            name => Some(
+                self.transport
+                    .enter_collective_buffer(name, members.len() as u32)?,
+            ),
         };
         let group = Group {
-            hall_name,
-            ..Group::new(context, Members::listed(members), rank as u32, hall)
+            buffer_name,
+            ..Group::new(context, Members::listed(members), rank as u32, buffer)
         };
         let groups = &mut self.groups;
         if slot == groups.list.len() {
@@ -354,16 +363,16 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Make a hall for a group of these tasks; 0 when they have no memory in common.
-    pub fn make_hall(&mut self, members: &[Peer]) -> Result<u64> {
+    /// Make a collective buffer for a group of these tasks; 0 when they have no memory in common.
+    pub fn make_collective_buffer(&mut self, members: &[Peer]) -> Result<u64> {
         if !members
             .iter()
             .all(|&peer| self.transport.shares_memory(peer))
         {
             return Ok(0);
         }
-        let hall = self.transport.new_hall(members.len() as u32)?;
-        Ok(hall.map_or(0, |(_, name)| name))
+        let buffer = self.transport.new_collective_buffer(members.len() as u32)?;
+        Ok(buffer.map_or(0, |(_, name)| name))
     }
 
     /// Forget a group. Messages still on their way in it will never be received.
@@ -376,9 +385,9 @@ impl<T: Transport> Engine<T> {
         let group = self.group(id)?;
         let context = group.context;
         let rooms = [Some(group), group.here.as_deref()].into_iter().flatten();
-        let halls: Vec<_> = rooms.map(|room| (room.hall_name, room.size())).collect();
-        for (hall, members) in halls.into_iter().filter(|&(hall, _)| hall != 0) {
-            self.transport.leave_hall(hall, members);
+        let buffers: Vec<_> = rooms.map(|room| (room.buffer_name, room.size())).collect();
+        for (buffer, members) in buffers.into_iter().filter(|&(buffer, _)| buffer != 0) {
+            self.transport.leave_collective_buffer(buffer, members);
         }
         let slot = id.0 as usize % SLOTS;
         self.groups.list[slot] = None;

@@ -18,7 +18,7 @@
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `shrink` | the survivors of a group agree on who they are |
-//! | `meeting` | small blocking collectives through shared memory |
+//! | `round` | small blocking collectives through shared memory |
 //! | `across` | the same for members on several hosts |
 //! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
 //! | `tree` | who tells whom, within a host and between hosts |
@@ -35,11 +35,11 @@ mod group;
 pub mod index;
 mod losses;
 pub mod matching;
-mod meeting;
 mod queue;
 mod receive;
 mod reduction;
 mod request;
+mod round;
 mod schedule;
 mod send;
 mod sent;
@@ -55,9 +55,9 @@ pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use matching::{Select, TagSelect};
-pub use meeting::{Gathering, HALL_DEPTH, LED_FROM, Need};
 pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
+pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
 pub use send::Mode;
 pub use shrink::Shrinking;
 pub use told::{ReceiptCredit, ReceiptCredits};

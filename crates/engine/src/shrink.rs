@@ -57,7 +57,7 @@ pub struct Shrinking(u64);
 #[derive(Clone, Debug)]
 struct Choice {
     context: u32,
-    hall: u64,
+    buffer: u64,
     /// By rank in the old group.
     survives: Vec<bool>,
 }
@@ -121,19 +121,19 @@ pub(crate) struct Agreement {
 }
 
 impl Choice {
-    /// As words: context, hall, then a bit for each rank.
+    /// As words: context, collective buffer, then a bit for each rank.
     fn words(&self) -> Vec<u64> {
-        let head = [self.context as u64, self.hall];
+        let head = [self.context as u64, self.buffer];
         head.into_iter().chain(bits(&self.survives)).collect()
     }
 
     fn from_words(words: &[u64], members: usize) -> Option<Choice> {
-        let [context, hall, bits @ ..] = words else {
+        let [context, buffer, bits @ ..] = words else {
             return None;
         };
         Some(Choice {
             context: u32::try_from(*context).ok()?,
-            hall: *hall,
+            buffer: *buffer,
             survives: from_bits(bits, members)?,
         })
     }
@@ -353,7 +353,7 @@ impl<T: Transport> Engine<T> {
         if !survivors.contains(&self.me) {
             return Some(Err(Error::State("the others took this task for dead")));
         }
-        Some(self.add_group(survivors, choice.context, choice.hall))
+        Some(self.add_group(survivors, choice.context, choice.buffer))
     }
 
     /// Is this what members of an agreement tell each other? It is taken in even where the buffer
@@ -518,8 +518,8 @@ impl<T: Transport> Engine<T> {
             .collect();
         Choice {
             context: agreement.free,
-            // Without memory for a hall the group meets by messages.
-            hall: self.make_hall(&peers).unwrap_or(0),
+            // Without memory for a collective buffer the group's collectives are made of messages.
+            buffer: self.make_collective_buffer(&peers).unwrap_or(0),
             survives,
         }
     }

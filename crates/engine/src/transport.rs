@@ -6,8 +6,8 @@
 //! [`Fault`], and nothing it sent later is delivered.
 //! *Bulk.* Large messages flow through a stream of their own, opened by either side and named to
 //! the other by a [`Route`]. Streams of different messages do not hold each other up.
-//! *Meetings.* Tasks that share memory have a hall in which each posts a few bytes that all the
-//! others read; small blocking collectives are made of that.
+//! *Rounds.* Tasks that share memory have a collective buffer to which each contributes a few bytes that
+//! all the others read; small blocking collectives are rounds of such contributions.
 
 use std::ops::Range;
 
@@ -63,12 +63,12 @@ pub enum Flow {
     Finished,
 }
 
-/// Which bytes of a post to read.
+/// Which bytes of a contribution to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// From this byte on.
     pub offset: usize,
-    /// Length of the whole post, which all members know.
+    /// Length of the whole contribution, which all members know.
     pub total: usize,
 }
 
@@ -76,8 +76,8 @@ pub struct Part {
 pub trait Transport {
     /// One side of a bulk stream.
     type Bulk;
-    /// A meeting hall.
-    type Hall;
+    /// The shared memory in which small collectives happen.
+    type CollectiveBuffer;
 
     /// This task.
     fn me(&self) -> Peer;
@@ -112,7 +112,7 @@ pub trait Transport {
         self.eager_limit()
     }
     /// Is there memory that both this task and that peer can see? Only then can there be loans between them, and
-    /// halls for both.
+    /// collective buffers for both.
     fn shares_memory(&self, peer: Peer) -> bool;
     /// Send a frame whole, or say `false`: no room now.
     fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
@@ -202,36 +202,55 @@ pub trait Transport {
     /// A loan is not needed any more.
     fn give_back(&mut self, place: u64);
 
-    /// The hall all tasks share, if they share memory.
-    fn world_hall(&mut self) -> Option<Self::Hall>;
-    /// Make a hall for `members` tasks; the number names it to the others.
-    fn new_hall(&mut self, members: u32) -> Result<Option<(Self::Hall, u64)>, Fault>;
-    /// Enter a hall another member made.
-    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Self::Hall, Fault>;
-    /// This member will not touch that hall any more. When all have said so it is used again.
-    fn leave_hall(&mut self, name: u64, members: u32);
-    /// Most bytes a member may post.
-    fn hall_capacity(&self, hall: &Self::Hall) -> usize;
-    /// Most bytes a member may post in any hall of a group of so many, wherever it is.
-    fn post_limit(&self, members: u32) -> usize;
-    /// Post the bytes of `from` as round `round` of member `index`, and wake whoever of the `listeners` waits for it.
-    /// `peer_of` tells which task a member is.
-    fn post(
+    /// The collective buffer all tasks share, if they share memory.
+    fn world_collective_buffer(&mut self) -> Option<Self::CollectiveBuffer>;
+    /// Make a collective buffer for `members` tasks; the number names it to the others.
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(Self::CollectiveBuffer, u64)>, Fault>;
+    /// Enter a collective buffer another member made.
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<Self::CollectiveBuffer, Fault>;
+    /// This member will not touch that collective buffer any more. When all have said so it is used again.
+    fn leave_collective_buffer(&mut self, name: u64, members: u32);
+    /// Most bytes of a contribution.
+    fn collective_buffer_capacity(&self, buffer: &Self::CollectiveBuffer) -> usize;
+    /// Most bytes of a contribution in any collective buffer of a group of so many, wherever it is.
+    fn contribution_limit(&self, members: u32) -> usize;
+    /// Contribute the bytes of `from` to round `round` as member `index`, and wake whoever of the `listeners` waits for
+    /// it. `peer_of` tells which task a member is.
+    fn contribute(
         &self,
-        hall: &Self::Hall,
+        buffer: &Self::CollectiveBuffer,
         index: u32,
         round: u32,
         from: &Views,
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     );
-    /// Has member `index` posted round `round`, and no later one in its place?
-    fn posted(&self, hall: &Self::Hall, index: u32, round: u32) -> bool;
-    /// The round whose post of member `index` lies where that of `round` goes; 0: none yet.
-    fn posted_round(&self, hall: &Self::Hall, index: u32, round: u32) -> u32;
-    /// Copy from byte `offset` of the `total` bytes member `index` posted in `round`.
-    fn collect(&self, hall: &Self::Hall, index: u32, round: u32, part: Part, into: &Views);
-    /// Say that this member, `index`, is about to sleep until `target` posts (`None`: it is not). False: it had said something
-    /// else before, so it must look once more before it sleeps.
-    fn await_post(&self, hall: &Self::Hall, index: u32, target: Option<u32>) -> bool;
+    /// Has member `index` contributed to round `round`, and to no later one in its place?
+    fn contributed(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> bool;
+    /// The round whose contribution of member `index` lies where that of `round` goes; 0: none yet.
+    fn contributed_round(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> u32;
+    /// Copy from byte `offset` of the `total` bytes member `index` contributed to `round`.
+    fn collect(
+        &self,
+        buffer: &Self::CollectiveBuffer,
+        index: u32,
+        round: u32,
+        part: Part,
+        into: &Views,
+    );
+    /// Say that this member, `index`, is about to sleep until `target` contributes (`None`: it is not). False: it had
+    /// said something else before, so it must look once more before it sleeps.
+    fn await_contribution(
+        &self,
+        buffer: &Self::CollectiveBuffer,
+        index: u32,
+        target: Option<u32>,
+    ) -> bool;
 }

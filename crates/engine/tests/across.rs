@@ -1,11 +1,11 @@
-//! Small collectives across hosts, driven as a process drives them: hosts that have a hall and one that has none,
-//! members that die or leave at any moment.
+//! Small collectives across hosts, driven as a process drives them: hosts that have a collective buffer and one that
+//! has none, members that die or leave at any moment.
 
 mod support;
 
 use proptest::prelude::*;
 use regatta_engine::{
-    Engine, Error, Gathering, GroupId, Handle, Part, Peer, Presence, Reduction, Settings,
+    Engine, Error, GroupId, Handle, Part, Peer, Presence, Reduction, Round, Settings,
 };
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
@@ -21,8 +21,8 @@ enum At {
     Begin,
     Room(Handle, Views),
     Messages(Handle),
-    Posts(Gathering),
-    Exchange(Gathering, Handle),
+    Contributions(Round),
+    Exchange(Round, Handle),
 }
 
 struct Member {
@@ -68,17 +68,17 @@ impl Member {
                 Some((_, None)) => self.complete(size),
                 None => self.at = At::Messages(handle),
             },
-            At::Posts(gathering) => self.meet(gathering, what, bytes, size)?,
-            At::Exchange(mut gathering, handle) => match self.engine.finish(handle)? {
+            At::Contributions(round) => self.go_on(round, what, bytes, size)?,
+            At::Exchange(mut round, handle) => match self.engine.finish(handle)? {
                 Some((_, Some(error))) => {
-                    self.engine.fail_crossing(&gathering, &error);
+                    self.engine.fail_crossing(&round, &error);
                     return Err(error);
                 }
                 Some((_, None)) => {
-                    self.engine.end_crossing(&mut gathering, &self.output);
+                    self.engine.end_crossing(&mut round, &self.output);
                     self.complete(size);
                 }
-                None => self.at = At::Exchange(gathering, handle),
+                None => self.at = At::Exchange(round, handle),
             },
         }
         Ok(())
@@ -92,8 +92,8 @@ impl Member {
             self.at = At::Room(handle, name);
             return Ok(());
         }
-        if crosses && let Some(gathering) = self.engine.cross(self.group, &input)? {
-            self.at = At::Posts(gathering);
+        if crosses && let Some(round) = self.engine.cross(self.group, &input)? {
+            self.at = At::Contributions(round);
             return Ok(());
         }
         let output = self.output.clone();
@@ -106,34 +106,34 @@ impl Member {
         Ok(())
     }
 
-    fn meet(
+    fn go_on(
         &mut self,
-        mut gathering: Gathering,
+        mut round: Round,
         what: Option<Reduction>,
         bytes: usize,
         size: u32,
     ) -> Result<(), Error> {
-        if !self.engine.met(&mut gathering) {
-            if let Err(error) = self.engine.check_gathering(&mut gathering) {
-                self.engine.fail_crossing(&gathering, &error);
+        if !self.engine.round_complete(&mut round) {
+            if let Err(error) = self.engine.check_round(&mut round) {
+                self.engine.fail_crossing(&round, &error);
                 return Err(error);
             }
-            self.at = At::Posts(gathering);
+            self.at = At::Contributions(round);
             return Ok(());
         }
         let part = Part {
             offset: 0,
             total: bytes,
         };
-        let Some(members) = self.engine.leads(&gathering) else {
-            self.engine.collect(&gathering, 0, part, &self.output);
+        let Some(members) = self.engine.leads(&round) else {
+            self.engine.collect(&round, 0, part, &self.output);
             self.complete(size);
             return Ok(());
         };
         self.input().copy_to(&self.output);
         for other in 1..members {
             let theirs = room(bytes);
-            self.engine.collect(&gathering, other, part, &theirs);
+            self.engine.collect(&round, other, part, &theirs);
             if let Some(what) = what {
                 let Reduction {
                     operator,
@@ -145,8 +145,8 @@ impl Member {
         }
         let exchanged = self
             .engine
-            .start_exchange(&gathering, &self.output, what.as_ref())?;
-        self.at = At::Exchange(gathering, exchanged);
+            .start_exchange(&round, &self.output, what.as_ref())?;
+        self.at = At::Exchange(round, exchanged);
         Ok(())
     }
 
@@ -239,7 +239,7 @@ proptest! {
     ) {
         let net = Net::new(9, Sizes::TINY);
         net.spread(hosts);
-        net.refuse_halls(refused);
+        net.refuse_collective_buffers(refused);
         run(&net, &peers, 20, &order, None);
     }
 
@@ -251,7 +251,7 @@ proptest! {
     ) {
         let net = Net::new(9, Sizes::TINY);
         net.spread(hosts);
-        net.refuse_halls(refused);
+        net.refuse_collective_buffers(refused);
         let how = if dies { Presence::Dead } else { Presence::Left };
         run(&net, &peers, 20, &order, Some((victim % peers.len(), how, when)));
     }

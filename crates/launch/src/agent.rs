@@ -34,7 +34,7 @@ use crate::remote::BEAT;
 use crate::signals::Signals;
 use crate::streams::{Heard, Streams};
 use crate::succession::following::Following;
-use crate::succession::lead::Estate;
+use crate::succession::lead::AgentResources;
 use crate::tasks::{self, Recipe, Tasks};
 use crate::wakes::Wakes;
 use crate::{
@@ -45,7 +45,7 @@ use regatta_transport::place::Places;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
-mod orphan;
+mod owner_lost;
 
 /// How long the launcher may be silent before it has said how long it may be.
 const AT_FIRST: Duration = Duration::from_secs(60);
@@ -90,7 +90,8 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
             };
             let served =
                 front::adopt_orphans().and_then(|()| Agent::new(link, signals, owner)?.serve());
-            let ended = served.and_then(|estate| estate.map_or(Ok(()), succession::lead::lead));
+            let ended =
+                served.and_then(|resources| resources.map_or(Ok(()), succession::lead::lead));
             tree::kill_all(PATIENCE);
             if let Err(refusal) = ended {
                 crate::warn(&refusal.sentence);
@@ -150,7 +151,7 @@ struct Agent {
     starts: u32,
     told_strays: bool,
     settled: bool,
-    /// An orphan that another launcher has called, and not asked for its state yet.
+    /// The owner is lost, and another launcher has called, and not asked for the state yet.
     called: bool,
     silence: Duration,
     heard: Instant,
@@ -199,7 +200,7 @@ impl Agent {
     }
 
     /// Until the channel ends, or this agent has to go on as the launcher.
-    fn serve(mut self) -> Result<Option<Estate>, Refusal> {
+    fn serve(mut self) -> Result<Option<AgentResources>, Refusal> {
         let beacon = gather::light()?;
         self.link
             .send_raw(format!("\n{} {}\n", rsh::READY, rsh::identity()).as_bytes());
@@ -220,7 +221,7 @@ impl Agent {
             }
             self.follow_news();
             if self.follower().is_some_and(Follower::leads) {
-                return Ok(self.into_estate());
+                return Ok(self.into_resources());
             }
             self.heed()?;
             self.start_some();
@@ -316,7 +317,7 @@ impl Agent {
 
     fn say(&mut self, report: &Report) {
         self.spoken = Instant::now();
-        if self.is_orphan() {
+        if self.is_without_owner() {
             // Whoever comes next asks for all of it.
             return;
         }
@@ -332,7 +333,7 @@ impl Agent {
     fn heed(&mut self) -> Result<(), Refusal> {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
-        if self.is_orphan() && !self.called {
+        if self.is_without_owner() && !self.called {
             let word = format!("{} {}", succession::LEAD, rsh::identity());
             match self.link.line(&word).map_err(|_| astray())? {
                 None => return Ok(()),
@@ -654,7 +655,7 @@ impl Agent {
         let (children, _) = tasks::reap();
         for (pid, status) in children {
             self.reaped(pid, status);
-            let orphan = self.is_orphan();
+            let without_owner = self.is_without_owner();
             let Some(tasks) = &mut self.tasks else {
                 continue;
             };
@@ -663,7 +664,7 @@ impl Agent {
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
                 let (link, room) = (&mut self.link, &self.room);
                 tasks.caught.last_words(ended.rank, &mut |piece| {
-                    if !orphan {
+                    if !without_owner {
                         send_caught(link, room, piece);
                     }
                 });
@@ -723,7 +724,7 @@ impl Agent {
 
     /// Sends what tasks have written, as far as the window allows.
     fn pump(&mut self) {
-        if self.is_orphan() {
+        if self.is_without_owner() {
             return;
         }
         let (link, room) = (&mut self.link, &self.room);
@@ -749,7 +750,7 @@ impl Agent {
     fn settle(&mut self) {
         let idle = self.begun
             && !self.settled
-            && !self.is_orphan()
+            && !self.is_without_owner()
             && self.tasks.as_ref().is_none_or(|tasks| !tasks.are_left());
         if !idle {
             return;

@@ -6,7 +6,7 @@
 //! ```text
 //! agents                              next launcher
 //! the daemons say that the launcher's host is lost;
-//! each says on its channel that it is an orphan, takes nothing but the word LEAD from it, and reports nothing
+//! each says on its channel that its owner is lost, takes nothing but the word LEAD from it, and reports nothing
 //!                                   < LEAD       through the daemons, on the channel that the old launcher had
 //! READY, as at the beginning        >
 //!                                   < Lead       so many tasks are in my table, so many changes in my replica of the registry
@@ -31,7 +31,7 @@ pub(crate) mod lead;
 pub(crate) mod rally;
 
 /// What an agent says on its channel when its launcher's host is lost, for the daemon that holds the other end.
-pub const ORPHAN: &str = "\nregatta-orphan\n";
+pub const OWNER_LOST: &str = "\nregatta-orphan\n";
 /// The first word of the next launcher on it; its identity follows, and the run of its host.
 pub(crate) const LEAD: &str = "regatta-lead";
 /// What a process is called that has become the launcher of a job.

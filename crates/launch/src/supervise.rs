@@ -35,18 +35,17 @@ use crate::tasks::{self, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use clocks::Asked;
-use gates::Gates;
 use growing::Growing;
 use guests::Caller;
 use history::History;
 use outputs::Owed;
 use reach::Reaches;
 use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
+use shared_barriers::SharedBarriers;
 use starters::{Awaited, Starter};
 
 mod clocks;
 mod elsewhere;
-mod gates;
 mod growing;
 mod guests;
 mod history;
@@ -55,6 +54,7 @@ mod outputs;
 mod reach;
 mod requests;
 pub(crate) mod resuming;
+mod shared_barriers;
 mod spawning;
 mod starters;
 
@@ -149,7 +149,7 @@ struct Supervisor<'p> {
     lifecycle: Lifecycle,
     /// The tasks, hosts, names and groups of the job.
     registry: ReplicatedRegistry,
-    gates: Gates,
+    shared_barriers: SharedBarriers,
     /// Messages to tasks that wait until a copy of the registry knows what they are about.
     replication: Replication,
     /// Tasks that are being started for others.
@@ -205,7 +205,7 @@ impl<'p> Supervisor<'p> {
         }
         let mut supervisor = Self {
             registry: ReplicatedRegistry::new(registry, leadership.is_some()),
-            gates: Gates::default(),
+            shared_barriers: SharedBarriers::default(),
             replication: Replication::default(),
             leadership,
             tether: None,
@@ -474,7 +474,7 @@ impl<'p> Supervisor<'p> {
         // The tables before the news: who is told of an end finds it there.
         self.perform(actions);
         self.pass_last_words(rank);
-        self.shut_gates_of(rank);
+        self.shut_barriers_of(rank);
         self.forget_reach(rank);
         self.registry.task_ended(rank, end);
         self.hushed(rank);

@@ -67,7 +67,7 @@ pub const ALL: &[Layout] = &[
     crate::ends::LAYOUT,
     crate::block::LAYOUT,
     crate::pipe::LAYOUT,
-    crate::gate::LAYOUT,
+    crate::shared_barrier::LAYOUT,
     crate::losses::LAYOUT,
     crate::bell::LAYOUT,
     crate::bell::PAYERS_LAYOUT,

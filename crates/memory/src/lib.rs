@@ -9,9 +9,9 @@
 //! |---|---|
 //! | [`segment`] | an anonymous, sealed, really reserved memfd mapped by every task of a job |
 //! | [`ring`] | single producer, single consumer: 64-byte lines with in-line messages |
-//! | [`bay`] | the byte ring beside a line ring, for payloads that do not fit into a line |
+//! | [`payload_buffer`] | the byte ring beside a line ring, for payloads that do not fit into a line |
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
-//! | [`gate`] | a barrier that is lent, and can be taken back at any moment |
+//! | [`shared_barrier`] | a barrier that is lent, and can be taken back at any moment |
 //! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
@@ -26,7 +26,6 @@
 //! | [`combine`] | reduction operators on raw elements |
 //! | [`biased`] | a lock that costs its first thread nothing to speak of |
 
-pub mod bay;
 pub mod bell;
 pub mod biased;
 pub mod block;
@@ -34,14 +33,15 @@ pub mod combine;
 pub mod copy;
 pub mod ends;
 mod futex;
-pub mod gate;
 pub mod held;
 pub mod layout;
 pub mod losses;
 pub mod making;
+pub mod payload_buffer;
 pub mod pipe;
 pub mod ring;
 pub mod segment;
+pub mod shared_barrier;
 #[cfg(all(test, not(loom)))]
 #[path = "../../../tests/src/skipped.rs"]
 mod skipped;

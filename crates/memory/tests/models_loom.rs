@@ -11,7 +11,7 @@
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
 //! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | the list |
 //! | losses | `Losses` as shipped | |
-//! | gate | `Gate` as shipped | that its memory is used again |
+//! | shared barrier | `SharedBarrier` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
 //! The crate's guide (`README.md`) lists the lock-free structures that have no model, and why.
@@ -27,11 +27,11 @@ use loom::thread;
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::block::Block;
 use regatta_memory::ends::{End, Ends};
-use regatta_memory::gate::{Gate, Passage, Word};
 use regatta_memory::losses::Losses;
 use regatta_memory::making::{Making, Next};
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
+use regatta_memory::shared_barrier::{Passage, SharedBarrier, Word};
 use regatta_memory::wake_request::WakeRequest;
 
 /// Check a model in every order with at most so many preemptions, of which there must be `least`.
@@ -429,7 +429,7 @@ fn a_message_is_taken_over_or_not_and_arrives_once() {
     every_order(3, 100, || through_a_pipe(true));
 }
 
-/// A gate that is lent and taken back.
+/// A shared barrier that is lent and taken back.
 #[derive(Default)]
 struct Lent {
     word: Word,
@@ -439,18 +439,18 @@ struct Lent {
 const ROUNDS: u32 = 2;
 
 impl Lent {
-    fn gate(&self) -> Gate<'_> {
-        Gate::of(&self.word, &self.lines)
+    fn barrier(&self) -> SharedBarrier<'_> {
+        SharedBarrier::of(&self.word, &self.lines)
     }
 
     /// A member meets the other a few times: the round it has come to, and whether it has been counted in it.
     fn meet(&self, place: u32) -> (u32, bool) {
         for round in 0..ROUNDS {
-            let mut passage = self.gate().come(place, round, place + 1);
+            let mut passage = self.barrier().come(place, round, place + 1);
             let counted = passage != Passage::Shut;
             while passage == Passage::Waiting {
                 thread::yield_now();
-                passage = self.gate().look(round);
+                passage = self.barrier().look(round);
             }
             if passage == Passage::Shut {
                 return (round, counted);
@@ -461,7 +461,7 @@ impl Lent {
 }
 
 #[test]
-fn all_agree_on_the_last_round_of_a_gate_and_nobody_is_forgotten() {
+fn all_agree_on_the_last_round_of_a_shared_barrier_and_nobody_is_forgotten() {
     every_order(3, 100, || {
         let lent = Arc::new(Lent::default());
         let members: Vec<_> = (0..2)
@@ -470,7 +470,7 @@ fn all_agree_on_the_last_round_of_a_gate_and_nobody_is_forgotten() {
                 thread::spawn(move || there.meet(place))
             })
             .collect();
-        let found = lent.gate().shut();
+        let found = lent.barrier().shut();
         let ends: Vec<_> = members.into_iter().map(|one| one.join().unwrap()).collect();
         assert_eq!(ends[0].0, ends[1].0, "the round they have come to");
         for (place, &(_, counted)) in (0..).zip(&ends) {

@@ -1,9 +1,9 @@
 //! Small blocking collectives of groups on several hosts: the engine's `across`, in time.
 
-use regatta_engine::{Error, Gathering, GroupId, Handle, Part, Reduction, Result};
+use regatta_engine::{Error, GroupId, Handle, Part, Reduction, Result, Round};
 use regatta_memory::views::Views;
 
-use crate::collective::{Meeting, fold_others, outcome};
+use crate::collective::{AwaitedRound, fold_others, outcome};
 use crate::state::{Held, Process, enter};
 use crate::wait::{Awaited, wait_for};
 
@@ -30,42 +30,42 @@ pub(crate) fn across(
         outcome(found)?;
         enter()?.engine.enter_room(group, &name)?;
     }
-    let Some(mut gathering) = enter()?.engine.cross(group, input)? else {
+    let Some(mut round) = enter()?.engine.cross(group, input)? else {
         return Ok(false);
     };
-    let leads = enter()?.engine.leads(&gathering);
+    let leads = enter()?.engine.leads(&round);
     let taken = match leads {
-        None => follow(&mut gathering, bytes, output),
-        Some(members) => lead(&mut gathering, members, input, output, what),
+        None => follow(&mut round, bytes, output),
+        Some(members) => lead(&mut round, members, input, output, what),
     };
     match taken {
         Ok(()) => Ok(true),
         Err(error) => {
-            enter()?.engine.fail_crossing(&gathering, &error);
+            enter()?.engine.fail_crossing(&round, &error);
             Err(error)
         }
     }
 }
 
 /// Until all is there that is needed on this host.
-fn await_posts(gathering: &mut Gathering) -> Result<Held> {
+fn await_contributions(round: &mut Round) -> Result<Held> {
     let mut held = enter()?;
-    if !held.look(gathering) {
+    if !held.look(round) {
         drop(held);
-        wait_for(Meeting(gathering))?;
+        wait_for(AwaitedRound(round))?;
         held = enter()?;
     }
     Ok(held)
 }
 
-/// Take what the leader has posted.
-fn follow(gathering: &mut Gathering, bytes: usize, output: &Views) -> Result<()> {
-    let held = await_posts(gathering)?;
+/// Take what the leader has contributed.
+fn follow(round: &mut Round, bytes: usize, output: &Views) -> Result<()> {
+    let held = await_contributions(round)?;
     let part = Part {
         offset: 0,
         total: bytes,
     };
-    held.engine.collect(gathering, 0, part, output);
+    held.engine.collect(round, 0, part, output);
     Ok(())
 }
 
@@ -99,22 +99,22 @@ fn exchanged(exchange: Handle) -> Result<()> {
     }
 }
 
-/// Gather here, exchange with the other leaders, and post the result.
+/// Gather here, exchange with the other leaders, and contribute the result.
 fn lead(
-    gathering: &mut Gathering,
+    round: &mut Round,
     members: u32,
     input: &Views,
     output: &Views,
     what: Option<&Reduction>,
 ) -> Result<()> {
-    let mut held = await_posts(gathering)?;
+    let mut held = await_contributions(round)?;
     if let Some(what) = what {
         input.copy_to(output);
-        fold_others(&held, gathering, members, output, what);
+        fold_others(&held, round, members, output, what);
     }
-    let exchange = held.engine.start_exchange(gathering, output, what)?;
+    let exchange = held.engine.start_exchange(round, output, what)?;
     drop(held);
     exchanged(exchange)?;
-    enter()?.engine.end_crossing(gathering, output);
+    enter()?.engine.end_crossing(round, output);
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Collectives, blocking and not.
 //!
-//! Small blocking ones meet in shared memory; everything else runs as a schedule of messages.
+//! Small blocking ones are rounds in shared memory; everything else runs as a schedule of messages.
 //! Which of the two is decided from sizes all members know to be equal, so they decide alike.
 
 use std::time::Duration;
 
 use regatta_engine::{
-    Error, Gathering, GroupId, Handle, Mode, Need, Part, Parts, Peer, Reduction, Result, Select,
+    Error, GroupId, Handle, Mode, Need, Part, Parts, Peer, Reduction, Result, Round, Select,
     TagSelect,
 };
 use regatta_memory::views::Views;
@@ -16,21 +16,22 @@ use crate::message::wait_or_forget;
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, wait_for};
 
-/// Looks at the hall before the waiting policy takes over.
+/// Looks at the collective buffer before the waiting policy takes over.
 const LOOKS: u32 = 2000;
 
-/// So long a meeting may take before a member's word is doubted.
+/// So long a round may take before a member's word is doubted.
 const LONG: Duration = Duration::from_millis(10);
 
-pub(crate) struct Meeting<'a>(pub(crate) &'a mut Gathering);
+/// A round that this task waits for.
+pub(crate) struct AwaitedRound<'a>(pub(crate) &'a mut Round);
 
-impl Awaited for Meeting<'_> {
+impl Awaited for AwaitedRound<'_> {
     type Output = ();
     const PROGRESSES: bool = false;
 
     #[inline(always)]
     fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
-        Ok(process.engine.met(self.0).then_some(()))
+        Ok(process.engine.round_complete(self.0).then_some(()))
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
@@ -38,9 +39,9 @@ impl Awaited for Meeting<'_> {
     }
 
     fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
-        process.engine.check_gathering(self.0)?;
+        process.engine.check_round(self.0)?;
         if waited >= LONG {
-            process.engine.check_posts(self.0)?;
+            process.engine.check_contributions(self.0)?;
         }
         process.check_launcher(waited)
     }
@@ -50,33 +51,33 @@ impl Awaited for Meeting<'_> {
     }
 }
 
-/// Meet: post `gives`, wait for the posts needed, and read them with `read`.
+/// A whole round: contribute `gives`, wait for the contributions needed, and read them with `read`.
 #[inline(always)]
-fn meet<R>(
+fn run_round<R>(
     group: GroupId,
     need: Need,
     gives: Option<Views>,
-    read: impl FnOnce(&Process, &Gathering) -> R,
+    read: impl FnOnce(&Process, &Round) -> R,
 ) -> Result<R> {
     let mut held = enter()?;
-    let mut gathering = held.engine.meet(group, need, gives)?;
-    if !held.look(&mut gathering) {
+    let mut round = held.engine.begin_round(group, need, gives)?;
+    if !held.look(&mut round) {
         drop(held);
-        wait_for(Meeting(&mut gathering))?;
+        wait_for(AwaitedRound(&mut round))?;
         held = enter()?;
     }
-    let result = read(&held, &gathering);
-    held.engine.end_meeting(gathering);
+    let result = read(&held, &round);
+    held.engine.end_round(round);
     Ok(result)
 }
 
 impl Process {
     /// Look whether a round is complete, for about as long as that takes if all are on time.
     #[inline(always)]
-    pub(crate) fn look(&mut self, gathering: &mut Gathering) -> bool {
+    pub(crate) fn look(&mut self, round: &mut Round) -> bool {
         let looks = if self.pace.spins() { LOOKS } else { 1 };
         for _ in 0..looks {
-            if self.engine.met(gathering) {
+            if self.engine.round_complete(round) {
                 return true;
             }
             std::hint::spin_loop();
@@ -86,49 +87,49 @@ impl Process {
 }
 
 /// A round in which all give `bytes` bytes, by the quickest way in. `Ok(false)`: this group
-/// cannot meet with so many.
+/// cannot hold a round with so many.
 #[inline(always)]
-fn meet_all(
+fn run_round_of_all(
     group: GroupId,
     bytes: usize,
     gives: &Views,
-    read: impl Fn(&Process, &Gathering, u32, u32),
+    read: impl Fn(&Process, &Round, u32, u32),
 ) -> Result<bool> {
     let begun = quick(|process| {
         let (rank, size) = process.engine.place(group)?;
-        if !process.engine.can_meet(group, bytes) {
+        if !process.engine.can_hold_round(group, bytes) {
             return None;
         }
-        let mut gathering = process
+        let mut round = process
             .engine
-            .meet(group, Need::Everyone, Some(gives.clone()))
+            .begin_round(group, Need::Everyone, Some(gives.clone()))
             .ok()?;
-        let met = process.look(&mut gathering);
-        if met {
-            read(process, &gathering, rank, size);
+        let complete = process.look(&mut round);
+        if complete {
+            read(process, &round, rank, size);
         }
-        Some((met, gathering))
+        Some((complete, round))
     });
     match begun {
         Some((true, _)) => Ok(true),
-        Some((false, mut gathering)) => {
-            wait_for(Meeting(&mut gathering))?;
+        Some((false, mut round)) => {
+            wait_for(AwaitedRound(&mut round))?;
             let held = enter()?;
             let (rank, size) = held.engine.place(group).unwrap_or((0, 0));
-            read(&held, &gathering, rank, size);
+            read(&held, &round, rank, size);
             Ok(true)
         }
         None => {
             let (rank, size) = shape(group)?;
-            if !can_meet(group, bytes)? {
+            if !can_hold_round(group, bytes)? {
                 return Ok(false);
             }
-            meet(
+            run_round(
                 group,
                 Need::Everyone,
                 Some(gives.clone()),
-                |process, gathering| {
-                    read(process, gathering, rank, size);
+                |process, round| {
+                    read(process, round, rank, size);
                 },
             )?;
             Ok(true)
@@ -136,8 +137,8 @@ fn meet_all(
     }
 }
 
-fn can_meet(group: GroupId, bytes: usize) -> Result<bool> {
-    Ok(enter()?.engine.can_meet(group, bytes))
+fn can_hold_round(group: GroupId, bytes: usize) -> Result<bool> {
+    Ok(enter()?.engine.can_hold_round(group, bytes))
 }
 
 /// Rank and size.
@@ -158,7 +159,9 @@ pub(crate) fn outcome(handle: Handle) -> Result<()> {
 #[inline(always)]
 pub fn barrier(group: GroupId) -> Result<()> {
     let nothing = Views::none();
-    if meet_all(group, 0, &nothing, |_, _, _, _| ())? || across(group, &nothing, &nothing, None)? {
+    if run_round_of_all(group, 0, &nothing, |_, _, _, _| ())?
+        || across(group, &nothing, &nothing, None)?
+    {
         return Ok(());
     }
     outcome(start_barrier(group)?)
@@ -241,39 +244,39 @@ fn broadcast_slowly(group: GroupId, root: u32, buffer: Views, pair: Option<Pair>
         return outcome(handle);
     }
     let total = buffer.len();
-    if !can_meet(group, total)? {
+    if !can_hold_round(group, total)? {
         return outcome(start_broadcast(group, root, buffer)?);
     }
     if rank == root {
-        return meet(group, Need::Nobody, Some(buffer), |_, _| ());
+        return run_round(group, Need::Nobody, Some(buffer), |_, _| ());
     }
-    meet(group, Need::From(root), None, |process, gathering| {
+    run_round(group, Need::From(root), None, |process, round| {
         let part = Part { offset: 0, total };
-        process.engine.collect(gathering, root, part, &buffer);
+        process.engine.collect(round, root, part, &buffer);
     })
 }
 
-/// Fold what ranks `0 .. upto` posted into `output`, in rank order.
+/// Fold the contributions of ranks `0 .. upto` into `output`, in rank order.
 #[inline(always)]
-fn fold(process: &Process, gathering: &Gathering, upto: u32, output: &Views, what: &Reduction) {
+fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Reduction) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
-    process.engine.collect(gathering, 0, part, output);
-    fold_others(process, gathering, upto, output, what);
+    process.engine.collect(round, 0, part, output);
+    fold_others(process, round, upto, output, what);
 }
 
 /// The same where that of rank 0 is in `output` already.
 #[inline(always)]
 pub(crate) fn fold_others(
     process: &Process,
-    gathering: &Gathering,
+    round: &Round,
     upto: u32,
     output: &Views,
     what: &Reduction,
 ) {
     let total = what.bytes();
     let part = Part { offset: 0, total };
-    // As large as a post can be, but not made larger than needed.
+    // As large as a contribution can be, but not made larger than needed.
     let (mut small, mut large);
     let theirs: &mut [u128] = if total <= 256 {
         small = [0; 16];
@@ -286,7 +289,7 @@ pub(crate) fn fold_others(
     // SAFETY: the array outlives the views, which do not leave this function.
     let theirs = unsafe { Views::block(theirs.as_mut_ptr().cast(), total) };
     for rank in 1..upto {
-        process.engine.collect(gathering, rank, part, &theirs);
+        process.engine.collect(round, rank, part, &theirs);
         if what.operator.commutative() {
             what.operator
                 .apply(what.element, &theirs, output, what.count);
@@ -318,14 +321,9 @@ fn check_reduction(what: &Reduction) -> Result<()> {
 #[inline(always)]
 pub fn allreduce(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
-    let met = meet_all(
-        group,
-        what.bytes(),
-        &input,
-        |process, gathering, _, size| {
-            fold(process, gathering, size, &output, &what);
-        },
-    )?;
+    let met = run_round_of_all(group, what.bytes(), &input, |process, round, _, size| {
+        fold(process, round, size, &output, &what);
+    })?;
     if met || across(group, &input, &output, Some(&what))? {
         return Ok(());
     }
@@ -345,30 +343,30 @@ pub fn reduce(
     if root >= size {
         return Err(Error::Task(root as i64));
     }
-    if !can_meet(group, what.bytes())? {
+    if !can_hold_round(group, what.bytes())? {
         return outcome(start_reduce(group, root, input, output, what)?);
     }
     if rank != root {
-        return meet(group, Need::Nobody, Some(input), |_, _| ());
+        return run_round(group, Need::Nobody, Some(input), |_, _| ());
     }
-    meet(group, Need::All, Some(input), |process, gathering| {
-        fold(process, gathering, size, &output, &what);
+    run_round(group, Need::All, Some(input), |process, round| {
+        fold(process, round, size, &output, &what);
     })
 }
 
 /// Combine the elements of all ranks up to this one.
 pub fn scan(group: GroupId, input: Views, output: Views, what: Reduction) -> Result<()> {
     check_reduction(&what)?;
-    if can_meet(group, what.bytes())? {
+    if can_hold_round(group, what.bytes())? {
         let rank = shape(group)?.0;
-        return meet(group, Need::Everyone, Some(input), |process, gathering| {
-            fold(process, gathering, rank + 1, &output, &what);
+        return run_round(group, Need::Everyone, Some(input), |process, round| {
+            fold(process, round, rank + 1, &output, &what);
         });
     }
     outcome(start_scan(group, input, output, what)?)
 }
 
-/// Rounds a larger exchange may take in the hall before messages do it better.
+/// Rounds a larger exchange may take in the collective buffer before messages do it better.
 const ROUNDS: usize = 8;
 
 /// The bytes each member can give in a round when it gives `shares` of them, so that `len` of
@@ -379,7 +377,7 @@ fn rounds(group: GroupId, size: u32, len: usize, shares: usize) -> Result<Option
     let held = enter()?;
     for count in 1..=most {
         let each = len.div_ceil(count).max(1);
-        if held.engine.can_meet(group, each * shares) {
+        if held.engine.can_hold_round(group, each * shares) {
             return Ok(Some(each));
         }
     }
@@ -400,18 +398,18 @@ pub fn allgather(group: GroupId, input: Option<Views>, output: Views, parts: Par
     let mut from = 0;
     loop {
         let n = each.min(len - from);
-        meet_all(
+        run_round_of_all(
             group,
             n,
             &gives.part(from, n),
-            |process, gathering, rank, size| {
+            |process, round, rank, size| {
                 let part = Part {
                     offset: 0,
                     total: n,
                 };
                 for other in (0..size).filter(|&other| other != rank) {
                     let into = parts.cut(&output, other).part(from, n);
-                    process.engine.collect(gathering, other, part, &into);
+                    process.engine.collect(round, other, part, &into);
                 }
             },
         )?;
@@ -446,15 +444,15 @@ pub fn alltoall(
         let n = each.min(len - from);
         let total = n * size as usize;
         // In each round a piece for everybody.
-        let round = input.pieces(from, n, len, size as usize);
-        meet_all(group, total, &round, |process, gathering, rank, size| {
+        let pieces = input.pieces(from, n, len, size as usize);
+        run_round_of_all(group, total, &pieces, |process, round, rank, size| {
             let part = Part {
                 offset: n * rank as usize,
                 total,
             };
             for other in (0..size).filter(|&other| other != rank) {
                 let into = gets.cut(&output, other).part(from, n);
-                process.engine.collect(gathering, other, part, &into);
+                process.engine.collect(round, other, part, &into);
             }
         })?;
         from += n;

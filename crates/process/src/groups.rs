@@ -1,4 +1,4 @@
-//! Making groups: the members agree on a context and on the hall they will meet in.
+//! Making groups: the members agree on a context and on a collective buffer.
 
 use regatta_engine::{Error, GroupId, Handle, Mode, Parts, Peer, Presence, Result};
 use regatta_engine::{Select, Shrinking, TagSelect};
@@ -96,13 +96,13 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         (old.rank, peers.collect::<Vec<Peer>>())
     };
     let leads = colour >= 0 && chosen.first().is_some_and(|first| first.1 == me);
-    // A hall that cannot be had is the whole group's error: all learn of it.
-    let hall = if leads {
-        enter()?.engine.make_hall(&peers)
+    // A collective buffer that cannot be had is the whole group's error: all learn of it.
+    let buffer = if leads {
+        enter()?.engine.make_collective_buffer(&peers)
     } else {
         Ok(0)
     };
-    let told = hall.as_ref().map_or(-1, |&name| name as i64);
+    let told = buffer.as_ref().map_or(-1, |&name| name as i64);
     let names = exchange(group, [told, 0, 0])?;
     if colour < 0 {
         return Ok(None);
@@ -111,8 +111,9 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         .first()
         .map_or(-1, |first| names[first.1 as usize][0]);
     if name < 0 {
-        let reason = hall.err();
-        return Err(reason.unwrap_or_else(|| Error::Memory("no hall for the new group".into())));
+        let reason = buffer.err();
+        return Err(reason
+            .unwrap_or_else(|| Error::Memory("no collective buffer for the new group".into())));
     }
     let made = enter()?.engine.add_group(peers, context, name as u64);
     made.map(Some)
@@ -191,7 +192,7 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
         send_words(leader, context, ASSEMBLY, &[next as u64])?;
         let words = receive_words(leader, context, ASSEMBLY + 1, 2)?;
         return match words[..] {
-            [context, hall] => enter()?.engine.add_group(peers, context as u32, hall),
+            [context, buffer] => enter()?.engine.add_group(peers, context as u32, buffer),
             [lost] => Err(gone(lost as Peer)),
             _ => Err(Error::Memory(
                 "no memory for the new group where its first member is".into(),
@@ -203,12 +204,12 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
             let word = receive_words(peer, context, ASSEMBLY, 1)?;
             next = next.max(word.first().map_or(0, |&word| word as u32));
         }
-        enter()?.engine.make_hall(&peers)
+        enter()?.engine.make_collective_buffer(&peers)
     };
     // Whatever came of it, the others wait to hear it.
-    let hall = led();
-    let words = match &hall {
-        Ok(hall) => vec![next as u64, *hall],
+    let buffer = led();
+    let words = match &buffer {
+        Ok(buffer) => vec![next as u64, *buffer],
         Err(Error::Dead(peer) | Error::Left(peer) | Error::Corrupt { peer, .. }) => {
             vec![*peer as u64]
         }
@@ -216,11 +217,11 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
     };
     for &peer in &peers[1..] {
         let told = send_words(peer, context, ASSEMBLY + 1, &words);
-        if hall.is_ok() {
+        if buffer.is_ok() {
             told?;
         }
     }
-    enter()?.engine.add_group(peers, next, hall?)
+    enter()?.engine.add_group(peers, next, buffer?)
 }
 
 /// Why nothing can be done with a task that another one has found gone.

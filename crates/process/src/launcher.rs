@@ -15,9 +15,9 @@ use regatta_wire::control::{Ask, Event, Tell};
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
-use crate::gate::Leases;
 use crate::members::Answers;
 use crate::output::{Begun, Piece};
+use crate::shared_barrier::Leases;
 use crate::state::{Process, enter};
 use crate::wait::{Awaited, LOOK, wait_for};
 use crate::{event, start};

@@ -21,14 +21,14 @@
 //! | `message` | sends, receives, probes, completion |
 //! | `kept` | sends that do not wait |
 //! | `within` | receiving what fits, within some time |
-//! | `collective` | collectives: by meeting when small, else by schedule |
+//! | `collective` | collectives: rounds in shared memory when small, else by schedule |
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
 //! | `door` | entering a job that runs already |
 //! | `launcher`, `tasks`, `hosts` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
-//! | `gate` | meeting the members of a named group |
+//! | `shared_barrier` | the barrier of a named group |
 //! | `members` | who is in a named group |
 //! | `loan` | messages in place |
 //! | `explain` | errors as sentences; the path a pair uses |
@@ -41,7 +41,6 @@ mod door;
 pub mod event;
 mod explain;
 mod fork;
-mod gate;
 mod groups;
 mod hosts;
 mod join;
@@ -54,6 +53,7 @@ mod message;
 mod notice;
 pub mod output;
 mod pace;
+mod shared_barrier;
 mod slurm;
 pub mod start;
 mod state;
@@ -65,7 +65,6 @@ mod within;
 pub use collective::*;
 pub use door::{begin as begin_job, is_there as job_is_there};
 pub use explain::{path, sentence};
-pub use gate::{leave_named, meet, meet_so_many};
 pub use groups::*;
 pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};
@@ -79,6 +78,7 @@ pub use regatta_engine::{Mode, TagSelect};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};
 pub use regatta_wire::control;
+pub use shared_barrier::{leave_named, meet, meet_so_many};
 pub use state::Callback;
 pub use tasks::*;
 pub use until::{wait_until, wake};

@@ -9,8 +9,8 @@
 mod allocation;
 pub mod credential;
 mod lists;
-pub mod meeting;
 mod node;
+pub mod rendezvous;
 mod step;
 
 pub use allocation::{Allocation, Node, OF_ONE_STEP, is_of_step};

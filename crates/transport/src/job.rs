@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
-use regatta_memory::gate::Gate;
 use regatta_memory::losses::Losses;
 use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
+use regatta_memory::shared_barrier::SharedBarrier;
 use regatta_memory::{Corrupt, LINE};
 
-use crate::halls::{Halls, SIZES};
+use crate::collective_buffer;
+use crate::collective_buffers::{CollectiveBuffers, SIZES};
 pub use crate::invitation::Invitation;
 use crate::marks::Marks;
-use crate::meeting;
 pub use regatta_wire::life::{Cause, TaskState};
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
@@ -48,8 +48,8 @@ pub const MOST_TASKS: u32 = 1 << 16;
 pub struct Geometry {
     /// Lines per ring.
     pub lines: u32,
-    /// Bytes per bay.
-    pub bay: u32,
+    /// Bytes per payload buffer.
+    pub payload_buffer: u32,
     /// Data bytes per pipe.
     pub pipe: u32,
     /// Unmatched large messages a task may have in pipes of its own.
@@ -64,10 +64,10 @@ pub(crate) const CLASSES: [Geometry; 4] = [
     geometry(16, 4 << 10, 64 << 10, 1),
 ];
 
-const fn geometry(lines: u32, bay: u32, pipe: u32, pipes: u32) -> Geometry {
+const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
     Geometry {
         lines,
-        bay,
+        payload_buffer,
         pipe,
         pipes,
     }
@@ -107,7 +107,7 @@ pub(crate) struct Header {
     pub(crate) neighbours: AtomicU32,
     payers: Payers,
     lines: AtomicU32,
-    bay: AtomicU32,
+    payload_buffer: AtomicU32,
     pipe: AtomicU32,
     pipes: AtomicU32,
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
@@ -122,8 +122,8 @@ pub(crate) struct Header {
     pub(crate) groups: AtomicU64,
     /// Head of the stack of free pipes.
     pool: Line<AtomicU64>,
-    /// Heads of the stacks of halls that have been left; see `halls`.
-    halls: Line<[AtomicU64; SIZES]>,
+    /// Heads of the stacks of collective buffers that have been left; see `collective_buffers`.
+    collective_buffers: Line<[AtomicU64; SIZES]>,
     /// The ring and the pipe that were made last.
     rings: Line<AtomicU64>,
     pipes_made: Line<AtomicU64>,
@@ -184,8 +184,8 @@ pub(crate) struct Inlet {
     /// Changes when its launcher has something to tell it.
     pub(crate) news: AtomicU32,
     _pad: u32,
-    /// The name of the hall of its world, or 0.
-    pub(crate) hall: AtomicU64,
+    /// The name of the collective buffer of its world, or 0.
+    pub(crate) collective_buffer: AtomicU64,
     /// Which rings opened towards it have been written to; see `marks`.
     pub(crate) marks: Marks,
 }
@@ -211,8 +211,8 @@ const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u
 #[cfg(test)]
 pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
     regatta_memory::layout!("header", Header {
-        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, bay, pipe, pipes, here,
-        tasks_here, trusted, scattered, key, groups, pool, halls, rings, pipes_made, losses, loans,
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
+        here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
     } HEADER_AT MAGIC MOST_TASKS),
     regatta_memory::layout!("task", Slot {
         state, pid, cause, value, probe, place, world, shown, bell, inlet,
@@ -233,7 +233,7 @@ pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
             opened,
             news,
             _pad,
-            hall,
+            collective_buffer,
             marks
         }
     ),
@@ -367,14 +367,14 @@ impl Job {
         let geometry = Geometry::for_tasks(tasks);
         // The part of the table that no task has been given is not backed by memory.
         let hole = table_end(tasks).next_multiple_of(4096)..table_end(capacity) / 4096 * 4096;
-        let meeting = meeting::footprint(tasks);
-        let bytes = meeting_at(capacity) as usize + meeting + 4096;
+        let world_buffer = collective_buffer::footprint(tasks);
+        let bytes = world_buffer_at(capacity) as usize + world_buffer + 4096;
         let segment =
             Segment::create_with_hole("regatta-job", bytes, hole).map_err(JobError::Memory)?;
         let reserve = |bytes, align| segment.allocate(bytes, align).map_err(JobError::Memory);
         let front = reserve(table_end(capacity) - RESERVED_FRONT, 64)?;
-        let hall = reserve(meeting, 128)?;
-        debug_assert_eq!((front, hall), (HEADER_AT, meeting_at(capacity)));
+        let behind = reserve(world_buffer, 128)?;
+        debug_assert_eq!((front, behind), (HEADER_AT, world_buffer_at(capacity)));
         let job = Job::over(segment, tasks, capacity, geometry)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let header = job.header();
@@ -388,7 +388,7 @@ impl Job {
         header.payers.begin(here > cores || !Fencing::available());
         set(&header.tasks_here, here);
         set(&header.lines, geometry.lines);
-        set(&header.bay, geometry.bay);
+        set(&header.payload_buffer, geometry.payload_buffer);
         set(&header.pipe, geometry.pipe);
         set(&header.pipes, geometry.pipes);
         header.magic.store(MAGIC, Ordering::Release);
@@ -428,7 +428,7 @@ impl Job {
         let get = |word: &AtomicU32| word.load(Ordering::Relaxed);
         let geometry = Geometry {
             lines: get(&header.lines),
-            bay: get(&header.bay),
+            payload_buffer: get(&header.payload_buffer),
             pipe: get(&header.pipe),
             pipes: get(&header.pipes),
         };
@@ -684,21 +684,22 @@ impl Job {
         rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
-    pub(crate) fn halls(&self) -> Halls<'_> {
-        Halls {
+    pub(crate) fn collective_buffers(&self) -> CollectiveBuffers<'_> {
+        CollectiveBuffers {
             segment: &self.segment,
-            heads: &self.header().halls.0,
+            heads: &self.header().collective_buffers.0,
         }
     }
 
-    /// Memory for a gate of so many members; its name.
-    pub fn new_gate(&self, members: u32) -> io::Result<u64> {
-        self.segment.allocate(Gate::footprint(members), LINE)
+    /// Memory for a shared barrier of so many members; its name.
+    pub fn new_shared_barrier(&self, members: u32) -> io::Result<u64> {
+        self.segment
+            .allocate(SharedBarrier::footprint(members), LINE)
     }
 
-    /// The gate of this name.
-    pub fn gate(&self, name: u64, members: u32) -> Result<Gate<'_>, Corrupt> {
-        Gate::at(&self.segment, name, members)
+    /// The shared barrier of this name.
+    pub fn shared_barrier(&self, name: u64, members: u32) -> Result<SharedBarrier<'_>, Corrupt> {
+        SharedBarrier::at(&self.segment, name, members)
     }
 
     pub(crate) fn set_probe(&self, rank: u32, address: u64) {
@@ -762,8 +763,8 @@ pub(crate) fn table_end(tasks: u32) -> usize {
     SLOTS_AT as usize + tasks as usize * size_of::<Slot>()
 }
 
-/// Offset of the meeting hall of the first tasks' world in a job of at most `most` tasks.
-pub(crate) fn meeting_at(most: u32) -> u64 {
+/// Offset of the collective buffer of the first tasks' world in a job of at most `most` tasks.
+pub(crate) fn world_buffer_at(most: u32) -> u64 {
     (table_end(most) as u64).next_multiple_of(128)
 }
 

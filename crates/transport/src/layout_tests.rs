@@ -3,18 +3,18 @@
 use std::fmt::Write;
 
 use crate::job::{CLASSES, LAYOUTS, VERSION};
-use crate::{halls, lane, marks, meeting};
+use crate::{collective_buffer, collective_buffers, marks, shm_channel};
 
 /// Everything that launcher and tasks of different installations must agree about.
 fn layout() -> String {
     let mut text = format!("version {VERSION}\n");
     let own = [
-        lane::NAMES_LAYOUT,
-        lane::POSITIONS_LAYOUT,
+        shm_channel::NAMES_LAYOUT,
+        shm_channel::POSITIONS_LAYOUT,
         marks::LAYOUT,
-        halls::LAYOUT,
-        meeting::POST_LAYOUT,
-        meeting::LAYOUT,
+        collective_buffers::LAYOUT,
+        collective_buffer::CONTRIBUTION_LAYOUT,
+        collective_buffer::LAYOUT,
     ];
     let shared = regatta_memory::layout::ALL.iter().chain(LAYOUTS);
     for one in shared.chain(&own) {
@@ -27,7 +27,11 @@ fn layout() -> String {
         let _ = writeln!(text, "frame {}: {kind:?}", kind as u8);
     }
     for members in [1, 64, 65, 1024, 1025] {
-        let _ = writeln!(text, "hall of {members}: {}", meeting::footprint(members));
+        let _ = writeln!(
+            text,
+            "collective buffer of {members}: {}",
+            collective_buffer::footprint(members)
+        );
     }
     text
 }

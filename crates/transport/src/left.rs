@@ -6,7 +6,7 @@
 use regatta_memory::pipe::Pool;
 
 use crate::job::Job;
-use crate::{lane, loans};
+use crate::{loans, shm_channel};
 
 /// Kinds of pieces, for the note on what a task makes.
 pub(crate) const RING: u8 = 1;
@@ -27,7 +27,7 @@ impl Job {
             return;
         };
         match left.kind {
-            RING => lane::list_for_dead(self, left, task),
+            RING => shm_channel::list_for_dead(self, left, task),
             PIPE => self.pool().list_for_dead(left.start, task),
             BLOCK => loans::list_for_dead(self.segment(), self.newest_loan(), left, task),
             // No task writes this.
@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn a_ring_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
         let open = |job: &Job, from, to| {
-            lane::Out::open(job, from, to, &mut 0).unwrap();
+            shm_channel::Out::open(job, from, to, &mut 0).unwrap();
         };
-        let bytes = lane::bytes_for_tests(0);
+        let bytes = shm_channel::bytes_for_tests(0);
         comes_back(RING, bytes, |job| open(job, 1, 3), |job| open(job, 0, 2));
     }
 

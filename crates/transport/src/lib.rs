@@ -2,27 +2,27 @@
 //!
 //! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
 //! it; [`paths`] adds connections to tasks on other hosts; [`place`] says where tasks are when a job runs on
-//! several hosts, [`world`] how tasks are added to one that runs, [`gate`] where members of named groups meet. The launcher uses `job` too: it makes the job and watches over its tasks.
+//! several hosts, [`world`] how tasks are added to one that runs, [`shared_barrier`] where members of named groups meet. The launcher uses `job` too: it makes the job and watches over its tasks.
 //! [`calls`] are connections of the same kind for programs that are no tasks, [`quiet`] makes threads,
 //! [`ready`] waits for descriptors.
 
 pub mod calls;
-mod halls;
+mod collective_buffer;
+mod collective_buffers;
 mod invitation;
 pub mod job;
-mod lane;
 #[cfg(test)]
 mod layout_tests;
 mod left;
 mod loans;
 mod marks;
-mod meeting;
 pub mod paths;
 pub mod place;
 pub mod quiet;
 pub mod ready;
 pub mod shm;
+mod shm_channel;
 mod tcp;
 pub mod world;
 
-pub use regatta_memory::gate;
+pub use regatta_memory::shared_barrier;

@@ -17,8 +17,8 @@ use regatta_memory::held::Held;
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Route};
 
+use crate::collective_buffer::CollectiveBuffer;
 use crate::job::Job;
-use crate::meeting::Hall;
 use crate::shm::{self, Shm};
 use crate::tcp::deadlock_probe::Heard;
 pub use crate::tcp::stall::Reach;
@@ -233,7 +233,7 @@ impl Paths {
 
 impl Transport for Paths {
     type Bulk = Stream;
-    type Hall = Hall;
+    type CollectiveBuffer = CollectiveBuffer;
 
     fn me(&self) -> Peer {
         self.shm.me()
@@ -519,59 +519,72 @@ impl Transport for Paths {
         self.shm.give_back(place);
     }
 
-    fn world_hall(&mut self) -> Option<Hall> {
-        self.shm.world_hall()
+    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
+        self.shm.world_collective_buffer()
     }
 
-    fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
-        self.shm.new_hall(members)
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+        self.shm.new_collective_buffer(members)
     }
 
-    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
-        self.shm.enter_hall(name, members)
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<CollectiveBuffer, Fault> {
+        self.shm.enter_collective_buffer(name, members)
     }
 
-    fn leave_hall(&mut self, name: u64, members: u32) {
-        self.shm.leave_hall(name, members);
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        self.shm.leave_collective_buffer(name, members);
     }
 
-    fn hall_capacity(&self, hall: &Hall) -> usize {
-        self.shm.hall_capacity(hall)
+    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
+        self.shm.collective_buffer_capacity(buffer)
     }
 
-    fn post_limit(&self, members: u32) -> usize {
-        self.shm.post_limit(members)
+    fn contribution_limit(&self, members: u32) -> usize {
+        self.shm.contribution_limit(members)
     }
 
     #[inline(always)]
-    fn post(
+    fn contribute(
         &self,
-        hall: &Hall,
+        buffer: &CollectiveBuffer,
         index: u32,
         round: u32,
         from: &Views,
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        self.shm.post(hall, index, round, from, listeners, peer_of);
+        self.shm
+            .contribute(buffer, index, round, from, listeners, peer_of);
     }
 
     #[inline(always)]
-    fn posted(&self, hall: &Hall, index: u32, round: u32) -> bool {
-        self.shm.posted(hall, index, round)
+    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
+        self.shm.contributed(buffer, index, round)
     }
 
-    fn posted_round(&self, hall: &Hall, index: u32, round: u32) -> u32 {
-        self.shm.posted_round(hall, index, round)
+    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
+        self.shm.contributed_round(buffer, index, round)
     }
 
     #[inline(always)]
-    fn collect(&self, hall: &Hall, index: u32, round: u32, part: Part, into: &Views) {
-        self.shm.collect(hall, index, round, part, into);
+    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
+        self.shm.collect(buffer, index, round, part, into);
     }
 
-    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) -> bool {
-        self.shm.await_post(hall, index, target)
+    fn await_contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        target: Option<u32>,
+    ) -> bool {
+        self.shm.await_contribution(buffer, index, target)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each host has a segment of its own, with the table of *all* tasks of the job in it: ranks are the same
 //! everywhere, and a host's launcher writes into its table what it hears of tasks on other hosts (who has left, who
-//! has died). Rings and halls are only used between tasks of one host; to the others lead connections to the
+//! has died). Rings and collective buffers are only used between tasks of one host; to the others lead connections to the
 //! addresses that stand in the table before any task starts. The job's key proves to both ends of a connection that
 //! the other belongs to the job; it lives in the segment, which only the job's own processes can open.
 

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //! 0    ends (16) | next opened ring (8) | class (4)
-//! 64   lines read (4) | pad | bay bytes freed (8)            written by the receiver
+//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
 //! 128  lines, 64 bytes each (see regatta_memory::ring)
-//! ...  bay (see regatta_memory::bay)
+//! ...  payload buffer (see regatta_memory::payload_buffer)
 //! ```
 //!
 //! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
@@ -31,12 +31,12 @@ use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind, Route};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::collective_buffer::CollectiveBuffer;
 use crate::job::{CLASSES, Job, TaskState};
-use crate::lane::{In, Out};
 use crate::left;
 use crate::loans::Loans;
 use crate::marks::Opened;
-use crate::meeting::Hall;
+use crate::shm_channel::{In, Out};
 
 mod gone;
 mod lent;
@@ -162,10 +162,11 @@ impl Shm {
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
         self.let_go_of_heard_out();
-        let lane = Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
-            Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
-        })?;
-        *place(&mut self.outs, to) = Some(lane);
+        let channel =
+            Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
+                Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
+            })?;
+        *place(&mut self.outs, to) = Some(channel);
         Ok(())
     }
 
@@ -190,7 +191,7 @@ impl Shm {
         }
         self.notice_opened();
         match self.ins.get(from as usize) {
-            Some(Some(lane)) => lane.front().map_err(self.fault(from)),
+            Some(Some(channel)) => channel.front().map_err(self.fault(from)),
             _ => Ok(None),
         }
     }
@@ -199,11 +200,11 @@ impl Shm {
     #[cold]
     fn notice_opened(&mut self) {
         self.let_go_of_heard_out();
-        for (source, lane) in In::opened(&self.job, self.me) {
+        for (source, channel) in In::opened(&self.job, self.me) {
             let place = place(&mut self.ins, source);
             if place.is_none() && !self.closed.contains(&source) {
-                self.open.add(source, lane.is_marked());
-                *place = Some(lane);
+                self.open.add(source, channel.is_marked());
+                *place = Some(channel);
             }
         }
     }
@@ -212,7 +213,7 @@ impl Shm {
     fn write(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
         let fencing = self.fencing;
         match self.outs.get_mut(to as usize) {
-            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
             _ => self.write_first(to, frame, payload),
         }
     }
@@ -222,7 +223,7 @@ impl Shm {
         self.open_out(to)?;
         let fencing = self.fencing;
         match self.outs.get_mut(to as usize) {
-            Some(Some(lane)) => write_to(lane, to, fencing, frame, payload),
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
             _ => Ok(false),
         }
     }
@@ -351,27 +352,27 @@ impl Shm {
 
 #[inline(always)]
 fn write_to(
-    lane: &mut Out,
+    channel: &mut Out,
     to: Peer,
     fencing: Fencing,
     frame: Frame,
     payload: &Views,
 ) -> Result<bool, Fault> {
-    let sent = lane
+    let sent = channel
         .send(frame, payload)
         .map_err(|corrupt| Fault::Corrupt {
             peer: to,
             what: corrupt.what,
         })?;
     if sent {
-        lane.bell().ring(fencing);
+        channel.bell().ring(fencing);
     }
     Ok(sent)
 }
 
 impl Transport for Shm {
     type Bulk = Bulk;
-    type Hall = Hall;
+    type CollectiveBuffer = CollectiveBuffer;
 
     fn me(&self) -> Peer {
         self.me
@@ -400,8 +401,8 @@ impl Transport for Shm {
             // Without memory for a ring it is not told, and may wait until this task ends.
             let _ = self.open_out(peer);
         }
-        if let Some(lane) = place(&mut self.outs, peer) {
-            lane.close();
+        if let Some(channel) = place(&mut self.outs, peer) {
+            channel.close();
         }
         self.closed.insert(peer);
         *place(&mut self.ins, peer) = None;
@@ -409,15 +410,15 @@ impl Transport for Shm {
     }
 
     fn eager_limit(&self) -> usize {
-        self.job.geometry().bay as usize / 8
+        self.job.geometry().payload_buffer as usize / 8
     }
 
     fn eager_limit_to(&self, peer: Peer) -> usize {
         match self.outs.get(peer as usize) {
-            Some(Some(lane)) => lane.longest(),
+            Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
             // How large it will be is known when it is there.
-            _ => CLASSES[CLASSES.len() - 1].bay as usize / 8,
+            _ => CLASSES[CLASSES.len() - 1].payload_buffer as usize / 8,
         }
     }
 
@@ -438,10 +439,10 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        let Some(Some(lane)) = self.ins.get(from as usize) else {
+        let Some(Some(channel)) = self.ins.get(from as usize) else {
             return self.first_front(from);
         };
-        lane.front().map_err(|corrupt| Fault::Corrupt {
+        channel.front().map_err(|corrupt| Fault::Corrupt {
             peer: from,
             what: corrupt.what,
         })
@@ -450,10 +451,10 @@ impl Transport for Shm {
     #[inline(always)]
     fn accept(&mut self, from: Peer, into: &Views) {
         let fencing = self.fencing;
-        if let Some(Some(lane)) = self.ins.get_mut(from as usize)
-            && lane.accept(into)
+        if let Some(Some(channel)) = self.ins.get_mut(from as usize)
+            && channel.accept(into)
         {
-            lane.bell().ring(fencing);
+            channel.bell().ring(fencing);
         }
     }
 
@@ -465,15 +466,15 @@ impl Transport for Shm {
         tag: i32,
         into: &Views,
     ) -> Option<usize> {
-        let Some(Some(lane)) = self.ins.get_mut(from as usize) else {
+        let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
             if self.was_opened_to() {
                 self.notice_opened();
             }
             return None;
         };
-        let (length, room) = lane.accept_matching(context, tag, into)?;
+        let (length, room) = channel.accept_matching(context, tag, into)?;
         if room {
-            lane.bell().ring(self.fencing);
+            channel.bell().ring(self.fencing);
         }
         Some(length)
     }
@@ -501,7 +502,7 @@ impl Transport for Shm {
         let ins = &self.ins;
         self.open.next(
             cursor,
-            |peer| matches!(ins.get(peer as usize), Some(Some(lane)) if lane.has_line()),
+            |peer| matches!(ins.get(peer as usize), Some(Some(channel)) if channel.has_line()),
         )
     }
 
@@ -664,78 +665,91 @@ impl Transport for Shm {
         member.map_or((self.me, 1), |member| (member.first, member.count))
     }
 
-    fn world_hall(&mut self) -> Option<Hall> {
+    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
         let first = self.job.first();
         if self.me >= first {
             let member = self.job.membership(self.me).ok()?;
-            let name = (member.hall != 0).then_some(member.hall)?;
-            return Hall::at(self.job.segment(), name, member.count).ok();
+            let name = (member.collective_buffer != 0).then_some(member.collective_buffer)?;
+            return CollectiveBuffer::at(self.job.segment(), name, member.count).ok();
         }
         if self.job.tasks_here() != first {
             return None;
         }
-        let at = crate::job::meeting_at(self.job.capacity());
-        Hall::at(self.job.segment(), at, first).ok()
+        let at = crate::job::world_buffer_at(self.job.capacity());
+        CollectiveBuffer::at(self.job.segment(), at, first).ok()
     }
 
-    fn new_hall(&mut self, members: u32) -> Result<Option<(Hall, u64)>, Fault> {
-        let taken = self.job.halls().take(members);
-        let name = taken.map_err(|error| Fault::Memory(format!("no hall for a group: {error}")))?;
-        Ok(Some((self.enter_hall(name, members)?, name)))
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+        let taken = self.job.collective_buffers().take(members);
+        let name = taken
+            .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
+        Ok(Some((self.enter_collective_buffer(name, members)?, name)))
     }
 
-    fn leave_hall(&mut self, name: u64, members: u32) {
-        // A name that makes no sense has been refused by `enter_hall`.
-        let _ = self.job.halls().leave(name, members);
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        // A name that makes no sense has been refused by `enter_collective_buffer`.
+        let _ = self.job.collective_buffers().leave(name, members);
     }
 
-    fn enter_hall(&mut self, name: u64, members: u32) -> Result<Hall, Fault> {
-        Hall::at(self.job.segment(), name, members).map_err(self.fault(self.me))
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<CollectiveBuffer, Fault> {
+        CollectiveBuffer::at(self.job.segment(), name, members).map_err(self.fault(self.me))
     }
 
-    fn hall_capacity(&self, hall: &Hall) -> usize {
-        hall.capacity()
+    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
+        buffer.capacity()
     }
 
-    fn post_limit(&self, members: u32) -> usize {
-        crate::meeting::capacity(members)
+    fn contribution_limit(&self, members: u32) -> usize {
+        crate::collective_buffer::capacity(members)
     }
 
     #[inline(always)]
-    fn post(
+    fn contribute(
         &self,
-        hall: &Hall,
+        buffer: &CollectiveBuffer,
         index: u32,
         round: u32,
         from: &Views,
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     ) {
-        hall.post(index, round, from);
+        buffer.contribute(index, round, from);
         self.fencing.before_look();
         for other in listeners {
-            if other != index && hall.awaits(other).names(index) {
+            if other != index && buffer.awaits(other).names(index) {
                 self.job.slot(peer_of(other)).bell.wake();
             }
         }
     }
 
     #[inline(always)]
-    fn posted(&self, hall: &Hall, index: u32, round: u32) -> bool {
-        hall.posted(index, round)
+    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
+        buffer.contributed(index, round)
     }
 
-    fn posted_round(&self, hall: &Hall, index: u32, round: u32) -> u32 {
-        hall.posted_round(index, round)
+    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
+        buffer.contributed_round(index, round)
     }
 
     #[inline(always)]
-    fn collect(&self, hall: &Hall, index: u32, round: u32, part: Part, into: &Views) {
-        hall.collect(index, round, part.offset, part.total, into);
+    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
+        buffer.collect(index, round, part.offset, part.total, into);
     }
 
-    fn await_post(&self, hall: &Hall, index: u32, target: Option<u32>) -> bool {
-        hall.awaits(index).name(target)
+    fn await_contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        target: Option<u32>,
+    ) -> bool {
+        buffer.awaits(index).name(target)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The launcher gives numbers to tasks, in order and never twice. A number's place in the table of each host is filled
 //! before the number is given out there, so who knows of a task finds in the table where it is. The tasks that are
-//! started together are a *world*: they have consecutive numbers, and share a hall if they are on one host.
+//! started together are a *world*: they have consecutive numbers, and share a collective buffer if they are on one host.
 
 use std::sync::atomic::Ordering;
 
@@ -20,8 +20,8 @@ pub struct Membership {
     pub count: u32,
     /// Who started them; none: the launcher.
     pub parent: Option<u32>,
-    /// The name of the hall they share.
-    pub(crate) hall: u64,
+    /// The name of the collective buffer they share.
+    pub(crate) collective_buffer: u64,
 }
 
 impl Job {
@@ -38,8 +38,11 @@ impl Job {
             .map_err(JobError::Memory)?;
         let here = self.header().here.load(Ordering::Relaxed);
         let together = world.places.iter().all(|(host, _)| *host == here);
-        let hall = match together {
-            true => self.halls().take(count).map_err(JobError::Memory)?,
+        let buffer = match together {
+            true => self
+                .collective_buffers()
+                .take(count)
+                .map_err(JobError::Memory)?,
             false => 0,
         };
         for (task, &(host, address)) in (world.first..).zip(&world.places) {
@@ -49,7 +52,10 @@ impl Job {
             slot.world.count.store(count, Ordering::Relaxed);
             let parent = world.parent.map_or(0, |parent| parent.saturating_add(1));
             slot.world.parent.store(parent, Ordering::Relaxed);
-            slot.inlet.0.hall.store(hall, Ordering::Relaxed);
+            slot.inlet
+                .0
+                .collective_buffer
+                .store(buffer, Ordering::Relaxed);
             if let Some(address) = address {
                 self.set_address(task, address);
             }
@@ -68,10 +74,15 @@ impl Job {
         let Ok(world) = self.membership(first) else {
             return;
         };
-        let hall = self.slot(first).inlet.0.hall.swap(0, Ordering::Relaxed);
-        if hall != 0 {
+        let buffer = self
+            .slot(first)
+            .inlet
+            .0
+            .collective_buffer
+            .swap(0, Ordering::Relaxed);
+        if buffer != 0 {
             // A name that makes no sense is given back to nobody.
-            let _ = self.halls().give(hall, world.count);
+            let _ = self.collective_buffers().give(buffer, world.count);
         }
     }
 
@@ -82,7 +93,7 @@ impl Job {
                 first: 0,
                 count: self.first(),
                 parent: None,
-                hall: 0,
+                collective_buffer: 0,
             });
         }
         let slot = self.slot(task);
@@ -102,7 +113,7 @@ impl Job {
             first,
             count,
             parent: slot.world.parent.load(Ordering::Relaxed).checked_sub(1),
-            hall: slot.inlet.0.hall.load(Ordering::Relaxed),
+            collective_buffer: slot.inlet.0.collective_buffer.load(Ordering::Relaxed),
         })
     }
 
@@ -162,7 +173,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::job::{Cause, TaskState};
-    use crate::lane;
+    use crate::shm_channel;
 
     fn world(first: u32, count: usize) -> World {
         World {
@@ -188,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn halls_of_worlds_are_used_again() {
+    fn collective_buffers_of_worlds_are_used_again() {
         let job = Job::create(1).unwrap();
         for first in 1..200 {
             job.add_world(&world(first, 1)).unwrap();
@@ -199,7 +210,7 @@ mod tests {
 
     /// So many pairs of tasks come and go, and open rings from one of these to the other; 0 stays, and `done` says which of its
     /// rings it needs no more. The job needs no more memory after the first pairs.
-    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&lane::Out)) {
+    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&shm_channel::Out)) {
         let job = Job::create(1).unwrap();
         let mut used = 0;
         for round in 0..50 {
@@ -208,14 +219,14 @@ mod tests {
             job.add_world(&world(first + 1, 1)).unwrap();
             let task = |index| if index == 0 { 0 } else { first + index - 1 };
             for (from, to) in pairs {
-                let out = lane::Out::open(&job, task(from), task(to), &mut 0).unwrap();
+                let out = shm_channel::Out::open(&job, task(from), task(to), &mut 0).unwrap();
                 if from == 0 {
                     done(&out);
                 }
                 if to == 0 {
-                    lane::In::opened(&job, 0)
+                    shm_channel::In::opened(&job, 0)
                         .iter()
-                        .for_each(|(_, lane)| lane.let_go());
+                        .for_each(|(_, channel)| channel.let_go());
                 }
             }
             // One leaves, the other one is killed.
@@ -238,22 +249,25 @@ mod tests {
 
     #[test]
     fn rings_to_and_from_one_that_stays_are_used_again_when_it_is_done_with_them() {
-        rings_come_back([(1, 0), (0, 2), (2, 0)], lane::Out::let_go);
+        rings_come_back([(1, 0), (0, 2), (2, 0)], shm_channel::Out::let_go);
     }
 
     #[test]
     fn a_ring_that_one_of_two_still_uses_is_left() {
         let job = Job::create(1).unwrap();
         job.add_world(&world(1, 2)).unwrap();
-        lane::Out::open(&job, 1, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 1, 0, &mut 0).unwrap();
         job.mark_dead(1, Cause::Signalled(9));
         let used = job.segment().used();
-        lane::Out::open(&job, 2, 0, &mut 0).unwrap();
+        shm_channel::Out::open(&job, 2, 0, &mut 0).unwrap();
         assert!(
             job.segment().used() > used,
             "nobody has read what task 1 sent"
         );
-        let sources: Vec<u32> = lane::In::opened(&job, 0).iter().map(|one| one.0).collect();
+        let sources: Vec<u32> = shm_channel::In::opened(&job, 0)
+            .iter()
+            .map(|one| one.0)
+            .collect();
         assert_eq!(sources, [2, 1]);
     }
 

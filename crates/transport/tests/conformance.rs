@@ -129,9 +129,9 @@ macro_rules! shares_memory {
             memory::{
                 a_loan_is_read_in_place_and_given_back,
                 a_loan_that_is_none_is_refused,
-                posts_are_read_by_the_others,
-                halls_are_found_by_name,
-                a_hall_is_used_again_when_all_have_left,
+                contributions_are_read_by_the_others,
+                collective_buffers_are_found_by_name,
+                a_collective_buffer_is_used_again_when_all_have_left,
             },
         );
     };

@@ -85,11 +85,11 @@ fn what_was_taken_before_the_receiver_left_was_sent() {
     assert_eq!(from, into);
     receiver.leave();
     receiver.transport.job().leave(1);
-    let mut meeting = sender
-        .meet(GroupId::WORLD, Need::All, Some(Views::none()))
+    let mut round = sender
+        .begin_round(GroupId::WORLD, Need::All, Some(Views::none()))
         .expect("usable");
     // Hears of the departure, without a look at streams.
-    let missed = sender.check_gathering(&mut meeting);
+    let missed = sender.check_round(&mut round);
     assert_eq!(missed, Err(Error::Left(1)));
     let (_, error) = sender.finish(send).expect("a live handle").expect("over");
     assert_eq!(error, None);

@@ -148,8 +148,8 @@ messages! {
         7 Names { id: u32, names: Vec<NameInfo> }
         /// The members of a group by their numbers in it; none where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
-        /// All members of a group have met: who they are, and the gate that they are lent (0: none).
-        13 Met { id: u32, tasks: Vec<Option<u32>>, gate: u64 }
+        /// All members of a group have met: who they are, and the shared barrier that they are lent (0: none).
+        13 Met { id: u32, tasks: Vec<Option<u32>>, barrier: u64 }
         /// The named groups.
         14 Groups { id: u32, groups: Vec<GroupInfo> }
         /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.

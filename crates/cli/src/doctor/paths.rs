@@ -11,7 +11,7 @@ const AREA: &str = "path of a pair on this host";
 /// `single_copy` is what the probe of it found.
 pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     let geometry = Geometry::for_tasks(2);
-    let eager = geometry.bay as usize / 8;
+    let eager = geometry.payload_buffer as usize / 8;
     let away = match single_copy.state {
         State::Ok => {
             "when the sender is away, the receiver reads the rest from its memory (CMA is allowed)"
@@ -46,7 +46,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
 
 /// The limits shrink with the number of tasks, since each pair that talks has a ring.
 fn larger() -> String {
-    let eager = |tasks: u32| bytes(u64::from(Geometry::for_tasks(tasks).bay) / 8);
+    let eager = |tasks: u32| bytes(u64::from(Geometry::for_tasks(tasks).payload_buffer) / 8);
     format!(
         "eager to {} with 32 tasks, {} with 256, {} with 1000: every pair that talks has a ring",
         eager(32),

@@ -10,7 +10,9 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
-use regatta_engine::{Arrival, Fault, Flow, HALL_DEPTH, Part, Peer, Presence, Transport};
+use regatta_engine::{
+    Arrival, COLLECTIVE_BUFFER_DEPTH, Fault, Flow, Part, Peer, Presence, Transport,
+};
 use regatta_memory::held::Held;
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{BODY, Frame, Kind, Route};
@@ -61,10 +63,10 @@ struct Stream {
     returned: bool,
 }
 
-/// What a member of a hall has posted: rounds and bytes.
-type Place = [(u32, Vec<u8>); HALL_DEPTH as usize];
-/// Most bytes of a post.
-const POST: usize = 64;
+/// A member's place in a collective buffer: rounds and bytes.
+type Place = [(u32, Vec<u8>); COLLECTIVE_BUFFER_DEPTH as usize];
+/// Most bytes of a contribution.
+const CONTRIBUTION: usize = 64;
 
 type Ring = VecDeque<(Frame, Vec<u8>)>;
 
@@ -87,9 +89,9 @@ struct Shared {
     apart: Vec<(Peer, Peer)>,
     /// Peers are dealt to so many hosts.
     hosts: u32,
-    halls: Vec<Vec<Place>>,
-    /// A host that has no memory for halls.
-    without_halls: Option<u32>,
+    buffers: Vec<Vec<Place>>,
+    /// A host that has no memory for collective buffers.
+    without_buffers: Option<u32>,
 }
 
 impl Shared {
@@ -131,8 +133,8 @@ impl Net {
             closed: Vec::new(),
             apart: Vec::new(),
             hosts: 1,
-            halls: Vec::new(),
-            without_halls: None,
+            buffers: Vec::new(),
+            without_buffers: None,
         })))
     }
 
@@ -156,9 +158,9 @@ impl Net {
         self.0.borrow_mut().hosts = hosts;
     }
 
-    /// There is no memory for halls on this host.
-    pub fn refuse_halls(&self, host: u32) {
-        self.0.borrow_mut().without_halls = Some(host);
+    /// There is no memory for collective buffers on this host.
+    pub fn refuse_collective_buffers(&self, host: u32) {
+        self.0.borrow_mut().without_buffers = Some(host);
     }
 
     pub fn end(&self, me: Peer) -> End {
@@ -265,7 +267,7 @@ impl End {
 
 impl Transport for End {
     type Bulk = Bulk;
-    type Hall = usize;
+    type CollectiveBuffer = usize;
 
     fn me(&self) -> Peer {
         self.me
@@ -523,38 +525,38 @@ impl Transport for End {
     fn shares_memory(&self, _peer: Peer) -> bool {
         false
     }
-    fn world_hall(&mut self) -> Option<usize> {
+    fn world_collective_buffer(&mut self) -> Option<usize> {
         None
     }
-    fn new_hall(&mut self, members: u32) -> Result<Option<(usize, u64)>, Fault> {
+    fn new_collective_buffer(&mut self, members: u32) -> Result<Option<(usize, u64)>, Fault> {
         let host = self.host(self.me);
         let mut net = self.net.0.borrow_mut();
-        if net.without_halls == Some(host) {
+        if net.without_buffers == Some(host) {
             return Ok(None);
         }
-        net.halls.push(vec![Place::default(); members as usize]);
-        let number = net.halls.len();
+        net.buffers.push(vec![Place::default(); members as usize]);
+        let number = net.buffers.len();
         Ok(Some((number - 1, number as u64)))
     }
-    fn enter_hall(&mut self, name: u64, members: u32) -> Result<usize, Fault> {
+    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<usize, Fault> {
         let number = name as usize - 1;
         assert_eq!(
-            self.net.0.borrow().halls[number].len(),
+            self.net.0.borrow().buffers[number].len(),
             members as usize,
-            "the members disagree about their hall"
+            "the members disagree about their collective buffer"
         );
         Ok(number)
     }
-    fn leave_hall(&mut self, _name: u64, _members: u32) {}
-    fn hall_capacity(&self, _hall: &usize) -> usize {
-        POST
+    fn leave_collective_buffer(&mut self, _name: u64, _members: u32) {}
+    fn collective_buffer_capacity(&self, _buffer: &usize) -> usize {
+        CONTRIBUTION
     }
-    fn post_limit(&self, _members: u32) -> usize {
-        POST
+    fn contribution_limit(&self, _members: u32) -> usize {
+        CONTRIBUTION
     }
-    fn post(
+    fn contribute(
         &self,
-        hall: &usize,
+        buffer: &usize,
         index: u32,
         round: u32,
         from: &Views,
@@ -562,28 +564,32 @@ impl Transport for End {
         _: &impl Fn(u32) -> Peer,
     ) {
         let mut net = self.net.0.borrow_mut();
-        let place = &mut net.halls[*hall][index as usize];
-        place[(round % HALL_DEPTH) as usize] = (round, from.to_vec());
+        let place = &mut net.buffers[*buffer][index as usize];
+        place[(round % COLLECTIVE_BUFFER_DEPTH) as usize] = (round, from.to_vec());
     }
-    fn posted(&self, hall: &usize, index: u32, round: u32) -> bool {
-        self.posted_round(hall, index, round) == round
+    fn contributed(&self, buffer: &usize, index: u32, round: u32) -> bool {
+        self.contributed_round(buffer, index, round) == round
     }
-    fn posted_round(&self, hall: &usize, index: u32, round: u32) -> u32 {
+    fn contributed_round(&self, buffer: &usize, index: u32, round: u32) -> u32 {
         let net = self.net.0.borrow();
-        net.halls[*hall][index as usize][(round % HALL_DEPTH) as usize].0
+        net.buffers[*buffer][index as usize][(round % COLLECTIVE_BUFFER_DEPTH) as usize].0
     }
-    fn collect(&self, hall: &usize, index: u32, round: u32, part: Part, into: &Views) {
+    fn collect(&self, buffer: &usize, index: u32, round: u32, part: Part, into: &Views) {
         let net = self.net.0.borrow();
-        let (posted, bytes) = &net.halls[*hall][index as usize][(round % HALL_DEPTH) as usize];
-        assert_eq!(*posted, round, "a post is read that is not there");
+        let (contributed, bytes) =
+            &net.buffers[*buffer][index as usize][(round % COLLECTIVE_BUFFER_DEPTH) as usize];
+        assert_eq!(
+            *contributed, round,
+            "a contribution is read that is not there"
+        );
         assert_eq!(
             bytes.len(),
             part.total,
-            "a post is read that has another length"
+            "a contribution is read that has another length"
         );
         into.fill(&bytes[part.offset..part.offset + into.len()]);
     }
-    fn await_post(&self, _hall: &usize, _index: u32, _target: Option<u32>) -> bool {
+    fn await_contribution(&self, _buffer: &usize, _index: u32, _target: Option<u32>) -> bool {
         true
     }
 }

@@ -15,14 +15,14 @@ struct Group {
     /// The members by their numbers in the group; None: the number is free.
     members: Vec<Option<u32>>,
     /// The members that wait in the barrier, with the numbers of their requests.
-    meeting: Vec<(u32, u32)>,
+    at_barrier: Vec<(u32, u32)>,
     /// How many members complete the barrier.
     wanted: u32,
 }
 
 fields!(Group {
     members,
-    meeting,
+    at_barrier,
     wanted
 });
 
@@ -57,7 +57,7 @@ impl Groups {
     /// Whether a task waits for the answer to this request.
     pub(super) fn is_waiting(&self, task: u32, id: u32) -> bool {
         let mut groups = self.all.values();
-        groups.any(|group| group.meeting.contains(&(task, id)))
+        groups.any(|group| group.at_barrier.contains(&(task, id)))
     }
 
     /// Adds a member and returns its number in the group, the lowest that is free.
@@ -83,7 +83,7 @@ impl Groups {
     /// Removes a member. Returns its requests that wait in the barrier, of other threads of its: nobody answers them otherwise.
     pub(super) fn leave(&mut self, task: u32, name: &str) -> Result<Vec<u32>, Refused> {
         let group = self.all.get_mut(name);
-        let waiting = group.iter().flat_map(|group| &group.meeting);
+        let waiting = group.iter().flat_map(|group| &group.at_barrier);
         let waiting = waiting.filter(|(member, _)| *member == task);
         let waiting: Vec<u32> = waiting.map(|(_, id)| *id).collect();
         let left = group.is_some_and(|group| group.drop(task));
@@ -106,8 +106,8 @@ impl Groups {
         let info = |(name, group): (&String, &Group)| GroupInfo {
             name: name.clone(),
             members: group.members.clone(),
-            waiting: group.meeting.iter().map(|&(task, _)| task).collect(),
-            wanted: if group.meeting.is_empty() {
+            waiting: group.at_barrier.iter().map(|&(task, _)| task).collect(),
+            wanted: if group.at_barrier.is_empty() {
                 0
             } else {
                 group.wanted
@@ -128,7 +128,7 @@ impl Groups {
         let Some(group) = group.filter(|group| group.members.contains(&Some(task))) else {
             return Err(stranger(task, name));
         };
-        if group.meeting.is_empty() {
+        if group.at_barrier.is_empty() {
             group.wanted = count;
         }
         if count == 0 || count != group.wanted {
@@ -138,9 +138,9 @@ impl Groups {
             );
             return Err((Why::Argument, sentence));
         }
-        group.meeting.push((task, id));
-        Ok(match group.meeting.len() as u32 >= count {
-            true => (std::mem::take(&mut group.meeting), group.all_of(count)),
+        group.at_barrier.push((task, id));
+        Ok(match group.at_barrier.len() as u32 >= count {
+            true => (std::mem::take(&mut group.at_barrier), group.all_of(count)),
             false => (Vec::new(), None),
         })
     }
@@ -163,7 +163,7 @@ impl Group {
 
     /// Removes a task. Returns whether it was a member.
     fn drop(&mut self, task: u32) -> bool {
-        self.meeting.retain(|waiting| waiting.0 != task);
+        self.at_barrier.retain(|waiting| waiting.0 != task);
         let place = self
             .members
             .iter_mut()

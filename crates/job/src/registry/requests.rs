@@ -161,8 +161,8 @@ impl Registry {
             }
             Ok((met, Some(all))) => {
                 for (task, id) in met {
-                    let (tasks, gate) = (all.clone(), 0);
-                    self.send(task, Tell::Met { id, tasks, gate });
+                    let (tasks, barrier) = (all.clone(), 0);
+                    self.send(task, Tell::Met { id, tasks, barrier });
                 }
                 let members = all.into_iter().flatten().collect();
                 return Some(Effect::ShareBarrier { group, members });
@@ -176,11 +176,15 @@ impl Registry {
     /// know it, so a member that receives its reply from another launcher does without.
     pub fn share_barrier(&mut self, members: &[u32], barrier: u64) {
         for (task, message) in &mut self.outgoing {
-            if let Tell::Met { gate, tasks, .. } = message
+            if let Tell::Met {
+                barrier: lent,
+                tasks,
+                ..
+            } = message
                 && members.contains(task)
                 && tasks.iter().flatten().eq(members)
             {
-                *gate = barrier;
+                *lent = barrier;
             }
         }
     }

@@ -435,8 +435,8 @@ fn members_meet_when_enough_have_come() {
     registry.take_messages();
     let all = |id| {
         let tasks = vec![Some(0), Some(1), Some(2)];
-        let gate = 0;
-        (id, Tell::Met { id, tasks, gate })
+        let barrier = 0;
+        (id, Tell::Met { id, tasks, barrier })
     };
     for _ in 0..2 {
         assert_eq!(meet(&mut registry, 0, 3), []);

@@ -33,8 +33,8 @@ use crate::streams::Streams;
 use crate::supervise::resuming::{self, Outcome, Stock};
 use crate::tasks::Tasks;
 
-/// All that an agent has.
-pub(crate) struct Estate {
+/// All that an agent has, and hands over to itself when it becomes the launcher.
+pub(crate) struct AgentResources {
     pub link: Link,
     pub signals: Signals,
     pub owner: Owner,
@@ -46,19 +46,19 @@ pub(crate) struct Estate {
 }
 
 /// Takes the job over, and stays with it to its end.
-pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
+pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
     let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
     let (Some(line), Some(registry), (Some(mut news), Some(mut told))) = (
-        estate.following.follower.take_order(),
-        estate.following.follower.replica.take(),
-        estate.following.take_news(),
+        resources.following.follower.take_order(),
+        resources.following.follower.replica.take(),
+        resources.following.take_news(),
     ) else {
         return Err(known);
     };
-    let will = estate.following.follower.plan.clone();
-    let place = write_to_file(&will.job, &estate.template.door);
-    let usual = across(&will, &estate.template, &registry);
+    let will = resources.following.follower.plan.clone();
+    let place = write_to_file(&will.job, &resources.template.door);
+    let usual = across(&will, &resources.template, &registry);
     let own = told.view.own.clone().unwrap_or_default();
     let (here, others): (Vec<Candidate>, Vec<Candidate>) = line
         .candidates
@@ -70,12 +70,12 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     let mut output = Output::new(form(&will))?;
     let rally = Seeker {
         across: &seeking,
-        signals: &estate.signals,
-        owner: &mut estate.owner,
+        signals: &resources.signals,
+        owner: &mut resources.owner,
         news: &mut news,
         told: &mut told,
-        tether: &mut estate.link,
-        tasks: estate.tasks.job().tasks(),
+        tether: &mut resources.link,
+        tasks: resources.tasks.job().tasks(),
         changes: registry.changes(),
         dead: rally::dead_hosts(&registry).collect(),
         output: &mut output,
@@ -83,7 +83,7 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
     }
     .rally(&others)?;
     let registry = latest(registry, rally.found.iter().map(|found| &found.copy));
-    let usual = across(&will, &estate.template, &registry);
+    let usual = across(&will, &resources.template, &registry);
     news.close();
     let cause = told.causes.get(&line.launcher);
     let cause = cause.map_or("it is gone", String::as_str);
@@ -96,10 +96,10 @@ pub(crate) fn lead(mut estate: Estate) -> Result<(), Refusal> {
         .map(|candidate| candidate.run.clone())
         .chain([own]);
     let known = known_runs(&registry, runs);
-    let plan = plan(&will, &estate, usual, &here, known);
+    let plan = plan(&will, &resources, usual, &here, known);
     let cause = cause.to_owned();
     let name = here.name.clone();
-    let stock = take_stock(estate, registry, (line, cause), rally, here)?;
+    let stock = take_stock(resources, registry, (line, cause), rally, here)?;
     let outcome = resuming::resume(&plan, output, stock)?;
     // The last word of it, for whoever finds the file.
     let job = &will.job;
@@ -206,12 +206,12 @@ fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> A
 
 fn plan(
     will: &FailoverPlan,
-    estate: &Estate,
+    resources: &AgentResources,
     across: Across,
     here: &Candidate,
     known: Vec<String>,
 ) -> Plan {
-    let template = &estate.template;
+    let template = &resources.template;
     let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
     let own = std::iter::once(OWN.to_owned());
     let growth = Growth {
@@ -229,7 +229,7 @@ fn plan(
         }),
         bind: template.bind.clone(),
         form: form(will),
-        timeout: estate.following.remaining(),
+        timeout: resources.following.remaining(),
         on_failure: match will.goes_on {
             true => OnFailure::Continue,
             false => OnFailure::Stop,
@@ -237,19 +237,19 @@ fn plan(
         grace: Duration::from_millis(u64::from(will.grace)),
         most_tasks: template.most,
         stays: !template.door.is_empty(),
-        ..Plan::new(text(&template.program), estate.tasks.job().first())
+        ..Plan::new(text(&template.program), resources.tasks.job().first())
     }
 }
 
 /// Brings together what all agents know: from here on every table has the same tasks.
 fn take_stock(
-    estate: Estate,
+    resources: AgentResources,
     mut registry: Registry,
     launcher: (SuccessionOrder, String),
     mut rally: Rally,
     here: Candidate,
 ) -> Result<Stock, Refusal> {
-    let Estate {
+    let AgentResources {
         link,
         signals,
         owner,
@@ -258,7 +258,7 @@ fn take_stock(
         streams,
         template,
         following,
-    } = estate;
+    } = resources;
     let local = following.follower.local;
     tasks.forget_all_prepared();
     tasks.caught.all_taken();

@@ -200,7 +200,7 @@ impl Seeker<'_> {
         remote.link.flush();
         while remote.read() {}
         if remote.link.is_ended() {
-            // Not an orphan yet, perhaps.
+            // It does not know yet, perhaps, that its owner is lost.
             self.part(calling.remote);
             return Step::Waiting(Instant::now() + AGAIN);
         }

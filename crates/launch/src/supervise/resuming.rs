@@ -14,11 +14,11 @@ use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
 use super::Supervisor;
-use super::gates::Gates;
 use super::growing::Growing;
 use super::history::History;
 use super::leadership;
 use super::reach::Reaches;
+use super::shared_barriers::SharedBarriers;
 use super::starters::Awaited;
 use crate::agent::note_gone;
 use crate::channel::Link;
@@ -238,7 +238,7 @@ impl<'p> Supervisor<'p> {
         let door = entrance.map(|entrance| entrance.door);
         let supervisor = Self {
             registry: ReplicatedRegistry::new(stock.registry, true),
-            gates: Gates::default(),
+            shared_barriers: SharedBarriers::default(),
             replication: Replication::default(),
             spawns: Spawns::new(plan.most_tasks),
             newcomers: Newcomers::default(),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::Step;
-use regatta_slurm::meeting::Answer;
+use regatta_slurm::rendezvous::Answer;
 use regatta_transport::ready;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;

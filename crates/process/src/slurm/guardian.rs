@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::Step;
-use regatta_slurm::meeting::{self, Answer, Hello, Record};
+use regatta_slurm::rendezvous::{self, Answer, Hello, Record};
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::ready;
 use rustix::event::{PollFd, PollFlags};
@@ -176,7 +176,7 @@ fn hear(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refu
         Ok((length, _)) if user == rustix::process::geteuid().as_raw() => &bytes[..length],
         _ => return Ok(None),
     };
-    match meeting::versions(said) {
+    match rendezvous::versions(said) {
         None => return Ok(None),
         Some(versions) if versions != OURS => {
             let refusal = other_version(versions);
@@ -220,13 +220,13 @@ fn hear(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refu
     }))
 }
 
-pub(super) fn other_version(theirs: meeting::Versions) -> Refusal {
+pub(super) fn other_version(theirs: rendezvous::Versions) -> Refusal {
     Refusal {
         versions: true,
         sentence: format!(
             "the tasks of this step are of different versions of Regatta: one speaks version {}.{} of the job protocol, \
              another {}.{}; build all with the same release, and install it on all nodes",
-            OURS.meeting, OURS.job, theirs.meeting, theirs.job
+            OURS.rendezvous, OURS.job, theirs.rendezvous, theirs.job
         ),
     }
 }

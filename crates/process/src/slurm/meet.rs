@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use regatta_slurm::meeting::{Letter, Reply, Secret, Table};
+use regatta_slurm::rendezvous::{Letter, Reply, Secret, Table};
 use regatta_slurm::{Step, credential, node_address};
 use regatta_transport::place::{Places, listen_at};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -194,7 +194,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
                 step.id, step.nodes[0]
             ))
         })?;
-    let meeting = listener.local_addr().map_err(|error| no_socket(&error))?;
+    let rendezvous = listener.local_addr().map_err(|error| no_socket(&error))?;
     let id = step.id.clone();
     let calls = callers::listen(
         listener,
@@ -222,7 +222,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
             return Err(refusal);
         }
     }
-    let met = decide(step, &letters, meeting.port());
+    let met = decide(step, &letters, rendezvous.port());
     let (places, addresses, guardians, listeners) = match met {
         Ok(decided) => decided,
         Err(refusal) => {

@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use regatta_slurm::meeting::{RECORD, Record, Secret};
+use regatta_slurm::rendezvous::{RECORD, Record, Secret};
 use ring::hmac;
 
 /// How often each says that it is there.

@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 use regatta_engine::{Error, Result};
 use regatta_slurm::Step;
-use regatta_slurm::meeting::{self, Answer, Hello, Versions};
+use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
 use regatta_transport::job::{Invitation, Job, VERSION};
 
 use crate::join::{Joined, join_error};
@@ -53,7 +53,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What this program speaks.
 const OURS: Versions = Versions {
-    meeting: meeting::VERSION,
+    rendezvous: rendezvous::VERSION,
     job: VERSION,
 };
 

@@ -118,7 +118,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
     Ok(())
 }
 
-/// What became of a meeting.
+/// The outcome of `rg_meet_members`, in codes of PVM.
 fn met(code: c_int) -> Result<(), i32> {
     match code {
         rg::OK => Ok(()),

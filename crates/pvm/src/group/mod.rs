@@ -31,7 +31,8 @@ pub(crate) struct Group {
     hash: u64,
     /// Our instance number, if we are a member.
     instance: Option<i32>,
-    /// The members that met last, by instance number, if these were all and are on the host whose launcher lends them gates.
+    /// The members that met last, by instance number, if these were all and are on the host whose launcher lends them
+    /// shared barriers.
     near: Option<Vec<Option<i32>>>,
     team: Option<Team>,
     /// Nobody joins any more, and these are the members by instance number; `None` where a number is free.

@@ -1,5 +1,5 @@
-//! A barrier that costs two messages a member, for members on several hosts. (On one host the launcher lends them a gate, and
-//! `rg_meet_members` is all there is to it.)
+//! A barrier that costs two messages a member, for members on several hosts. (On one host the launcher lends them a shared
+//! one, and `rg_meet_members` is all there is to it.)
 //!
 //! When all members of a group have met at a barrier, every one of them knows that, and who they are:
 //! they are a team. One of them leads it (see [`view::leader`]). At the next barriers the others

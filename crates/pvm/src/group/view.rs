@@ -36,7 +36,7 @@ pub fn list(
     }
 }
 
-/// Do all these tasks run where the launcher lends gates? Their barriers need no messages.
+/// Do all these tasks run where the launcher lends shared barriers? Their barriers need no messages.
 pub fn are_near(members: &[Option<i32>]) -> bool {
     members.iter().flatten().all(|&task| is_near(task))
 }

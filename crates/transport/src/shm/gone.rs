@@ -7,7 +7,7 @@
 use regatta_engine::Peer;
 
 use super::Shm;
-use crate::lane::In;
+use crate::shm_channel::In;
 
 impl Shm {
     /// A peer is gone: this task needs the rings between the two no more, once it has taken in everything the peer sent.
@@ -26,14 +26,14 @@ impl Shm {
     /// Lets go of the rings from peers that are gone, and takes in what these had lent to this task and not sent, when all
     /// that they sent has been read.
     pub(super) fn let_go_of_heard_out(&mut self) {
-        let heard_out = |lane: &mut In| !lane.has_line();
+        let heard_out = |channel: &mut In| !channel.has_line();
         for at in (0..self.leaving.len()).rev() {
             let peer = self.leaving[at];
             if let Some(place @ Some(_)) = self.ins.get_mut(peer as usize) {
-                let Some(lane) = place.take_if(heard_out) else {
+                let Some(channel) = place.take_if(heard_out) else {
                     continue;
                 };
-                lane.let_go();
+                channel.let_go();
                 self.open.remove(peer);
             }
             self.leaving.swap_remove(at);

@@ -1,6 +1,6 @@
-//! Loans and meetings: memory that several tasks see.
+//! Loans and collective buffers: memory that several tasks see.
 
-use regatta_engine::{Fault, HALL_DEPTH, Part, Transport};
+use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, Fault, Part, Transport};
 use regatta_memory::views::Views;
 
 use super::{World, block, pattern};
@@ -49,84 +49,98 @@ pub fn a_loan_that_is_none_is_refused<T: Transport>(make: impl Fn() -> World<T>)
     assert!(matches!(a.lend(usize::MAX), Err(Fault::Memory(_))));
 }
 
-/// Both members post, both read, more rounds than a hall keeps.
-fn meet<T: Transport>(tasks: &[T; 2], halls: &[T::Hall; 2]) {
-    let capacity = tasks[0].hall_capacity(&halls[0]);
+/// Both members contribute, both read, more rounds than a collective buffer keeps.
+fn run_rounds<T: Transport>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) {
+    let capacity = tasks[0].collective_buffer_capacity(&buffers[0]);
     let lengths = [0, 1, 8, 55, 56, 57, 64, capacity - 1, capacity];
-    for (round, len) in (1..4 * HALL_DEPTH).zip(lengths.into_iter().cycle()) {
+    for (round, len) in (1..4 * COLLECTIVE_BUFFER_DEPTH).zip(lengths.into_iter().cycle()) {
         for me in 0..2 {
             let other = 1 - me as u32;
-            assert!(!tasks[1 - me].posted(&halls[1 - me], me as u32, round));
+            assert!(!tasks[1 - me].contributed(&buffers[1 - me], me as u32, round));
             let mut bytes = pattern(len, round + me as u32);
-            assert!(!tasks[me].await_post(&halls[me], me as u32, Some(other)));
-            assert!(tasks[me].await_post(&halls[me], me as u32, Some(other)));
+            assert!(!tasks[me].await_contribution(&buffers[me], me as u32, Some(other)));
+            assert!(tasks[me].await_contribution(&buffers[me], me as u32, Some(other)));
             let from = block(&mut bytes);
-            tasks[me].post(&halls[me], me as u32, round, &from, 0..2, &|index| index);
-            assert!(!tasks[me].await_post(&halls[me], me as u32, None));
+            tasks[me].contribute(&buffers[me], me as u32, round, &from, 0..2, &|index| index);
+            assert!(!tasks[me].await_contribution(&buffers[me], me as u32, None));
         }
         for me in 0..2 {
             for index in 0..2 {
-                assert!(tasks[me].posted(&halls[me], index, round));
+                assert!(tasks[me].contributed(&buffers[me], index, round));
                 let expected = pattern(len, round + index);
                 let offset = len / 3;
                 let part = Part { offset, total: len };
                 let mut bytes = vec![0; len - offset];
-                tasks[me].collect(&halls[me], index, round, part, &block(&mut bytes));
+                tasks[me].collect(&buffers[me], index, round, part, &block(&mut bytes));
                 assert_eq!(bytes, expected[offset..]);
             }
         }
     }
 }
 
-pub fn posts_are_read_by_the_others<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn contributions_are_read_by_the_others<T: Transport>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let [a, b] = &mut tasks;
-    let (Some(one), Some(two)) = (a.world_hall(), b.world_hall()) else {
-        panic!("tasks that share memory have a hall");
+    let (Some(one), Some(two)) = (a.world_collective_buffer(), b.world_collective_buffer()) else {
+        panic!("tasks that share memory have a collective buffer");
     };
-    meet(&tasks, &[one, two]);
+    run_rounds(&tasks, &[one, two]);
 }
 
-pub fn halls_are_found_by_name<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn collective_buffers_are_found_by_name<T: Transport>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let [a, b] = &mut tasks;
-    let (one, name) = a.new_hall(2).unwrap().expect("memory is shared");
-    let two = b.enter_hall(name, 2).unwrap();
-    meet(&tasks, &[one, two]);
-    let refused = tasks[1].enter_hall(u64::MAX, 2);
+    let (one, name) = a
+        .new_collective_buffer(2)
+        .unwrap()
+        .expect("memory is shared");
+    let two = b.enter_collective_buffer(name, 2).unwrap();
+    run_rounds(&tasks, &[one, two]);
+    let refused = tasks[1].enter_collective_buffer(u64::MAX, 2);
     assert!(matches!(refused, Err(Fault::Corrupt { .. })));
 }
 
-pub fn a_hall_is_used_again_when_all_have_left<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn a_collective_buffer_is_used_again_when_all_have_left<T: Transport>(
+    make: impl Fn() -> World<T>,
+) {
     let mut tasks = make().tasks;
     let mut last = None;
     for _ in 0..5 {
         let [a, b] = &mut tasks;
-        let (one, name) = a.new_hall(2).unwrap().expect("memory is shared");
+        let (one, name) = a
+            .new_collective_buffer(2)
+            .unwrap()
+            .expect("memory is shared");
         assert!(last.is_none_or(|last| name == last), "all had left it");
         // Not this one: one of its members is still there. Nor one of another size.
-        let (_, other) = b.new_hall(2).unwrap().expect("memory is shared");
-        let (_, large) = b.new_hall(3).unwrap().expect("memory is shared");
+        let (_, other) = b
+            .new_collective_buffer(2)
+            .unwrap()
+            .expect("memory is shared");
+        let (_, large) = b
+            .new_collective_buffer(3)
+            .unwrap()
+            .expect("memory is shared");
         assert!(name != other && name != large);
-        a.leave_hall(other, 2);
-        let two = b.enter_hall(name, 2).unwrap();
-        for (me, hall) in [&one, &two].into_iter().enumerate() {
-            for round in 1..=HALL_DEPTH {
+        a.leave_collective_buffer(other, 2);
+        let two = b.enter_collective_buffer(name, 2).unwrap();
+        for (me, buffer) in [&one, &two].into_iter().enumerate() {
+            for round in 1..=COLLECTIVE_BUFFER_DEPTH {
                 assert_eq!(
-                    tasks[me].posted_round(hall, 1 - me as u32, round),
+                    tasks[me].contributed_round(buffer, 1 - me as u32, round),
                     0,
                     "of old"
                 );
             }
         }
-        for (me, hall) in [&one, &two].into_iter().enumerate() {
+        for (me, buffer) in [&one, &two].into_iter().enumerate() {
             for round in 1..4 {
                 let from = Views::none();
-                tasks[me].post(hall, me as u32, round, &from, 0..2, &|index| index);
+                tasks[me].contribute(buffer, me as u32, round, &from, 0..2, &|index| index);
             }
         }
-        tasks[0].leave_hall(name, 2);
-        tasks[1].leave_hall(name, 2);
+        tasks[0].leave_collective_buffer(name, 2);
+        tasks[1].leave_collective_buffer(name, 2);
         last = Some(name);
     }
 }

@@ -67,8 +67,12 @@ impl Plan {
         if self.mix == Mix::Small {
             return (key % 65) as usize;
         }
-        let Geometry { bay, pipe, .. } = Geometry::for_tasks(2);
-        let (eager, pipe) = (bay as usize / 8, pipe as usize);
+        let Geometry {
+            payload_buffer,
+            pipe,
+            ..
+        } = Geometry::for_tasks(2);
+        let (eager, pipe) = (payload_buffer as usize / 8, pipe as usize);
         let of = |sizes: &[usize]| sizes[(key >> 8) as usize % sizes.len()];
         match key % 64 {
             0..40 => of(&[0, 1, 8, 31, 32, 33, 47, 48, 49, 64]),

@@ -224,7 +224,7 @@ fn tell() -> impl Strategy<Value = Tell> {
         (id, vec(option::of(any::<u32>()), 0..9))
             .prop_map(|(id, tasks)| Tell::Members { id, tasks }),
         (id, vec(option::of(any::<u32>()), 0..9), any::<u64>())
-            .prop_map(|(id, tasks, gate)| Tell::Met { id, tasks, gate }),
+            .prop_map(|(id, tasks, barrier)| Tell::Met { id, tasks, barrier }),
         (id, vec(group(), 0..3)).prop_map(|(id, groups)| Tell::Groups { id, groups }),
         (id, event()).prop_map(|(watch, event)| Tell::Event { watch, event }),
         (

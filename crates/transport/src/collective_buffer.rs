@@ -1,9 +1,9 @@
-//! Halls: the memory of meetings (see the engine's `meeting`).
+//! Collective buffers: the memory of small collectives (see the engine's `round`).
 //!
 //! ```text
-//! for each member   posts[8]   a line each: round (4 bytes) | 8 bytes of the post | ...
-//!                   awaits     a line: 1 + rank of the member whose post it sleeps for, or 0
-//! then for each     data[8]    the posts that do not fit into a line
+//! for each member   contributions[8]   a line each: round (4 bytes) | 8 bytes of the contribution | ...
+//!                   awaits             a line: 1 + rank of the member whose contribution it sleeps for, or 0
+//! then for each     data[8]            the contributions that do not fit into a line
 //! ```
 
 use std::ptr::NonNull;
@@ -14,14 +14,14 @@ use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::wake_request::WakeRequest;
 
-/// Rounds whose posts are kept.
-const DEPTH: usize = regatta_engine::HALL_DEPTH as usize;
-/// Bytes of a post that travel in its line.
+/// Rounds whose contributions are kept.
+const DEPTH: usize = regatta_engine::COLLECTIVE_BUFFER_DEPTH as usize;
+/// Bytes of a contribution that travel in its line.
 const INLINE: usize = 56;
 /// Bytes per member besides data.
 const PLACE: usize = (DEPTH + 1) * 64;
 
-/// Bytes of data a member may post in a hall of `members`; not less in one of fewer.
+/// Bytes of data a member may contribute in a buffer of `members`; not less in one of fewer.
 pub(crate) fn capacity(members: u32) -> usize {
     match members {
         0..=64 => 4096,
@@ -30,18 +30,18 @@ pub(crate) fn capacity(members: u32) -> usize {
     }
 }
 
-/// Bytes of segment a hall needs.
+/// Bytes of segment a buffer needs.
 pub(crate) fn footprint(members: u32) -> usize {
     members as usize * (PLACE + DEPTH * capacity(members))
 }
 
-/// Bytes at the start of a hall that say what has been posted.
+/// Bytes at the start of a buffer that say what has been contributed.
 pub(crate) fn rounds(members: u32) -> usize {
     members as usize * PLACE
 }
 
 #[repr(C, align(64))]
-struct Post {
+struct Contribution {
     round: AtomicU32,
     _pad: u32,
     bytes: [u8; INLINE],
@@ -49,44 +49,48 @@ struct Post {
 
 /// For the test that holds it to the version.
 #[cfg(test)]
-pub(crate) const POST_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("post", Post { round, _pad, bytes });
+pub(crate) const CONTRIBUTION_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("contribution", Contribution { round, _pad, bytes });
 
 #[repr(C)]
 struct Place {
-    posts: [Post; DEPTH],
+    contributions: [Contribution; DEPTH],
     awaits: WakeRequest,
 }
 
 /// For the test that holds it to the version.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("place of a hall", Place { posts, awaits } DEPTH INLINE PLACE);
+    regatta_memory::layout!("member's place", Place { contributions, awaits } DEPTH INLINE PLACE);
 
 const _: () = assert!(size_of::<Place>() == PLACE);
 
-/// A hall mapped in this process.
+/// A collective buffer mapped in this process.
 #[derive(Debug)]
-pub struct Hall {
+pub struct CollectiveBuffer {
     places: NonNull<Place>,
     data: NonNull<u8>,
     members: u32,
     capacity: usize,
 }
 
-// SAFETY: pointers into a segment that outlives it; the meeting protocol orders all access.
-unsafe impl Send for Hall {}
+// SAFETY: pointers into a segment that outlives it; the protocol of rounds orders all access.
+unsafe impl Send for CollectiveBuffer {}
 
-impl Hall {
-    /// The hall of `members` tasks at `offset`.
-    pub(crate) fn at(segment: &Segment, offset: u64, members: u32) -> Result<Hall, Corrupt> {
+impl CollectiveBuffer {
+    /// The buffer of `members` tasks at `offset`.
+    pub(crate) fn at(
+        segment: &Segment,
+        offset: u64,
+        members: u32,
+    ) -> Result<CollectiveBuffer, Corrupt> {
         if !offset.is_multiple_of(64) {
             return Err(Corrupt {
-                what: "a hall's offset is misaligned",
+                what: "a collective buffer's offset is misaligned",
             });
         }
         let start = segment.at(offset, footprint(members))?;
-        Ok(Hall {
+        Ok(CollectiveBuffer {
             places: start.cast(),
             // SAFETY: inside the footprint checked above.
             data: unsafe { start.add(members as usize * PLACE) },
@@ -107,54 +111,54 @@ impl Hall {
     }
 
     #[inline(always)]
-    fn post_of(&self, index: u32, round: u32) -> *mut Post {
+    fn contribution_at(&self, index: u32, round: u32) -> *mut Contribution {
         let place = self.place(index).as_ptr();
         // SAFETY: a field of a place inside the footprint; no reference to the bytes is made.
         unsafe {
-            (&raw mut (*place).posts)
-                .cast::<Post>()
+            (&raw mut (*place).contributions)
+                .cast::<Contribution>()
                 .add(round as usize % DEPTH)
         }
     }
 
     fn data_of(&self, index: u32, round: u32) -> *mut u8 {
         let at = (DEPTH * index as usize + round as usize % DEPTH) * self.capacity;
-        // SAFETY: inside the footprint, as `index < members` was checked by `post_of`.
+        // SAFETY: inside the footprint, as `index < members` was checked by `contribution_at`.
         unsafe { self.data.as_ptr().add(at) }
     }
 
     #[inline(always)]
-    pub(crate) fn post(&self, index: u32, round: u32, from: &Views) {
-        let post = self.post_of(index, round);
+    pub(crate) fn contribute(&self, index: u32, round: u32, from: &Views) {
+        let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
         // SAFETY: the member's own place; nobody reads it before `round` is stored
-        // (the meeting protocol) and `len` fits.
+        // (the protocol of rounds) and `len` fits.
         unsafe {
             let to = if len <= INLINE {
-                (&raw mut (*post).bytes).cast()
+                (&raw mut (*contribution).bytes).cast()
             } else {
                 self.data_of(index, round)
             };
             from.gather(0, to, len);
-            (*post).round.store(round, Ordering::Release);
+            (*contribution).round.store(round, Ordering::Release);
         }
     }
 
     #[inline(always)]
-    pub(crate) fn posted(&self, index: u32, round: u32) -> bool {
-        let post = self.post_of(index, round);
+    pub(crate) fn contributed(&self, index: u32, round: u32) -> bool {
+        let contribution = self.contribution_at(index, round);
         // SAFETY: an atomic inside the footprint.
-        unsafe { (*post).round.load(Ordering::Acquire) == round }
+        unsafe { (*contribution).round.load(Ordering::Acquire) == round }
     }
 
     /// The round word in the place of `round`.
-    pub(crate) fn posted_round(&self, index: u32, round: u32) -> u32 {
-        let post = self.post_of(index, round);
+    pub(crate) fn contributed_round(&self, index: u32, round: u32) -> u32 {
+        let contribution = self.contribution_at(index, round);
         // SAFETY: an atomic inside the footprint.
-        unsafe { (*post).round.load(Ordering::Acquire) }
+        unsafe { (*contribution).round.load(Ordering::Acquire) }
     }
 
-    /// `total` is the length of the post, which all members know.
+    /// `total` is the length of the contribution, which all members know.
     #[inline(always)]
     pub(crate) fn collect(
         &self,
@@ -164,13 +168,13 @@ impl Hall {
         total: usize,
         into: &Views,
     ) {
-        let post = self.post_of(index, round);
+        let contribution = self.contribution_at(index, round);
         let len = into.len().min(self.capacity.saturating_sub(offset));
-        // SAFETY: `offset + len` fits the place; a post that changes meanwhile yields arbitrary
+        // SAFETY: `offset + len` fits the place; a contribution that changes meanwhile yields arbitrary
         // bytes and nothing worse.
         unsafe {
             let from: *const u8 = if total <= INLINE && offset + len <= INLINE {
-                (&raw const (*post).bytes).cast()
+                (&raw const (*contribution).bytes).cast()
             } else {
                 self.data_of(index, round)
             };
@@ -180,7 +184,7 @@ impl Hall {
 
     #[inline(always)]
     pub(crate) fn awaits(&self, index: u32) -> &WakeRequest {
-        // SAFETY: an atomic inside the footprint, which outlives the hall's users.
+        // SAFETY: an atomic inside the footprint, which outlives the buffer's users.
         unsafe { &(*self.place(index).as_ptr()).awaits }
     }
 }

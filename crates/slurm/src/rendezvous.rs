@@ -20,7 +20,7 @@ pub type Secret = [u8; 32];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
     /// Of these messages.
-    pub meeting: u32,
+    pub rendezvous: u32,
     /// Of the job's memory.
     pub job: u32,
 }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     fn versions(&mut self) -> Option<Versions> {
         (self.array()? == MAGIC).then_some(())?;
         Some(Versions {
-            meeting: self.word()?,
+            rendezvous: self.word()?,
             job: self.word()?,
         })
     }
@@ -162,7 +162,7 @@ struct Writer(Vec<u8>);
 impl Writer {
     fn begin(versions: Versions) -> Self {
         Self(MAGIC.to_vec())
-            .word(versions.meeting)
+            .word(versions.rendezvous)
             .word(versions.job)
     }
     fn bytes(mut self, bytes: &[u8]) -> Self {
@@ -348,7 +348,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const VERSIONS: Versions = Versions { meeting: 1, job: 2 };
+    const VERSIONS: Versions = Versions {
+        rendezvous: 1,
+        job: 2,
+    };
 
     fn at(port: u16) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, 1], port))

@@ -154,12 +154,12 @@ proptest! {
         }
         let (kind, any, ..) = links[2];
         job.slot(1).inlet.0.opened.store(place(kind, any), Ordering::Relaxed);
-        let lanes = In::opened(&job, 1);
-        prop_assert!(lanes.len() <= 2);
-        for (source, mut lane) in lanes {
+        let channels = In::opened(&job, 1);
+        prop_assert!(channels.len() <= 2);
+        for (source, mut channel) in channels {
             prop_assert!(source < 2);
-            let _ = lane.front();
-            lane.accept(&Views::none());
+            let _ = channel.front();
+            channel.accept(&Views::none());
         }
     }
 }
@@ -171,7 +171,10 @@ fn rings_that_lead_in_a_circle_are_seen_and_left() {
     // SAFETY: atomics only.
     let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
     names.next_opened.store(offset, Ordering::Relaxed);
-    let sources: Vec<Peer> = In::opened(&job, 1).iter().map(|lane| lane.0).collect();
+    let sources: Vec<Peer> = In::opened(&job, 1)
+        .iter()
+        .map(|channel| channel.0)
+        .collect();
     assert_eq!(sources, [0, 0]);
     assert_eq!(In::opened(&job, 1).len(), 0);
 }

@@ -9,8 +9,8 @@ use crate::channel::messages::{Report, State};
 use crate::entrance::Entrance;
 use crate::remote::BEAT;
 use crate::rsh;
-use crate::succession::ORPHAN;
-use crate::succession::lead::Estate;
+use crate::succession::OWNER_LOST;
+use crate::succession::lead::AgentResources;
 
 impl Agent {
     /// Looks into what becomes of the launcher's host.
@@ -23,18 +23,18 @@ impl Agent {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
-            self.link.send_raw(ORPHAN.as_bytes());
+            self.link.send_raw(OWNER_LOST.as_bytes());
             self.room.set(0);
         }
     }
 
-    /// Says that this agent is there; an orphan says that it is one, for the daemon that holds the other end: a launcher that
-    /// was given the channel may have lost it before a word has come here.
+    /// Says that this agent is there; one whose owner is lost says that, for the daemon that holds the other end: a launcher
+    /// that was given the channel may have lost it before a word has come here.
     pub(super) fn beat(&mut self) {
-        match self.is_orphan() && !self.called {
+        match self.is_without_owner() && !self.called {
             true => {
                 self.spoken = Instant::now();
-                self.link.send_raw(ORPHAN.as_bytes());
+                self.link.send_raw(OWNER_LOST.as_bytes());
             }
             false => self.say(&Report::Beat {}),
         }
@@ -42,7 +42,7 @@ impl Agent {
 
     /// Whether somebody who knocks is heard now: a launcher is there for whom this agent has begun.
     pub(super) fn heeds_entrance(&self) -> bool {
-        self.begun && !self.is_orphan()
+        self.begun && !self.is_without_owner()
     }
 
     /// Until something is due although nothing arrives. An entrance that is not heeded makes nothing due: it would stay so.
@@ -53,12 +53,12 @@ impl Agent {
         open.map_or(beat, |open| open.min(beat))
     }
 
-    pub(super) fn is_orphan(&self) -> bool {
+    pub(super) fn is_without_owner(&self) -> bool {
         self.follower().is_some_and(Follower::is_without_owner)
     }
 
-    pub(super) fn into_estate(self) -> Option<Estate> {
-        Some(Estate {
+    pub(super) fn into_resources(self) -> Option<AgentResources> {
+        Some(AgentResources {
             link: self.link,
             signals: self.signals,
             owner: self.owner,

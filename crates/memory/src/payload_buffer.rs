@@ -1,4 +1,4 @@
-//! The bay: bytes beside a line ring, for payloads that do not fit into a line.
+//! The payload buffer: bytes beside a line ring, for payloads that do not fit into a line.
 //!
 //! Payloads lie in the order of their lines, each aligned to 64 bytes and in one piece; where a
 //! payload would run over the end it starts at the front instead. Both sides compute positions
@@ -25,7 +25,7 @@ fn room(len: usize) -> u64 {
 }
 
 impl Cursor {
-    /// Where the next payload of `len` bytes lies in a bay of `size` bytes (a power of two).
+    /// Where the next payload of `len` bytes lies in a buffer of `size` bytes (a power of two).
     #[inline(always)]
     fn place(&self, len: usize, size: u64) -> u64 {
         let inside = self.at & (size - 1);
@@ -49,7 +49,7 @@ impl Cursor {
     pub fn look(&mut self, freed: u64, size: u64) -> Result<(), Corrupt> {
         if freed > self.at || self.at - freed > size || freed < self.other {
             return Err(Corrupt {
-                what: "a bay's read position lies outside the bay",
+                what: "a payload buffer's read position lies outside it",
             });
         }
         self.other = freed;
@@ -115,7 +115,7 @@ mod tests {
                     }
                 }
             }
-            // Nothing in the way: an empty bay always has room for a quarter of itself.
+            // Nothing in the way: an empty buffer always has room for a quarter of itself.
             while let Some((_, len)) = live.pop_front() {
                 consumer.advance(len, SIZE);
                 if let Some(freed) = consumer.due(SIZE) {

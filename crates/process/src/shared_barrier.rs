@@ -1,13 +1,13 @@
-//! Meeting the other members of a named group: at the launcher, or in the gate that it has lent to all of them.
+//! The barrier of a named group: it is at the launcher, or in shared memory if the launcher has lent all members one there.
 //!
-//! `regatta_memory::gate` says how a gate works. A *lease* is what this task knows of one: it begins with the launcher's
-//! answer to a meeting of all members, and ends when the gate is found shut, or with the next thing this task says of the
-//! group.
+//! `regatta_memory::shared_barrier` says how such a shared barrier works. A *lease* is what this task knows of one: it
+//! begins with the launcher's answer to a barrier of all members, and ends when the shared barrier is found shut, or with
+//! the next thing this task says of the group.
 
 use std::time::Duration;
 
 use regatta_engine::{Peer, Result};
-use regatta_memory::gate::{Gate, Passage};
+use regatta_memory::shared_barrier::{Passage, SharedBarrier};
 use regatta_transport::job::Job;
 use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
@@ -25,14 +25,14 @@ pub(crate) type Leases = FxHashMap<String, Lease>;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    gate: u64,
+    barrier: u64,
     /// By their numbers in the group.
     members: Vec<Option<u32>>,
     /// The same without gaps; and where this task is among them.
     peers: Vec<Peer>,
     place: u32,
     round: u32,
-    /// The number under which this task asks if the gate is shut.
+    /// The number under which this task asks if the barrier is shut.
     question: u32,
     /// A thread of this task waits in it.
     inside: bool,
@@ -43,27 +43,28 @@ impl Lease {
         self.peers.len() as u32
     }
 
-    fn passage(&self, job: &Job, look: impl FnOnce(Gate) -> Passage) -> Passage {
-        job.gate(self.gate, self.size()).map_or(Passage::Shut, look)
+    fn passage(&self, job: &Job, look: impl FnOnce(SharedBarrier) -> Passage) -> Passage {
+        job.shared_barrier(self.barrier, self.size())
+            .map_or(Passage::Shut, look)
     }
 
     /// Come in the next round.
     #[inline(always)]
     fn come(&mut self, job: &Job) -> Passage {
         let (place, round, question) = (self.place, self.round, self.question);
-        self.passage(job, |gate| gate.come(place, round, question))
+        self.passage(job, |barrier| barrier.come(place, round, question))
     }
 
     #[inline(always)]
     fn look(&self, job: &Job) -> Passage {
         let round = self.round;
-        self.passage(job, |gate| gate.look(round))
+        self.passage(job, |barrier| barrier.look(round))
     }
 }
 
 impl Process {
-    /// All members have met at the launcher, which lends them a gate.
-    fn borrow(&mut self, group: &str, gate: u64, members: &[Option<u32>]) {
+    /// All members have come to the barrier at the launcher, which lends them a shared one.
+    fn borrow(&mut self, group: &str, barrier: u64, members: &[Option<u32>]) {
         let peers: Vec<Peer> = members.iter().flatten().copied().collect();
         let me = self.engine.me();
         let Some(place) = peers.iter().position(|&peer| peer == me) else {
@@ -73,12 +74,12 @@ impl Process {
         let Some(control) = self
             .control
             .as_mut()
-            .filter(|_| gate != 0 && peers.iter().all(known))
+            .filter(|_| barrier != 0 && peers.iter().all(known))
         else {
             return;
         };
         let lease = Lease {
-            gate,
+            barrier,
             members: members.to_vec(),
             peers,
             place: place as u32,
@@ -93,14 +94,14 @@ impl Process {
         self.control.as_mut()?.leases.get_mut(group)
     }
 
-    /// For how many members the gate of a group is open, if it is.
+    /// For how many members the shared barrier of a group is open, if it is.
     fn open_for(&mut self, group: &str) -> Option<u32> {
         let lease = self.control.as_ref()?.leases.get(group)?;
         let open = lease.inside || lease.look(&self.job) == Passage::Waiting;
         open.then(|| lease.size())
     }
 
-    /// Come to the gate; `None` if there is none for a meeting of so many.
+    /// Come to the shared barrier; `None` if there is none for so many.
     #[inline(always)]
     fn come(&mut self, group: &str, count: u32) -> Option<Passage> {
         let lease = self.control.as_mut()?.leases.get_mut(group)?;
@@ -146,7 +147,7 @@ impl Process {
 
     /// Come, and wait about as long as it takes if all are on time.
     #[inline(always)]
-    fn try_gate(&mut self, group: &str, count: u32) -> Option<Passage> {
+    fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Passage> {
         let mut passage = self.come(group, count)?;
         let looks = if self.pace.spins() { LOOKS } else { 0 };
         for _ in 0..looks {
@@ -160,10 +161,10 @@ impl Process {
     }
 }
 
-/// The end of the round in which this task has come to the gate of a group.
-struct Round<'a>(&'a str);
+/// The end of the round in which this task has come to the shared barrier of a group.
+struct BarrierRound<'a>(&'a str);
 
-impl Awaited for Round<'_> {
+impl Awaited for BarrierRound<'_> {
     type Output = Passage;
     const PROGRESSES: bool = false;
 
@@ -183,7 +184,7 @@ impl Awaited for Round<'_> {
     }
 }
 
-/// Another thread of this task is in the gate of a group: until it no longer is.
+/// Another thread of this task is in the shared barrier of a group: until it no longer is.
 struct Turn<'a>(&'a str);
 
 impl Awaited for Turn<'_> {
@@ -198,16 +199,16 @@ impl Awaited for Turn<'_> {
 
 /// Who have met.
 enum Met {
-    /// All members of the gate.
-    AtGate,
+    /// All members of the shared barrier.
+    AtSharedBarrier,
     /// The launcher has said so; the members, if they are all.
     AtLauncher(Option<Vec<Option<u32>>>),
 }
 
-/// Meet in the gate of the group, if there is one; `None`: it is to be done at the launcher.
+/// Meet in the shared barrier of the group, if there is one; `None`: it is to be done at the launcher.
 #[inline(always)]
-fn at_gate(group: &str, count: u32) -> Result<Option<()>> {
-    let mut passage = match quick(|process| process.try_gate(group, count)) {
+fn at_shared_barrier(group: &str, count: u32) -> Result<Option<()>> {
+    let mut passage = match quick(|process| process.try_shared_barrier(group, count)) {
         Some(passage) => passage,
         None => {
             wait_for(Turn(group))?;
@@ -218,14 +219,14 @@ fn at_gate(group: &str, count: u32) -> Result<Option<()>> {
         }
     };
     if passage == Passage::Waiting {
-        passage = wait_for(Round(group)).inspect_err(|_| drop(forget(group)))?;
+        passage = wait_for(BarrierRound(group)).inspect_err(|_| drop(forget(group)))?;
     }
     Ok((passage == Passage::Met).then_some(()))
 }
 
 fn meet_members(group: &str, count: u32) -> Result<Met> {
-    if at_gate(group, count)?.is_some() {
-        return Ok(Met::AtGate);
+    if at_shared_barrier(group, count)?.is_some() {
+        return Ok(Met::AtSharedBarrier);
     }
     let lease = forget(group)?;
     let asking = |id| Ask::Meet {
@@ -238,8 +239,8 @@ fn meet_members(group: &str, count: u32) -> Result<Met> {
         None => ask(asking),
     };
     match answer? {
-        Tell::Met { gate, tasks, .. } => {
-            enter()?.borrow(group, gate, &tasks);
+        Tell::Met { barrier, tasks, .. } => {
+            enter()?.borrow(group, barrier, &tasks);
             Ok(Met::AtLauncher(Some(tasks)))
         }
         answer => value(answer).map(|_| Met::AtLauncher(None)),
@@ -259,7 +260,7 @@ fn so_many(group: &str, count: Option<u32>) -> Result<u32> {
     if let Some(count) = count {
         return Ok(count);
     }
-    // While the gate is open the members are those to whom it was lent.
+    // While the shared barrier is open the members are those to whom it was lent.
     let lent = enter()?.open_for(group);
     match lent {
         Some(count) => Ok(count),
@@ -273,7 +274,7 @@ pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>>
     let count = so_many(group, count)?;
     match meet_members(group, count)? {
         Met::AtLauncher(all) => Ok(all),
-        Met::AtGate => {
+        Met::AtSharedBarrier => {
             let mut held = enter()?;
             match held.lease(group) {
                 Some(lease) => Ok(Some(lease.members.clone())),

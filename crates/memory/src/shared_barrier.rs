@@ -1,4 +1,4 @@
-//! Gates: barriers of named groups, lent by the launcher to the members, and taken back.
+//! Shared barriers: barriers of named groups, lent by the launcher to the members, and taken back.
 //!
 //! ```text
 //! word      a line: round (32 bits) | shut (1 bit) | how many have come (31 bits)
@@ -6,27 +6,28 @@
 //! ```
 //!
 //! Who is a member of a named group is known to the launcher, and so is who waits for whom. When all members have met
-//! there, it lends them a gate: from then on they meet in it, without the launcher. In round `r` a member announces
-//! itself in its line and then counts itself in the word; whoever makes the number whole writes the next round into it,
-//! and all may go on. When something happens to the group (somebody joins, leaves, ends, or asks the launcher to meet in
-//! another way) the launcher *shuts* the gate first. A word that is shut does not change any more.
+//! there, it lends them a shared barrier: from then on they meet in it, without the launcher. In round `r` a member
+//! announces itself in its line and then counts itself in the word; whoever makes the number whole writes the next round
+//! into it, and all may go on. When something happens to the group (somebody joins, leaves, ends, or asks the launcher to
+//! meet in another way) the launcher *shuts* the barrier first. A word that is shut does not change any more.
 //!
 //! *Why two members never disagree.* Round `r` was met if and only if the word ever bore a later round. A change of the
 //! word is one compare-and-exchange from what was seen, so nobody is counted, and no round is met, once it is shut; and
-//! the round it bears then stays readable. Whoever waits in round `r` and finds a later one has met, also if the gate
+//! the round it bears then stays readable. Whoever waits in round `r` and finds a later one has met, also if the barrier
 //! is shut by then; whoever finds it shut in round `r` has not, and all others of that round find the same.
 //!
-//! *Why nobody is forgotten, and nobody counted twice.* Those who have been counted in the round in which the gate was
-//! shut have announced themselves before, so the launcher reads in their lines under which number each would ask, and
-//! takes those questions as asked, before what made it shut the gate: as if there had never been a gate. Each of them,
-//! finding the gate shut, asks under that number nevertheless; the launcher knows the number and lets it pass. A member
-//! that has announced itself and found the gate shut before it was counted asks too, so it does not matter whether the
-//! launcher has seen its line.
+//! *Why nobody is forgotten, and nobody counted twice.* Members who have been counted in the round in which the barrier
+//! was shut have announced themselves before, so the launcher reads in their lines under which number each would ask, and
+//! takes those questions as asked, before what made it shut the barrier: as if there had never been one. Each of them,
+//! finding the barrier shut, asks under that number nevertheless; the launcher knows the number and lets it pass. A
+//! member that has announced itself and found the barrier shut before it was counted asks too, so it does not matter
+//! whether the launcher has seen its line.
 //!
-//! *When its memory is used again.* After a gate was shut, a member speaks of the group to the launcher before it looks at
-//! another gate, and does not look at this one again. When all have spoken, or ended, the launcher may use it anew.
+//! *When its memory is used again.* After a shared barrier was shut, a member speaks of the group to the launcher before
+//! it looks at another one, and does not look at this one again. When all have spoken, or ended, the launcher may use it
+//! anew.
 //!
-//! A gate that makes no sense is as one that is shut.
+//! A shared barrier that makes no sense is as one that is shut.
 
 use crate::segment::Segment;
 use crate::sync::{AtomicU64, Ordering};
@@ -43,7 +44,7 @@ pub struct Word(AtomicU64);
 
 /// For the test that holds it to the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
-    crate::layout!("gate", Word { 0 } SHUT COUNT ROUND);
+    crate::layout!("shared barrier", Word { 0 } SHUT COUNT ROUND);
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Word>() == LINE);
@@ -59,18 +60,18 @@ pub enum Passage {
     Shut,
 }
 
-/// A gate of so many members.
+/// A shared barrier of so many members.
 #[derive(Clone, Copy)]
-pub struct Gate<'a> {
+pub struct SharedBarrier<'a> {
     word: &'a AtomicU64,
     lines: &'a [Word],
 }
 
-impl<'a> Gate<'a> {
+impl<'a> SharedBarrier<'a> {
     /// Of this word, and a line for each member.
     pub fn of(word: &'a Word, lines: &'a [Word]) -> Self {
         let word = &word.0;
-        Gate { word, lines }
+        SharedBarrier { word, lines }
     }
 
     /// Bytes of a segment it takes.
@@ -78,11 +79,11 @@ impl<'a> Gate<'a> {
         (members as usize + 1) * LINE
     }
 
-    /// The gate that lies there, for so many members.
+    /// The barrier that lies there, for so many members.
     pub fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
         if !offset.is_multiple_of(LINE as u64) {
             return Err(Corrupt {
-                what: "a gate's offset is misaligned",
+                what: "a shared barrier's offset is misaligned",
             });
         }
         let start = segment.at(offset, Self::footprint(members))?;
@@ -90,7 +91,7 @@ impl<'a> Gate<'a> {
         let words = unsafe {
             std::slice::from_raw_parts(start.cast::<Word>().as_ptr(), members as usize + 1)
         };
-        Ok(Gate::of(&words[0], &words[1..]))
+        Ok(SharedBarrier::of(&words[0], &words[1..]))
     }
 
     fn members(&self) -> u64 {
@@ -119,7 +120,7 @@ impl<'a> Gate<'a> {
         (0..).zip(self.lines).filter_map(announced).collect()
     }
 
-    /// The member of this place comes in a round; should the gate be shut, it will ask under this number.
+    /// The member of this place comes in a round; should the barrier be shut, it will ask under this number.
     #[inline(always)]
     pub fn come(&self, place: u32, round: u32, question: u32) -> Passage {
         let Some(line) = self.lines.get(place as usize) else {
@@ -168,62 +169,65 @@ mod tests {
     use std::sync::atomic::AtomicU32;
 
     fn segment(members: u32) -> (Segment, u64) {
-        let segment = Segment::create("gate", 1 << 20).expect("a segment");
-        let at = segment.allocate(Gate::footprint(members), LINE);
+        let segment = Segment::create("shared-barrier", 1 << 20).expect("a segment");
+        let at = segment.allocate(SharedBarrier::footprint(members), LINE);
         (segment, at.expect("room"))
     }
 
     #[test]
     fn a_round_is_met_when_all_have_come() {
         let (segment, at) = segment(3);
-        let gate = Gate::at(&segment, at, 3).unwrap();
+        let barrier = SharedBarrier::at(&segment, at, 3).unwrap();
         for round in 0..5 {
-            assert_eq!(gate.come(2, round, 7), Passage::Waiting);
-            assert_eq!(gate.come(0, round, 7), Passage::Waiting);
-            assert_eq!(gate.look(round), Passage::Waiting);
-            assert_eq!(gate.come(1, round, 7), Passage::Met);
-            assert_eq!(gate.look(round), Passage::Met);
+            assert_eq!(barrier.come(2, round, 7), Passage::Waiting);
+            assert_eq!(barrier.come(0, round, 7), Passage::Waiting);
+            assert_eq!(barrier.look(round), Passage::Waiting);
+            assert_eq!(barrier.come(1, round, 7), Passage::Met);
+            assert_eq!(barrier.look(round), Passage::Met);
         }
     }
 
     #[test]
     fn whoever_shuts_it_learns_who_had_come() {
         let (segment, at) = segment(3);
-        let gate = Gate::at(&segment, at, 3).unwrap();
+        let barrier = SharedBarrier::at(&segment, at, 3).unwrap();
         for place in 0..3 {
-            gate.come(place, 0, 9);
+            barrier.come(place, 0, 9);
         }
-        gate.come(0, 1, 4);
-        gate.come(2, 1, 5);
-        assert_eq!(gate.shut(), [(0, 4), (2, 5)]);
-        assert_eq!(gate.come(1, 1, 6), Passage::Shut);
-        assert_eq!((gate.look(0), gate.look(1)), (Passage::Met, Passage::Shut));
-        gate.open();
-        assert_eq!(gate.come(1, 0, 6), Passage::Waiting);
+        barrier.come(0, 1, 4);
+        barrier.come(2, 1, 5);
+        assert_eq!(barrier.shut(), [(0, 4), (2, 5)]);
+        assert_eq!(barrier.come(1, 1, 6), Passage::Shut);
+        assert_eq!(
+            (barrier.look(0), barrier.look(1)),
+            (Passage::Met, Passage::Shut)
+        );
+        barrier.open();
+        assert_eq!(barrier.come(1, 0, 6), Passage::Waiting);
     }
 
     #[test]
-    fn nonsense_is_a_gate_that_is_shut() {
+    fn nonsense_is_a_shared_barrier_that_is_shut() {
         let (segment, at) = segment(2);
-        assert!(Gate::at(&segment, at + 8, 2).is_err());
-        assert!(Gate::at(&segment, 1 << 40, 2).is_err());
-        let gate = Gate::at(&segment, at, 2).unwrap();
-        assert_eq!(gate.come(2, 0, 1), Passage::Shut);
-        gate.word.store(COUNT, Ordering::Relaxed);
-        assert_eq!(gate.come(0, 0, 1), Passage::Shut);
-        assert_eq!(gate.shut(), []);
-        gate.word.store(9 << ROUND, Ordering::Relaxed);
-        assert_eq!(gate.come(0, 0, 1), Passage::Shut);
+        assert!(SharedBarrier::at(&segment, at + 8, 2).is_err());
+        assert!(SharedBarrier::at(&segment, 1 << 40, 2).is_err());
+        let barrier = SharedBarrier::at(&segment, at, 2).unwrap();
+        assert_eq!(barrier.come(2, 0, 1), Passage::Shut);
+        barrier.word.store(COUNT, Ordering::Relaxed);
+        assert_eq!(barrier.come(0, 0, 1), Passage::Shut);
+        assert_eq!(barrier.shut(), []);
+        barrier.word.store(9 << ROUND, Ordering::Relaxed);
+        assert_eq!(barrier.come(0, 0, 1), Passage::Shut);
     }
 
-    /// Members that meet as fast as they can while somebody shuts the gate: all agree on the last round that was met, and
+    /// Members meet as fast as they can while somebody shuts the barrier: all agree on the last round that was met, and
     /// those who wait are those whom the other has found.
     #[test]
     fn all_agree_on_the_last_round() {
         const MEMBERS: u32 = 4;
         for turn in 0..400 {
             let (segment, at) = segment(MEMBERS);
-            let gate = Gate::at(&segment, at, MEMBERS).unwrap();
+            let barrier = SharedBarrier::at(&segment, at, MEMBERS).unwrap();
             let (ends, highest) = (Mutex::new(Vec::new()), AtomicU32::new(0));
             let found = std::thread::scope(|scope| {
                 for place in 0..MEMBERS {
@@ -232,13 +236,13 @@ mod tests {
                         let mut round = 0;
                         loop {
                             let mut counted = true;
-                            let mut passage = gate.come(place, round, place + 1);
+                            let mut passage = barrier.come(place, round, place + 1);
                             if passage == Passage::Shut {
                                 counted = false;
                             }
                             while passage == Passage::Waiting {
                                 std::thread::yield_now();
-                                passage = gate.look(round);
+                                passage = barrier.look(round);
                             }
                             if passage == Passage::Shut {
                                 ends.lock().unwrap().push((place, round, counted));
@@ -253,7 +257,7 @@ mod tests {
                 while highest.load(Ordering::Relaxed) < turn {
                     std::thread::yield_now();
                 }
-                gate.shut()
+                barrier.shut()
             });
             let ends = ends.into_inner().unwrap();
             assert!(ends.iter().all(|end| end.1 == ends[0].1), "{ends:?}");

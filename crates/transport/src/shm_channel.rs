@@ -1,14 +1,14 @@
-//! A lane: a ring and its bay, as its sender ([`Out`]) and as its receiver ([`In`]).
+//! A shared-memory channel: a ring and its payload buffer, as its sender ([`Out`]) and as its receiver ([`In`]).
 
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_engine::{Arrival, Peer};
-use regatta_memory::bay::Cursor;
 use regatta_memory::bell::Bell;
 use regatta_memory::ends::{End, Ends, Use};
 use regatta_memory::making::{Left, Maker};
+use regatta_memory::payload_buffer::Cursor;
 use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
@@ -53,8 +53,8 @@ struct Memory {
     positions: NonNull<Positions>,
     lines: NonNull<u64>,
     count: u32,
-    bay: NonNull<u8>,
-    bay_size: u64,
+    buffer: NonNull<u8>,
+    buffer_size: u64,
     class: u32,
     names: NonNull<Names>,
     /// The use for which this end was made.
@@ -64,11 +64,11 @@ struct Memory {
 /// Rings begin on pages.
 const ALIGN: usize = 4096;
 
-// SAFETY: pointers into a segment that outlives the lane; the ring protocol orders all access.
+// SAFETY: pointers into a segment that outlives the channel; the ring protocol orders all access.
 unsafe impl Send for Memory {}
 
 fn footprint(geometry: Geometry) -> usize {
-    RING_CONTROL + geometry.lines as usize * LINE + geometry.bay as usize
+    RING_CONTROL + geometry.lines as usize * LINE + geometry.payload_buffer as usize
 }
 
 impl Memory {
@@ -92,8 +92,8 @@ impl Memory {
                 positions: start.add(LINE).cast(),
                 lines: start.add(RING_CONTROL).cast(),
                 count: geometry.lines,
-                bay: start.add(RING_CONTROL + lines),
-                bay_size: geometry.bay as u64,
+                buffer: start.add(RING_CONTROL + lines),
+                buffer_size: geometry.payload_buffer as u64,
                 class,
                 names,
                 of: names.as_ref().ends.present().ok_or(UNUSED)?,
@@ -154,7 +154,7 @@ impl Lines for Memory {
 pub(crate) struct Out {
     memory: Memory,
     producer: Producer,
-    bay: Cursor,
+    buffer: Cursor,
     bell: NonNull<Bell>,
     /// Where the receiver is told that this ring has been written to, if it is marked; and as whose.
     marks: Option<NonNull<Marks>>,
@@ -166,7 +166,7 @@ pub(crate) struct Out {
 pub(crate) struct In {
     memory: Memory,
     consumer: Consumer,
-    bay: Cursor,
+    buffer: Cursor,
     /// The sender's bell, for when it sleeps for want of room.
     bell: NonNull<Bell>,
 }
@@ -253,7 +253,7 @@ fn damaged(corrupt: Corrupt) -> io::Error {
 impl Out {
     /// Longest payload of a frame in this ring.
     pub(crate) fn longest(&self) -> usize {
-        self.memory.bay_size as usize / 8
+        self.memory.buffer_size as usize / 8
     }
 
     /// The receiver is gone: this task does not write into the ring any more.
@@ -287,7 +287,7 @@ impl Out {
         Ok(Out {
             memory,
             producer: Producer::new(),
-            bay: Cursor::default(),
+            buffer: Cursor::default(),
             bell: NonNull::from(&slot.bell),
             marks: marks::is_marked(class).then(|| NonNull::from(&slot.inlet.0.marks)),
             me,
@@ -298,7 +298,7 @@ impl Out {
     #[inline(always)]
     fn mark(&self) {
         if let Some(marks) = self.marks {
-            // SAFETY: in the segment, which outlives the lane.
+            // SAFETY: in the segment, which outlives the channel.
             unsafe { marks.as_ref() }.set(self.me);
         }
     }
@@ -306,11 +306,11 @@ impl Out {
     /// The receiver's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
-        // SAFETY: in the segment, which outlives the lane.
+        // SAFETY: in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
-    /// Send a frame, or say that there is no room. The payload is at most an eighth of the bay.
+    /// Send a frame, or say that there is no room. The payload is at most an eighth of the buffer.
     #[inline(always)]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) -> Result<bool, Corrupt> {
         let memory = &self.memory;
@@ -321,15 +321,15 @@ impl Out {
         let to = if len <= INLINE {
             memory.inline_bytes(line)
         } else {
-            let Some(place) = self.bay_place(len)? else {
+            let Some(place) = self.place_in_buffer(len)? else {
                 return Ok(false);
             };
-            // SAFETY: `place + len` lies in the bay.
-            unsafe { self.memory.bay.as_ptr().add(place as usize) }
+            // SAFETY: `place + len` lies in the buffer.
+            unsafe { self.memory.buffer.as_ptr().add(place as usize) }
         };
         let memory = &self.memory;
         let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
-        // SAFETY: the line has been claimed (and the bay's bytes with it): nobody else touches
+        // SAFETY: the line has been claimed (and the bytes in the buffer with it): nobody else touches
         // either before it is published, and nobody else reads word 1 non-atomically.
         unsafe {
             payload.gather(0, to, len);
@@ -348,19 +348,19 @@ impl Out {
     }
 
     #[inline(always)]
-    fn bay_place(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
-        let size = self.memory.bay_size;
+    fn place_in_buffer(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
+        let size = self.memory.buffer_size;
         if len as u64 > size / 4 {
             return Ok(None);
         }
-        let mut place = self.bay.claim(len, size);
+        let mut place = self.buffer.claim(len, size);
         if place.is_none() {
             let freed = self.memory.positions().freed.load(Ordering::Acquire);
-            self.bay.look(freed, size)?;
-            place = self.bay.claim(len, size);
+            self.buffer.look(freed, size)?;
+            place = self.buffer.claim(len, size);
         }
         if place.is_some() {
-            self.bay.advance(len, size);
+            self.buffer.advance(len, size);
         }
         Ok(place)
     }
@@ -376,7 +376,7 @@ impl In {
     /// that makes no sense is passed over: such a ring would have been nobody's.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
         let mut next = job.slot(me).inlet.0.opened.swap(0, Ordering::AcqRel);
-        let mut lanes = vec![];
+        let mut channels = vec![];
         // The links are others' memory: they may lead in a circle.
         for _ in 0..job.tasks() {
             if next == 0 {
@@ -393,23 +393,23 @@ impl In {
             };
             let (source, to_me) = (memory.of.source(), memory.of.destination() == me);
             if source < job.tasks() && to_me {
-                let lane = In {
+                let channel = In {
                     memory,
                     consumer: Consumer::new(),
-                    bay: Cursor::default(),
+                    buffer: Cursor::default(),
                     bell: NonNull::from(&job.slot(source).bell),
                 };
-                lanes.push((source, lane));
+                channels.push((source, channel));
             }
             next = names.next_opened.load(Ordering::Relaxed);
         }
-        lanes
+        channels
     }
 
     /// The sender's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
-        // SAFETY: in the segment, which outlives the lane.
+        // SAFETY: in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
@@ -435,7 +435,7 @@ impl In {
                 what: "a ring line holds a frame of unknown kind",
             });
         };
-        if header.length as u64 > self.memory.bay_size / 4 {
+        if header.length as u64 > self.memory.buffer_size / 4 {
             return Err(Corrupt {
                 what: "a ring line claims a payload longer than a ring may carry",
             });
@@ -469,7 +469,7 @@ impl In {
         if header.kind != Kind::Eager as u8
             || head != wanted
             || length > into.len()
-            || length as u64 > self.memory.bay_size / 4
+            || length as u64 > self.memory.buffer_size / 4
         {
             return None;
         }
@@ -477,7 +477,7 @@ impl In {
         Some((length, self.consumer.take(&self.memory) | room))
     }
 
-    /// Copy `keep` of a payload's `length` bytes; true: bay room was made known.
+    /// Copy `keep` of a payload's `length` bytes; true: room in the buffer was made known.
     #[inline(always)]
     fn copy_out(&mut self, line: u32, length: usize, keep: usize, into: &Views) -> bool {
         if length <= INLINE {
@@ -485,12 +485,12 @@ impl In {
             unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
             return false;
         }
-        let size = self.memory.bay_size;
-        let place = self.bay.next(length, size) as usize;
-        // SAFETY: `place + length` lies in the bay.
-        unsafe { into.scatter(0, self.memory.bay.as_ptr().add(place), keep) };
-        self.bay.advance(length, size);
-        let Some(freed) = self.bay.due(size) else {
+        let size = self.memory.buffer_size;
+        let place = self.buffer.next(length, size) as usize;
+        // SAFETY: `place + length` lies in the buffer.
+        unsafe { into.scatter(0, self.memory.buffer.as_ptr().add(place), keep) };
+        self.buffer.advance(length, size);
+        let Some(freed) = self.buffer.due(size) else {
             return false;
         };
         self.memory
@@ -507,7 +507,7 @@ impl In {
             return false;
         };
         // The length is read again, and may have been changed meanwhile: bounded again.
-        let size = self.memory.bay_size;
+        let size = self.memory.buffer_size;
         let length = (header.length as usize).min(size as usize / 4);
         let keep = length.min(into.len());
         let room = self.copy_out(line, length, keep, into);

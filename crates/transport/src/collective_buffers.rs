@@ -1,17 +1,17 @@
-//! The halls of groups: handed out, left, and used again.
+//! The collective buffers of groups: handed out, left, and used again.
 //!
-//! Before each hall lies a line that counts the members that have left it: those that have freed
-//! the group. The last one to leave puts the hall on a stack that all tasks share, one for each
+//! Before each buffer lies a line that counts the members that have left it: those that have freed
+//! the group. The last one to leave puts the buffer on a stack that all tasks share, one for each
 //! size, and the next group of that size takes it from there.
 //!
-//! *Why nobody is confused.* A task touches a hall only through its group, so not after it has
-//! left. A hall is on the stack only after every member has left, whoever was late; counting is
+//! *Why nobody is confused.* A task touches a buffer only through its group, so not after it has
+//! left. A buffer is on the stack only after every member has left, whoever was late; counting is
 //! acquire and release, so all they did there comes before what its next users do. Who takes it
-//! clears the rounds before it tells its name, so that no post of the old group looks like one of
-//! the new, and messages carry the name from there to the other members. A member that died
-//! never leaves, and then the hall is not used again: the price of a death, not of a group.
+//! clears the rounds before it tells its name, so that no contribution of the old group looks like
+//! one of the new, and messages carry the name from there to the other members. A member that died
+//! never leaves, and then the buffer is not used again: the price of a death, not of a group.
 //!
-//! Sizes are powers of two of members. A hall a task made up hurts nobody but by what any task may
+//! Sizes are powers of two of members. A buffer a task made up hurts nobody but by what any task may
 //! do: everything lies in the segment, and what is read is checked.
 
 use std::io;
@@ -20,14 +20,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use regatta_memory::segment::Segment;
 use regatta_memory::{Corrupt, LINE};
 
-use crate::meeting;
+use crate::collective_buffer;
 
-/// Bytes between the start of the line and its hall.
+/// Bytes between the start of the line and its buffer.
 const FRONT: u64 = 2 * LINE as u64;
-/// Stacks: for halls of 1, 2, 4, ... members.
+/// Stacks: for buffers of 1, 2, 4, ... members.
 pub(crate) const SIZES: usize = 17;
 
-/// The line before a hall.
+/// The line before a buffer.
 #[repr(C)]
 struct Front {
     left: AtomicU32,
@@ -38,26 +38,26 @@ struct Front {
 /// For the test that holds it to the version.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("front of a hall", Front { left, next } FRONT SIZES);
+    regatta_memory::layout!("front of a collective buffer", Front { left, next } FRONT SIZES);
 
 /// The stacks, each with a counter against reuse between look and swap:
-/// counter (32 bits) | place of the first hall / `FRONT` (32 bits).
-pub(crate) struct Halls<'a> {
+/// counter (32 bits) | place of the first buffer / `FRONT` (32 bits).
+pub(crate) struct CollectiveBuffers<'a> {
     pub(crate) segment: &'a Segment,
     pub(crate) heads: &'a [AtomicU64; SIZES],
 }
 
-/// Which stack halls of so many members are on, and for how many those have room.
+/// Which stack buffers of so many members are on, and for how many those have room.
 fn size(members: u32) -> Option<(usize, u32)> {
     let room = members.checked_next_power_of_two()?;
     let size = room.trailing_zeros() as usize;
     (size < SIZES).then_some((size, room))
 }
 
-impl Halls<'_> {
+impl CollectiveBuffers<'_> {
     fn front(&self, name: u64) -> Result<&Front, Corrupt> {
         let at = name.checked_sub(FRONT).ok_or(Corrupt {
-            what: "a hall's name is none",
+            what: "a collective buffer's name is none",
         })?;
         // SAFETY: atomics only.
         unsafe { self.segment.words(at) }
@@ -77,15 +77,15 @@ impl Halls<'_> {
         Ok(None)
     }
 
-    /// A hall for so many members, as good as new; its name.
+    /// A buffer for so many members, as good as new; its name.
     pub(crate) fn take(&self, members: u32) -> io::Result<u64> {
         let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
         let Some(name) = self.pop(&self.heads[size]).map_err(damaged)? else {
-            let bytes = FRONT as usize + meeting::footprint(room);
+            let bytes = FRONT as usize + collective_buffer::footprint(room);
             return Ok(self.segment.allocate(bytes, FRONT as usize)? + FRONT);
         };
-        let rounds = meeting::rounds(room);
+        let rounds = collective_buffer::rounds(room);
         let start = self.segment.at(name, rounds).map_err(damaged)?;
         // SAFETY: inside the segment, and nobody's but ours until its name is told.
         unsafe { start.write_bytes(0, rounds) };
@@ -96,7 +96,7 @@ impl Halls<'_> {
         Ok(name)
     }
 
-    /// One of its members does not use a hall any more.
+    /// One of its members does not use a buffer any more.
     pub(crate) fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
         let front = self.front(name)?;
         let last = front.left.fetch_add(1, Ordering::AcqRel).wrapping_add(1) == members;
@@ -106,7 +106,7 @@ impl Halls<'_> {
         }
     }
 
-    /// No member of a hall uses it any more.
+    /// No member of a buffer uses it any more.
     pub(crate) fn give(&self, name: u64, members: u32) -> Result<(), Corrupt> {
         let front = self.front(name)?;
         let Some((size, _)) = size(members) else {

@@ -1,0 +1,389 @@
+//! Small blocking collectives: everybody contributes a few bytes to a collective buffer that all can read.
+//!
+//! A collective buffer has a place for each member, with room for its contributions to
+//! [`COLLECTIVE_BUFFER_DEPTH`] rounds (here `D`). In round `r` a member writes its bytes and then `r` into
+//! part `r mod D` of its place; the others wait until they see `r` there. Writing in round `r` destroys
+//! the contribution to round `r - D`, so it must be known that nobody still reads that: everybody who has
+//! contributed to a later round has finished with it. After a round in which this task waited for all
+//! contributions it knows; in a run of rounds with one giver it looks, every `D` rounds (`Phase::Clearing`).
+//!
+//! One line transfer per member and round; no messages, no matching, no allocation.
+
+use regatta_memory::views::Views;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::group::{Group, GroupId};
+use crate::transport::{Fault, Part, Peer, Presence, Transport};
+
+/// Whose contributions a round must wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All members'.
+    All,
+    /// All members', and every member needs that: a barrier, or an exchange. In a large group one member leads.
+    Everyone,
+    /// All members', before this task contributes, which leads such a round.
+    Lead,
+    /// One member's, by rank.
+    From(u32),
+    /// That of one member which contributes when it has seen all others' contributions.
+    Last(u32),
+    /// Nobody's: this task only gives.
+    Nobody,
+}
+
+/// In larger groups a round that every member needs whole has a leader: the member of rank 0 waits for all, and the others
+/// wait for its contribution alone. If each looked at each, tasks that arrive one after the other would wake all who had come
+/// before: n times n wakes, and as many lines read. In smaller groups the second step costs more than it saves.
+pub const LED_FROM: u32 = 64;
+
+/// Rounds whose contributions a collective buffer keeps.
+pub const COLLECTIVE_BUFFER_DEPTH: u32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Until all have contributed to this round, which is later than the one to be overwritten.
+    Clearing(u32),
+    /// Until the needed contributions are there.
+    Waiting,
+}
+
+/// A round on its way.
+#[derive(Debug)]
+pub struct Round {
+    pub(crate) group: GroupId,
+    /// The number of a collective across hosts, in whose rounds only the members on this one take part.
+    pub(crate) crossing: Option<i32>,
+    number: u32,
+    need: Need,
+    /// Every member must contribute to this round, and rank 0 does so last.
+    led: bool,
+    phase: Phase,
+    /// The member looked at next.
+    at: u32,
+    /// This task's contribution, made at the start; readers make an empty one, at the end.
+    pub(crate) gives: Option<Views>,
+}
+
+impl Round {
+    /// Is it part of a collective across hosts?
+    pub fn crosses(&self) -> bool {
+        self.crossing.is_some()
+    }
+
+    /// A round of those in `room`.
+    #[inline(always)]
+    pub(crate) fn begin<T: Transport>(
+        group: GroupId,
+        room: &mut Group<T>,
+        crossing: Option<i32>,
+        need: Need,
+        gives: Option<Views>,
+    ) -> Round {
+        room.round = room.round.wrapping_add(1);
+        let led = need == Need::Everyone && room.size() > LED_FROM;
+        let need = match need {
+            Need::Everyone if !led => Need::All,
+            Need::Everyone if room.rank == 0 => Need::Lead,
+            Need::Everyone => Need::Last(0),
+            need => need,
+        };
+        let known = room.round.wrapping_sub(room.cleared) < COLLECTIVE_BUFFER_DEPTH;
+        Round {
+            group,
+            crossing,
+            number: room.round,
+            need,
+            led,
+            // A leader contributes when all others have, so nobody can still read what that destroys.
+            phase: match gives.is_none() || known || need == Need::Lead {
+                true => Phase::Waiting,
+                // Not the oldest that would do, or every round would have to look again.
+                false => Phase::Clearing(room.round.wrapping_sub(COLLECTIVE_BUFFER_DEPTH / 2)),
+            },
+            at: 0,
+            gives,
+        }
+    }
+}
+
+impl<T: Transport> Engine<T> {
+    /// Can this group hold a round, with contributions of up to `bytes` bytes?
+    #[inline(always)]
+    pub fn can_hold_round(&self, group: GroupId, bytes: usize) -> bool {
+        self.groups.at(group).is_some_and(|group| {
+            group
+                .collective_buffer
+                .as_ref()
+                .is_some_and(|buffer| bytes <= self.transport.collective_buffer_capacity(buffer))
+        })
+    }
+
+    /// Begin a round. `gives` is this task's contribution; `None` is for those that only read.
+    #[inline(always)]
+    pub fn begin_round(&mut self, id: GroupId, need: Need, gives: Option<Views>) -> Result<Round> {
+        let group = self.groups.at_mut(id).ok_or(Error::Handle("group"))?;
+        group.usable()?;
+        let round = Round::begin(id, group, None, need, gives);
+        self.contribute_at_once(&round);
+        Ok(round)
+    }
+
+    #[inline(always)]
+    pub(crate) fn contribute_at_once(&mut self, round: &Round) {
+        if round.phase == Phase::Waiting && round.need != Need::Lead {
+            self.contribute(round);
+        }
+    }
+
+    /// The members that take part: the whole group, or those on this host.
+    #[inline(always)]
+    pub(crate) fn room(&self, round: &Round) -> Option<&Group<T>> {
+        let group = self.groups.at(round.group)?;
+        match round.crossing {
+            None => Some(group),
+            Some(_) => group.here.as_deref(),
+        }
+    }
+
+    /// All contributions up to this round have been made.
+    #[inline(always)]
+    fn clear(&mut self, round: &Round, number: u32) {
+        let Some(group) = self.groups.at_mut(round.group) else {
+            return;
+        };
+        match (round.crossing, &mut group.here) {
+            (None, _) => group.cleared = number,
+            (Some(_), Some(here)) => here.cleared = number,
+            (Some(_), None) => {}
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn contribute(&mut self, round: &Round) {
+        let (Some(group), Some(gives)) = (self.room(round), &round.gives) else {
+            return;
+        };
+        if let Some(buffer) = &group.collective_buffer {
+            let peer = |rank| group.peer(rank).unwrap_or(self.me);
+            let listeners = match round.led && group.rank != 0 {
+                true => 0..1,
+                false => 0..group.size(),
+            };
+            self.transport
+                .contribute(buffer, group.rank, round.number, gives, listeners, &peer);
+        }
+    }
+
+    /// Is the round complete for this task?
+    #[inline(always)]
+    pub fn round_complete(&mut self, round: &mut Round) -> bool {
+        if let Phase::Clearing(number) = round.phase {
+            if !self.all_past(round, number) {
+                return false;
+            }
+            self.clear(round, number);
+            round.phase = Phase::Waiting;
+            round.at = 0;
+            self.contribute(round);
+        }
+        match round.need {
+            Need::Nobody => true,
+            Need::From(rank) => {
+                round.at = rank;
+                self.has_contributed(round, rank, round.number)
+            }
+            Need::Last(rank) => {
+                round.at = rank;
+                let contributed = self.has_contributed(round, rank, round.number);
+                if contributed {
+                    self.clear(round, round.number);
+                }
+                contributed
+            }
+            Need::All | Need::Everyone | Need::Lead => {
+                let all = self.all_contributed(round, round.number);
+                if all {
+                    self.clear(round, round.number);
+                }
+                if all && round.need == Need::Lead {
+                    self.contribute(round);
+                    round.need = Need::Nobody;
+                }
+                all
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn has_contributed(&self, round: &Round, rank: u32, number: u32) -> bool {
+        let group = self.room(round);
+        let buffer = group.and_then(|group| group.collective_buffer.as_ref());
+        buffer.is_some_and(|buffer| self.transport.contributed(buffer, rank, number))
+    }
+
+    #[inline(always)]
+    fn all_contributed(&self, round: &mut Round, number: u32) -> bool {
+        let Some(group) = self.room(round) else {
+            return false;
+        };
+        let Some(buffer) = &group.collective_buffer else {
+            return false;
+        };
+        while round.at < group.size() {
+            if round.at != group.rank && !self.transport.contributed(buffer, round.at, number) {
+                return false;
+            }
+            round.at += 1;
+        }
+        true
+    }
+
+    /// Have all contributed to this round? A member that is ahead may have put a later contribution in its place.
+    fn all_past(&self, round: &mut Round, number: u32) -> bool {
+        let Some(group) = self.room(round) else {
+            return false;
+        };
+        let Some(buffer) = &group.collective_buffer else {
+            return false;
+        };
+        while round.at < group.size() {
+            let word = self.transport.contributed_round(buffer, round.at, number);
+            let past = word == number || word == number.wrapping_add(COLLECTIVE_BUFFER_DEPTH);
+            if round.at != group.rank && !past {
+                return false;
+            }
+            round.at += 1;
+        }
+        true
+    }
+
+    /// While a round is not complete: has a member gone, so that it never will be?
+    pub fn check_round(&mut self, round: &mut Round) -> Result<()> {
+        // Mostly the task was woken because it is: then nobody's loss matters, and there may be many.
+        if self.round_complete(round) {
+            return Ok(());
+        }
+        if self.transport.losses() != self.losses_seen {
+            self.note_losses();
+        }
+        self.read_notices(round.group);
+        let usable = self.group(round.group)?.usable();
+        let failed = match round.crossing {
+            // Of members on other hosts one that waits here hears only so.
+            Some(tag) => self.failed(round.group, tag),
+            None => None,
+        };
+        if (self.gone.is_empty() && usable.is_ok() && failed.is_none())
+            || self.round_complete(round)
+        {
+            return Ok(());
+        }
+        usable?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let group = self.room(round).ok_or(Error::Handle("group"))?;
+        let last = round.number.wrapping_sub(1);
+        let missed = |rank: u32| match &group.collective_buffer {
+            Some(buffer) => {
+                let word = self.transport.contributed_round(buffer, rank, last);
+                word != last && word != last.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
+            }
+            None => false,
+        };
+        // Where all must contribute and one has not, the leader goes no further either.
+        let owes = |rank: u32| match &group.collective_buffer {
+            Some(buffer) if round.led => {
+                let word = self.transport.contributed_round(buffer, rank, round.number);
+                word != round.number && word != round.number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
+            }
+            _ => false,
+        };
+        let lost = |peer: &Peer| match self.presence(*peer) {
+            Presence::Here => false,
+            Presence::Dead => true,
+            // It may have left after it contributed: then it is not the one we wait for. But if it
+            // missed the round before, a member we wait for may have gone no further for its sake.
+            Presence::Left => group
+                .rank_of(*peer)
+                .is_some_and(|rank| rank == round.at || missed(rank) || owes(rank)),
+        };
+        // A leader that has gone may have gone because another member had.
+        let (peers, leader) = (group.peers(), usize::from(round.led));
+        let (first, others) = peers.split_at(leader.min(peers.len()));
+        match others.iter().chain(first).copied().find(lost) {
+            Some(peer) => Err(self.loss(peer)),
+            None => Ok(()),
+        }
+    }
+
+    /// A round is not complete for long: does the word of a member show that it never will be,
+    /// because it is one that no member writes?
+    ///
+    /// A member that has come to round `r` knows that all have contributed to round `r - COLLECTIVE_BUFFER_DEPTH`,
+    /// or nobody could have contributed to those since; and nobody is a whole depth ahead of one that has not
+    /// contributed. Members that a loss has made miss rounds are another matter.
+    pub fn check_contributions(&mut self, round: &Round) -> Result<()> {
+        let whole = self.group(round.group)?.broken.is_none();
+        let group = self.room(round).ok_or(Error::Handle("group"))?;
+        let Some(buffer) = group.collective_buffer.as_ref().filter(|_| whole) else {
+            return Ok(());
+        };
+        let (number, ahead) = match round.phase {
+            Phase::Waiting => (round.number, round.number),
+            Phase::Clearing(number) => (number, number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)),
+        };
+        let senseless = |&rank: &u32| {
+            let word = self.transport.contributed_round(buffer, rank, number);
+            let first = number <= COLLECTIVE_BUFFER_DEPTH && word == 0;
+            let behind = word == number.wrapping_sub(COLLECTIVE_BUFFER_DEPTH);
+            rank != group.rank && word != number && word != ahead && !behind && !first
+        };
+        let culprit = (0..group.size()).find(senseless);
+        let culprit = culprit.and_then(|rank| group.peer(rank));
+        // Looked at after the words: a member that missed a round had heard of a loss.
+        let Some(peer) = culprit.filter(|_| self.transport.losses() == self.losses_seen) else {
+            return Ok(());
+        };
+        self.condemn(Fault::Corrupt {
+            peer,
+            what: "its word in a collective buffer is of no round that it could be in",
+        });
+        Err(self.loss(peer))
+    }
+
+    /// Copy bytes from a member's contribution.
+    #[inline(always)]
+    pub fn collect(&self, round: &Round, rank: u32, part: Part, into: &Views) {
+        let group = self.room(round);
+        if let Some(buffer) = group.and_then(|group| group.collective_buffer.as_ref()) {
+            self.transport
+                .collect(buffer, rank, round.number, part, into);
+        }
+    }
+
+    /// This task has read what it needed.
+    #[inline(always)]
+    pub fn end_round(&mut self, mut round: Round) {
+        if round.gives.is_none() {
+            round.gives = Some(Views::none());
+            self.contribute(&round);
+        }
+    }
+
+    /// About to sleep (or awake again): let the member waited for ring. False: another one had been asked to ring, so a look
+    /// must come before the sleep.
+    pub fn announce_wait(&self, round: &Round, sleeping: bool) -> bool {
+        let group = self.room(round);
+        let Some((group, buffer)) =
+            group.and_then(|group| Some((group, group.collective_buffer.as_ref()?)))
+        else {
+            return true;
+        };
+        let target = sleeping.then_some(round.at);
+        self.transport
+            .await_contribution(buffer, group.rank, target)
+    }
+}
