@@ -3,7 +3,7 @@
 //! ```text
 //! who starts it                agent                                launcher
 //! runs the command        >    listens
-//!                         <    a line: where, and a key (`card.rs`)
+//!                         <    a contact line: where, and a key (`contact_line.rs`)
 //! passes the line on                                           >    has it
 //!                              goes on without its streams
 //!                                                              <    calls
@@ -27,8 +27,8 @@ use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::card::Card;
 use crate::channel::Link;
+use crate::contact_line::ContactLine;
 use crate::refusal::Refusal;
 use crate::{agent, calling, reach, rsh, sys};
 
@@ -99,10 +99,10 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     let port = listener.local_addr().map(|address| address.port());
     let port = port.map_err(|error| failed("does not know its port", error))?;
     let candidates = reach::candidates(None);
-    let card = Card::new(reach::chosen(&candidates, None), port)?;
-    let keys = Keys::new(&card.key());
+    let contact_line = ContactLine::new(reach::chosen(&candidates, None), port)?;
+    let keys = Keys::new(&contact_line.key());
     let mut output = std::io::stdout();
-    writeln!(output, "{}", card.line())
+    writeln!(output, "{}", contact_line.text())
         .and_then(|()| output.flush())
         .map_err(|error| failed("cannot say where it is", error))?;
     let door = Door::new(listener.into());
