@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regatta_engine::{Error, Result};
-use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_transport::job::{Job, JoinToken, VERSION};
 use regatta_wire::door::{Knock, Welcome};
 use regatta_wire::frames::{self, Frames};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
@@ -175,13 +175,13 @@ fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Opti
             "its launcher has not handed over what a task has",
         ));
     };
-    let invitation = Invitation {
+    let token = JoinToken {
         // Numbers of descriptors are for those that inherit them.
         control: Some(0),
-        ..Invitation::handed(rank, size)
+        ..JoinToken::handed(rank, size)
     };
     Ok(Some(Joined {
-        job: Job::join(segment, invitation).map_err(join_error)?,
+        job: Job::join(segment, token).map_err(join_error)?,
         rank,
         control: Some(control),
         listener: handed.next(),

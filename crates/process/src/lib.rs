@@ -7,7 +7,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `join` | becoming a task: by a join token or alone, and never under a foreign launcher |
 //! | `slurm` | tasks that `srun` has started become a job |
 //! | `fork` | children that a task forks are kept out |
 //! | `leave` | before leaving: what was sent has arrived |

@@ -8,8 +8,8 @@
 
 pub mod calls;
 mod halls;
-mod invitation;
 pub mod job;
+mod join_token;
 mod lane;
 #[cfg(test)]
 mod layout_tests;

@@ -88,8 +88,8 @@ impl Supervisor<'_> {
             self.awaited
                 .tickets
                 .insert(ticket, Vacancy { rank, listener });
-            let invitation = format!("{job}?{ticket}").into_bytes();
-            let invited = (b"REGATTA_JOB".to_vec(), invitation);
+            let token = format!("{job}?{ticket}").into_bytes();
+            let invited = (b"REGATTA_JOB".to_vec(), token);
             self.registry.send(
                 to,
                 Tell::Start {

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 use regatta_engine::{Error, Result};
 use regatta_slurm::Step;
 use regatta_slurm::meeting::{self, Answer, Hello, Versions};
-use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_transport::job::{Job, JoinToken, VERSION};
 
 use crate::join::{Joined, join_error};
 use door::Entered;
@@ -177,8 +177,8 @@ fn welcome(
                 .to_owned(),
         )
     })?;
-    let invitation = Invitation::handed(step.rank, step.size);
-    let job = Job::join(segment, invitation).map_err(join_error)?;
+    let token = JoinToken::handed(step.rank, step.size);
+    let job = Job::join(segment, token).map_err(join_error)?;
     stand::fall_with(&line);
     if let Ok(mut place) = LINE.lock() {
         *place = Some(line);
