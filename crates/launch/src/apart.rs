@@ -22,7 +22,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use regatta_transport::calls::{Conversation, Door, Keys};
+use regatta_transport::calls::{CallListener, Conversation, Keys};
 use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
@@ -105,8 +105,8 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     writeln!(output, "{}", contact_line.text())
         .and_then(|()| output.flush())
         .map_err(|error| failed("cannot say where it is", error))?;
-    let door = Door::new(listener.into());
-    let door = door.map_err(|error| failed("cannot be called", error))?;
+    let listener = CallListener::new(listener.into());
+    let listener = listener.map_err(|error| failed("cannot be called", error))?;
     let forked = sys::fork().map_err(|errno| failed("cannot go on", errno.into()))?;
     if forked.is_some() {
         return Ok(0);
@@ -118,7 +118,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         let _ = rustix::stdio::dup2_stderr(&null);
     }
     let _ = rustix::thread::set_name(c"regatta-apart");
-    let status = match await_launcher(door, &keys, PATIENCE) {
+    let status = match await_launcher(listener, &keys, PATIENCE) {
         Some(conversation) => agent::serve(Link::of_call(conversation)),
         None => Ok(1),
     };
@@ -127,21 +127,25 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
 
 /// The connection to whoever has the key; none: nobody has called in time.
 pub(crate) fn await_launcher(
-    mut door: Door,
+    mut listener: CallListener,
     keys: &Keys,
     patience: Duration,
 ) -> Option<Conversation> {
     let until = Instant::now() + patience;
     loop {
-        for conversation in door.attend(keys) {
+        for conversation in listener.attend(keys) {
             // A caller that got so far and no farther may call again.
             if let Some(conversation) = encrypted(conversation) {
                 return Some(conversation);
             }
         }
         let left = until.checked_duration_since(Instant::now())?;
-        let left = if door.is_busy() { left.min(TICK) } else { left };
-        let mut fds: Vec<PollFd> = door
+        let left = if listener.is_busy() {
+            left.min(TICK)
+        } else {
+            left
+        };
+        let mut fds: Vec<PollFd> = listener
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();

@@ -136,7 +136,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
     use std::time::Duration;
 
-    use regatta_transport::calls::Door;
+    use regatta_transport::calls::CallListener;
 
     use super::*;
     use crate::apart::await_launcher;
@@ -145,12 +145,15 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// A door at a port, and the contact line that leads there.
-    fn listen() -> (Door, ContactLine) {
+    /// A listener at a port, and the contact line that leads there.
+    fn listen() -> (CallListener, ContactLine) {
         let listener = TcpListener::bind((HERE, 0)).expect("a port");
         let port = listener.local_addr().expect("its address").port();
         let contact_line = ContactLine::new(vec![HERE], port).expect("a contact line");
-        (Door::new(listener.into()).expect("a door"), contact_line)
+        (
+            CallListener::new(listener.into()).expect("a listener"),
+            contact_line,
+        )
     }
 
     /// Until somebody has been met, or nobody.
@@ -170,11 +173,11 @@ mod tests {
 
     #[test]
     fn who_has_the_contact_line_is_heard_and_answered_after_those_who_have_not() {
-        let (door, contact_line) = listen();
+        let (listener, contact_line) = listen();
         let (_, other) = listen();
         let keys = Keys::new(&contact_line.key());
         let wait = Duration::from_secs(60);
-        let agent = std::thread::spawn(move || await_launcher(door, &keys, wait));
+        let agent = std::thread::spawn(move || await_launcher(listener, &keys, wait));
         let mut stranger = other;
         stranger.port = contact_line.port;
         assert!(call(Calling::begin(&stranger, [].into_iter())).is_none());
@@ -208,9 +211,9 @@ mod tests {
 
     #[test]
     fn an_agent_that_nobody_calls_gives_up() {
-        let (door, contact_line) = listen();
+        let (listener, contact_line) = listen();
         let keys = Keys::new(&contact_line.key());
-        assert!(await_launcher(door, &keys, Duration::from_millis(50)).is_none());
+        assert!(await_launcher(listener, &keys, Duration::from_millis(50)).is_none());
         assert!(call(Calling::begin(&contact_line, [].into_iter())).is_none());
     }
 }
