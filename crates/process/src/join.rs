@@ -24,7 +24,7 @@ pub fn init() -> Result<()> {
 pub fn enter_job(name: &str, start: bool) -> Result<()> {
     init_or(false, || match crate::slurm::step()? {
         Some(step) => crate::slurm::join(&step),
-        None => crate::door::knock(name, start),
+        None => crate::resident::join(name, start),
     })
 }
 
@@ -147,8 +147,8 @@ pub(crate) struct Joined {
 }
 
 fn join_with_token(text: &str) -> Result<Joined> {
-    if let Some((name, ticket)) = crate::door::ticket(text) {
-        return crate::door::knock_with(name, Some(ticket), false);
+    if let Some((name, ticket)) = crate::resident::ticket(text) {
+        return crate::resident::join_with_ticket(name, Some(ticket), false);
     }
     let token = JoinToken::parse(text).map_err(join_error)?;
     let control = token.control.map(inherited).transpose()?;

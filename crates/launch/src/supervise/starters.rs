@@ -1,8 +1,8 @@
 //! A task that starts the tasks of this host in our place.
 //!
-//! Such a task is told what to start. What it starts enters the job by the door, as a program does that was started by
+//! Such a task is told what to start. What it starts enters the job by the join socket, as a program does that was started by
 //! hand, but shows a ticket, by which it gets the number that has been waiting for it. Processes that nobody here is the
-//! parent of can come only by a door, so the starter is a task of a job that stays, on its launcher's host.
+//! parent of can come only by a join socket, so the starter is a task of a job that stays, on its launcher's host.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use regatta_job::{End, Ended};
 use regatta_wire::control::{Spawn, Tell, Why};
 
 use super::Supervisor;
-use crate::door::Arrival;
+use crate::join_socket::Arrival;
 use crate::newborn::{Birth, Born};
 use crate::tasks::Started;
 
@@ -55,7 +55,7 @@ impl Supervisor<'_> {
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
         let host = self.registry.host_of(by);
         let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
-        if self.door.is_none() || elsewhere {
+        if self.join_socket.is_none() || elsewhere {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
             return Err((Why::Host, sentence.to_owned()));
         }
@@ -75,7 +75,7 @@ impl Supervisor<'_> {
         let (Some(Starter { task: to, watch }), Some((file, mut listeners)), Some(job)) = (
             self.starter,
             handed,
-            self.door.as_ref().and_then(|door| door.name()),
+            self.join_socket.as_ref().and_then(|socket| socket.name()),
         ) else {
             let refused = (Why::State, "the job is being ended".to_owned());
             return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
