@@ -1,6 +1,6 @@
 //! Bytes that tasks and launchers send each other: refused, or read as they were written.
 
-use regatta_transport::job::Invitation;
+use regatta_transport::job::JoinToken;
 use regatta_wire::control::{Ask, Tell};
 use regatta_wire::deadlock_probe::DeadlockProbe;
 use regatta_wire::fields::Message;
@@ -63,17 +63,17 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
-/// The launcher's invitation: a rank of the job, or a sentence about what is wrong.
-pub fn invitation(bytes: &[u8]) {
+/// The launcher's join token: a rank of the job, or a sentence about what is wrong.
+pub fn join_token(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    match Invitation::parse(text) {
-        Ok(invitation) => {
-            assert!(invitation.size > 0 && invitation.fd >= 0);
-            assert!(invitation.rank < invitation.size || invitation.control.is_some());
-            let again = Invitation::parse(&invitation.to_string());
-            assert_eq!(again.ok(), Some(invitation));
+    match JoinToken::parse(text) {
+        Ok(token) => {
+            assert!(token.size > 0 && token.fd >= 0);
+            assert!(token.rank < token.size || token.control.is_some());
+            let again = JoinToken::parse(&token.to_string());
+            assert_eq!(again.ok(), Some(token));
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

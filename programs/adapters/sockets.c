@@ -98,10 +98,10 @@ static void env_connect_all(struct ports *ports)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t length = sizeof at;
-    int door = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
     inet_pton(AF_INET, env_hosts[env_my_rank].address, &at.sin_addr);
-    if (door < 0 || bind(door, (struct sockaddr *)&at, sizeof at) != 0 || listen(door, MOST_TASKS) != 0 ||
-        getsockname(door, (struct sockaddr *)&at, &length) != 0)
+    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, MOST_TASKS) != 0 ||
+        getsockname(listener, (struct sockaddr *)&at, &length) != 0)
         env_fail("listen", strerror(errno));
     atomic_store(&ports->of[env_my_rank], ntohs(at.sin_port));
     for (int peer = 0; peer < env_my_rank; peer++) {
@@ -119,13 +119,13 @@ static void env_connect_all(struct ports *ports)
     }
     for (int others = env_my_rank + 1; others < env_my_size; others++) {
         int32_t rank = 0;
-        int one = accept(door, NULL, NULL);
+        int one = accept(listener, NULL, NULL);
         if (one < 0 || recv(one, &rank, sizeof rank, MSG_WAITALL) != sizeof rank || rank <= env_my_rank ||
             rank >= env_my_size)
             env_fail("accept", strerror(errno));
         env_ready_socket(one, rank);
     }
-    close(door);
+    close(listener);
 }
 
 static inline void env_init(int *argc, char ***argv)

@@ -1,6 +1,6 @@
 /*
  * A task of a program that was built with another version of Regatta, as far as its guardian can tell: it says hello at
- * the door of its step and writes what it is told. It waits for the door as long as it takes.
+ * the socket of its node and writes what it is told. It waits for that socket as long as it takes.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -13,12 +13,12 @@
 
 int main(void)
 {
-    struct sockaddr_un door = {.sun_family = AF_UNIX};
-    int length = snprintf(door.sun_path + 1, sizeof door.sun_path - 1, "regatta/%d/%s.%s/%s", (int)geteuid(),
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "regatta/%d/%s.%s/%s", (int)geteuid(),
                           getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"), getenv("SLURM_NODEID"));
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     int line = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    while (connect(line, (struct sockaddr *)&door, size) != 0)
+    while (connect(line, (struct sockaddr *)&address, size) != 0)
         continue;
     unsigned char hello[20] = "rgslurm\x01\x01\0\0\0\x63\0\0\0";
     hello[16] = (unsigned char)atoi(getenv("SLURM_PROCID"));

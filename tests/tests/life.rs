@@ -85,7 +85,7 @@ fn a_loan_that_its_receiver_has_not_read_outlives_a_sender_that_dies() {
 }
 
 #[test]
-fn invitations_that_make_no_sense() {
+fn join_tokens_that_make_no_sense() {
     for text in [
         "",
         "x",

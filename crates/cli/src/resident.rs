@@ -46,9 +46,9 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
     regatta_launch::close_inherited();
     let (name, leash) = (&arguments.name, arguments.leash);
     let place = Place::of_job(name)?;
-    if !leash && let Some(door) = place.connect()? {
+    if !leash && let Some(stream) = place.connect()? {
         if arguments.asked {
-            resident::await_ready(door)?;
+            resident::await_ready(stream)?;
         }
         return Ok(0);
     }
@@ -69,9 +69,9 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
     let claimed = match place.claim() {
         Ok(claimed) => claimed,
         Err(refusal) => {
-            let door = place.connect()?.filter(|_| !leash);
+            let stream = place.connect()?.filter(|_| !leash);
             // Somebody was faster.
-            return door
+            return stream
                 .ok_or(refusal)
                 .and_then(resident::await_ready)
                 .map(|()| 0);
@@ -80,7 +80,7 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
     let log = place.log();
     resident::run(Beginning {
         name,
-        door: claimed,
+        socket: claimed,
         stays: match leash {
             true => Stays::OnLeash,
             false => Stays::UntilTold(&log),

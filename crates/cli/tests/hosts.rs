@@ -64,7 +64,7 @@ fn a_job_has_one_world_and_one_output() {
 
 #[test]
 fn every_task_listens_and_knows_where_the_others_do() {
-    // The sixth part of the invitation is the number of a listening socket (state 0A).
+    // The sixth part of the join token is the number of a listening socket (state 0A).
     let body = "fd=$(echo $REGATTA_JOB | cut -d: -f6); \
                 socket=$(readlink /proc/self/fd/$fd | tr -dc 0-9); \
                 grep -hw $socket /proc/net/tcp /proc/net/tcp6 | awk '{print $4}'";

@@ -5,7 +5,7 @@ mod support;
 use std::os::fd::OwnedFd;
 use std::process::exit;
 
-use regatta_transport::job::{Cause, Invitation, Job, TaskState};
+use regatta_transport::job::{Cause, Job, JoinToken, TaskState};
 use rustix::fs::{Mode, OFlags};
 use support::{Scratch, look_until, run, told};
 
@@ -14,20 +14,19 @@ const ROLE: &str = "REGATTA_TEST_ROLE";
 /// Not a test of anything by itself: what a task does.
 #[test]
 fn as_task() {
-    let (Ok(invitation), Ok(role)) = (std::env::var(Invitation::VARIABLE), std::env::var(ROLE))
-    else {
+    let (Ok(token), Ok(role)) = (std::env::var(JoinToken::VARIABLE), std::env::var(ROLE)) else {
         // not a skip: the tests below run this as a task, with both variables set
         return;
     };
-    let invitation = Invitation::parse(&invitation).expect("an invitation");
-    let rank = invitation.rank;
+    let token = JoinToken::parse(&token).expect("a join token");
+    let rank = token.rank;
     if role == "shy" && rank == 2 {
         exit(0);
     }
-    let path = format!("/proc/self/fd/{}", invitation.fd);
+    let path = format!("/proc/self/fd/{}", token.fd);
     let segment: OwnedFd =
         rustix::fs::open(path, OFlags::RDWR, Mode::empty()).expect("the segment");
-    let job = Job::join(segment, invitation).expect("a place in the job");
+    let job = Job::join(segment, token).expect("a place in the job");
     match role.as_str() {
         "fine" => {}
         "count" => println!("HEARD {}", job.cores()),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use support::{REGATTA, Scratch, run, slowness, text, told};
 
-/// A task's rank is the third part of its invitation.
+/// A task's rank is the third part of its join token.
 const RANK: &str = "rank=$(echo $REGATTA_JOB | cut -d: -f3)";
 
 fn script(body: &str) -> String {
@@ -277,7 +277,7 @@ fn only_task_0_reads_our_input() {
 }
 
 #[test]
-fn a_wrapper_script_passes_the_invitation_on() {
+fn a_wrapper_script_passes_the_join_token_on() {
     let scratch = Scratch::new("wrapper");
     let inner = scratch.file(
         "inner",

@@ -96,7 +96,7 @@ fn answer(
             return None;
         }
         Ask::Hosts { watch: false } => Ok(Reply::Hosts(daemon.report())),
-        Ask::Invitation => Ok(Reply::Invitation(Box::new(daemon.invitation()))),
+        Ask::JoinConfig => Ok(Reply::JoinConfig(Box::new(daemon.join_config()))),
         Ask::Move { address } => daemon.move_to(address).map(|()| Reply::Done),
         Ask::Remove { host } => everybody::remove(daemon, &host),
         Ask::Tasks => Ok(everybody::tasks(daemon)),

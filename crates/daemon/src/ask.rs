@@ -33,7 +33,8 @@ pub(crate) enum Ask {
     /// By a command: who is there. With `watch` again at each change.
     Hosts { watch: bool },
     /// By a command: what a new host must know.
-    Invitation,
+    #[serde(rename = "invitation")]
+    JoinConfig,
     /// By a command: be at this address; only of a daemon that is alone.
     Move { address: IpAddr },
     /// By a command: a shell on a host.
@@ -121,7 +122,8 @@ pub(crate) enum Reply {
     Note(String),
     Refused(String),
     Hosts(Report),
-    Invitation(Box<Invitation>),
+    #[serde(rename = "invitation")]
+    JoinConfig(Box<JoinConfig>),
     /// Tasks, who leads jobs whose launchers' hosts are lost, and the hosts that did not say theirs.
     Tasks {
         tasks: Vec<Task>,
@@ -156,16 +158,16 @@ impl From<Name> for HostId {
 
 /// What a host must know to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Invitation {
+pub(crate) struct JoinConfig {
     pub key: Key,
     pub silence_ms: u64,
-    /// The inviting host: what it is called, where it is, and whether it is the only one.
+    /// The host that was asked: what it is called, where it is, and whether it is the only one.
     pub name: String,
     pub address: SocketAddr,
     pub alone: bool,
-    /// All hosts, the inviting one first.
+    /// All hosts, that one first.
     pub hosts: Vec<(String, SocketAddr)>,
-    /// Why nobody can be invited now.
+    /// Why no host can be added now.
     pub hindrance: Option<String>,
 }
 

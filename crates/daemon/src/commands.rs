@@ -13,7 +13,7 @@ use regatta_transport::place::Key;
 
 use crate::answer::LIMIT;
 use crate::ask::{
-    self, Ask, Birth, Charge, Invitation, Leader, Opening, Reply, Report, Task, Tenure, Unreached,
+    self, Ask, Birth, Charge, JoinConfig, Leader, Opening, Reply, Report, Task, Tenure, Unreached,
 };
 use crate::birth;
 use crate::leftover;
@@ -121,23 +121,23 @@ fn add_with(
     (mut tie, tied): (Option<&mut Tie>, bool),
     mut say: impl FnMut(&str),
 ) -> Result<(Vec<Added>, Channels), Refusal> {
-    let invitation = invitation(place)?;
-    if let Some(hindrance) = &invitation.hindrance {
+    let config = join_config(place)?;
+    if let Some(hindrance) = &config.hindrance {
         return Err(Refusal::of_regatta(format!(
             "no host can be added: {hindrance}"
         )));
     }
     for host in &across.hosts {
         let is_here = across.rsh.is_none() && bootstrap::is_here(&host.name);
-        if is_here || invitation.hosts.iter().any(|(name, _)| *name == host.name) {
+        if is_here || config.hosts.iter().any(|(name, _)| *name == host.name) {
             return Err(Refusal::of_regatta(format!(
                 "the host {} is in the virtual machine already, so nothing was added",
                 host.name
             )));
         }
     }
-    let fixed = (!invitation.alone).then(|| invitation.address.ip());
-    bootstrap::with(across, &invitation.name, fixed, |bootstrap| {
+    let fixed = (!config.alone).then(|| config.address.ip());
+    bootstrap::with(across, &config.name, fixed, |bootstrap| {
         let (greeted, notes) = bootstrap.greet();
         notes.iter().for_each(|note| say(note));
         all_or_none(greeted)?;
@@ -145,10 +145,10 @@ fn add_with(
         let here = across.hosts.len() as u32;
         let address_of = |number: u32| {
             let found = addresses.iter().find(|(host, _)| *host == number);
-            found.map_or(invitation.address.ip(), |(_, address)| *address)
+            found.map_or(config.address.ip(), |(_, address)| *address)
         };
-        let mut invitation = invitation.clone();
-        if invitation.alone && address_of(here) != invitation.address.ip() {
+        let mut config = config.clone();
+        if config.alone && address_of(here) != config.address.ip() {
             expect_done(ask_here(
                 place,
                 Ask::Move {
@@ -156,14 +156,14 @@ fn add_with(
                 },
                 LIMIT,
             )?)?;
-            invitation = self::invitation(place)?;
+            config = join_config(place)?;
         }
-        let begun = begin_on(bootstrap, across, place, &invitation, tied, address_of)?;
+        let begun = begin_on(bootstrap, across, place, &config, tied, address_of)?;
         begun.iter().for_each(|note| say(note));
         // A command that ends before this leaves nothing anywhere.
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
         keep_on(bootstrap, across)?;
-        let silence = Duration::from_millis(invitation.silence_ms);
+        let silence = Duration::from_millis(config.silence_ms);
         await_names(bootstrap, place, &across.hosts, silence * 2 + LIMIT);
         let hosts = (0..).zip(&across.hosts);
         Ok(hosts
@@ -180,19 +180,19 @@ fn begin_on(
     bootstrap: &mut Bootstrap<'_>,
     across: &Across,
     place: &Place,
-    invitation: &Invitation,
+    config: &JoinConfig,
     tied: bool,
     address_of: impl Fn(u32) -> IpAddr,
 ) -> Result<Vec<String>, Refusal> {
     for (number, host) in (0..).zip(&across.hosts) {
         let charge = Charge {
             machine: place.machine().to_owned(),
-            key: invitation.key,
-            silence_ms: invitation.silence_ms,
+            key: config.key,
+            silence_ms: config.silence_ms,
             name: host.name.clone(),
             cores: host.slots,
             address: address_of(number),
-            contacts: contacts(&invitation.hosts, number as usize),
+            contacts: contacts(&config.hosts, number as usize),
             tied,
         };
         bootstrap.tell(number, ask::encode(&Birth::Begin(charge)))?;
@@ -241,7 +241,7 @@ fn await_names(bootstrap: &mut Bootstrap<'_>, place: &Place, hosts: &[Host], lim
     }
 }
 
-/// Whom a new host meets: the one who invites, and a few others, different ones for each.
+/// The hosts that a new one meets: the host that was asked, and a few others, different ones for each.
 fn contacts(hosts: &[(String, SocketAddr)], number: usize) -> Vec<(String, SocketAddr)> {
     let (first, others) = hosts.split_at(1.min(hosts.len()));
     let turned = others.iter().cycle().skip(number).take(others.len().min(7));
@@ -319,9 +319,9 @@ fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn invitation(place: &Place) -> Result<Invitation, Refusal> {
-    match ask_here(place, Ask::Invitation, LIMIT)? {
-        Reply::Invitation(invitation) => Ok(*invitation),
+fn join_config(place: &Place) -> Result<JoinConfig, Refusal> {
+    match ask_here(place, Ask::JoinConfig, LIMIT)? {
+        Reply::JoinConfig(config) => Ok(*config),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
             Refusal::of_regatta("the daemon answers something else than it was asked")
         })),

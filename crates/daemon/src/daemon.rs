@@ -13,7 +13,7 @@ use regatta_machine::{Event, Facts, HostId, Input, Membership, Output, Settings,
 use regatta_transport::calls::Keys;
 use rustix::event::EventfdFlags;
 
-use crate::ask::{Charge, Host, Invitation, Report};
+use crate::ask::{Charge, Host, JoinConfig, Report};
 use crate::channels::Channels;
 use crate::journal::{self, Journal};
 use crate::seal::{self, Sealer};
@@ -207,12 +207,12 @@ impl Daemon {
     }
 
     /// What a new host must know.
-    pub(crate) fn invitation(&self) -> Invitation {
+    pub(crate) fn join_config(&self) -> JoinConfig {
         let state = self.lock();
         let own = (self.charge.name.clone(), state.membership.own().address());
         let others = state.membership.hosts();
         let others = others.map(|(host, _)| (state.journal.name(&host), host.address()));
-        Invitation {
+        JoinConfig {
             key: self.charge.key,
             silence_ms: self.charge.silence_ms,
             name: own.0.clone(),

@@ -20,7 +20,7 @@ use regatta_launch::place::{self, Claimed};
 const TURN: usize = 64;
 /// Longer datagrams are not ours.
 const LONGEST: usize = 2048;
-/// Strangers at the door are sent away in time.
+/// Strangers that have called are sent away in time.
 const TICK: Duration = Duration::from_millis(250);
 /// How long tasks that end with this daemon may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
         }
         let now = daemon.now();
         let mut left = deadline.saturating_sub(now);
-        if sockets.door.is_busy() || over_since.is_some() || full {
+        if sockets.listener.is_busy() || over_since.is_some() || full {
             left = left.min(TICK);
         }
         {
@@ -64,7 +64,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
             ];
             fds.extend(
                 sockets
-                    .door
+                    .listener
                     .fds()
                     .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
             );
@@ -78,7 +78,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, 
         if daemon.now() >= deadline {
             daemon.input(Input::Timer);
         }
-        let met = sockets.door.attend(&daemon.keys);
+        let met = sockets.listener.attend(&daemon.keys);
         met.into_iter().for_each(|peer| answer_daemon(daemon, peer));
         full = !accept(daemon, &claimed.listener);
         let mut byte = [0; 16];

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use regatta_launch::Refusal;
-use regatta_transport::calls::Door;
+use regatta_transport::calls::CallListener;
 
 /// Free ports are tried until one is free for both.
 const ATTEMPTS: usize = 64;
@@ -15,7 +15,7 @@ const ATTEMPTS: usize = 64;
 pub(crate) struct Sockets {
     pub address: SocketAddr,
     pub datagrams: Arc<UdpSocket>,
-    pub door: Door,
+    pub listener: CallListener,
 }
 
 impl Sockets {
@@ -43,7 +43,7 @@ impl Sockets {
         Ok(Sockets {
             address,
             datagrams: Arc::new(datagrams),
-            door: Door::new(listener.into())?,
+            listener: CallListener::new(listener.into())?,
         })
     }
 }

@@ -337,13 +337,14 @@ mod tests {
             let busy = Instant::now() + Duration::from_millis(2200);
             while wait(&mut [], Some(busy)) {}
             let keys = Keys::new(&KEY);
-            let mut door = regatta_transport::calls::Door::new(listener.into()).expect("a door");
+            let mut listener =
+                regatta_transport::calls::CallListener::new(listener.into()).expect("a listener");
             let until = Instant::now() + Duration::from_secs(10);
             loop {
-                if let Some(caller) = door.attend(&keys).pop() {
+                if let Some(caller) = listener.attend(&keys).pop() {
                     return caller;
                 }
-                let fds = door
+                let fds = listener
                     .fds()
                     .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
                 assert!(

@@ -11,7 +11,7 @@ use crate::daemon::Daemon;
 const AGENTS: [&str; 2] = ["regatta-agent", LEADER];
 const LEADER: &str = "regatta-leader";
 /// Where a task finds its rank.
-const INVITATION: &str = "REGATTA_JOB=";
+const JOIN_TOKEN: &str = "REGATTA_JOB=";
 
 /// The jobs that have shells on this host, with the shells.
 fn shells(daemon: &Daemon) -> Vec<(String, Pid)> {
@@ -85,15 +85,15 @@ fn below(daemon: &Daemon, job: &str, shell: Pid) -> Vec<Task> {
         .collect()
 }
 
-/// The rank in the invitation of a task's environment.
+/// The rank in the join token of a task's environment.
 fn rank(environment: &[u8]) -> Option<u32> {
     let entries = environment.split(|&byte| byte == 0);
-    let invitation = entries
-        .filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix(INVITATION))
+    let token = entries
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix(JOIN_TOKEN))
         .next()?;
-    regatta_transport::job::Invitation::parse(invitation)
+    regatta_transport::job::JoinToken::parse(token)
         .ok()
-        .map(|invitation| invitation.rank)
+        .map(|token| token.rank)
 }
 
 /// Sends a signal to a task of this host, or, without a rank, to the launcher of a job of this host.

@@ -615,8 +615,8 @@ impl Agent {
             tasks.set_input(input);
             self.feed = Some(feed);
         }
-        if !order.door.is_empty() {
-            self.entrance = Entrance::open(&order.door);
+        if !order.join_name.is_empty() {
+            self.entrance = Entrance::open(&order.join_name);
         }
         self.tasks = Some(tasks);
         self.room.set(order.window as usize);
@@ -685,7 +685,7 @@ impl Agent {
         });
     }
 
-    /// Who has knocked, and which of those that came so have gone.
+    /// Reports the processes that have asked to join, and which of those that came so have gone.
     fn heed_guests(&mut self) {
         let heeds_entrance = self.heeds_entrance();
         let Some(tasks) = &mut self.tasks else { return };
@@ -696,17 +696,17 @@ impl Agent {
             }
         }
         let entrance = self.entrance.as_mut().filter(|_| heeds_entrance);
-        let knocked = entrance.map_or_else(Vec::new, |entrance| entrance.heed(tasks));
+        let requests = entrance.map_or_else(Vec::new, |entrance| entrance.heed(tasks));
         gone.into_iter().for_each(|ended| self.tell_ended(ended));
-        knocked.iter().for_each(|report| self.say(report));
+        requests.iter().for_each(|report| self.say(report));
     }
 
-    /// Who has knocked is this task.
+    /// The process that has asked to join is this task.
     fn admit(&mut self, caller: u32, task: u32, tasks: &mut Tasks) {
         self.starts += 1;
         (self.settled, self.told_strays) = (false, false);
         let newcomer = self.entrance.as_mut().and_then(|it| it.take(caller));
-        let gone = || (Why::State, "nobody of that number has knocked".to_owned());
+        let gone = || (Why::State, "there is no caller of that number".to_owned());
         let admitted = newcomer.ok_or_else(gone);
         let admitted = admitted.and_then(|newcomer| tasks.admit(task, &newcomer));
         let (pid, refused) = match admitted {

@@ -3,7 +3,7 @@
 //! ```text
 //! who starts it                agent                                launcher
 //! runs the command        >    listens
-//!                         <    a line: where, and a key (`card.rs`)
+//!                         <    a contact line: where, and a key (`contact_line.rs`)
 //! passes the line on                                           >    has it
 //!                              goes on without its streams
 //!                                                              <    calls
@@ -22,13 +22,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use regatta_transport::calls::{Conversation, Door, Keys};
+use regatta_transport::calls::{CallListener, Conversation, Keys};
 use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::card::Card;
 use crate::channel::Link;
+use crate::contact_line::ContactLine;
 use crate::refusal::Refusal;
 use crate::{agent, calling, reach, rsh, sys};
 
@@ -99,14 +99,14 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     let port = listener.local_addr().map(|address| address.port());
     let port = port.map_err(|error| failed("does not know its port", error))?;
     let candidates = reach::candidates(None);
-    let card = Card::new(reach::chosen(&candidates, None), port)?;
-    let keys = Keys::new(&card.key());
+    let contact_line = ContactLine::new(reach::chosen(&candidates, None), port)?;
+    let keys = Keys::new(&contact_line.key());
     let mut output = std::io::stdout();
-    writeln!(output, "{}", card.line())
+    writeln!(output, "{}", contact_line.text())
         .and_then(|()| output.flush())
         .map_err(|error| failed("cannot say where it is", error))?;
-    let door = Door::new(listener.into());
-    let door = door.map_err(|error| failed("cannot be called", error))?;
+    let listener = CallListener::new(listener.into());
+    let listener = listener.map_err(|error| failed("cannot be called", error))?;
     let forked = sys::fork().map_err(|errno| failed("cannot go on", errno.into()))?;
     if forked.is_some() {
         return Ok(0);
@@ -118,7 +118,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         let _ = rustix::stdio::dup2_stderr(&null);
     }
     let _ = rustix::thread::set_name(c"regatta-apart");
-    let status = match await_launcher(door, &keys, PATIENCE) {
+    let status = match await_launcher(listener, &keys, PATIENCE) {
         Some(conversation) => agent::serve(Link::of_call(conversation)),
         None => Ok(1),
     };
@@ -127,21 +127,25 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
 
 /// The connection to whoever has the key; none: nobody has called in time.
 pub(crate) fn await_launcher(
-    mut door: Door,
+    mut listener: CallListener,
     keys: &Keys,
     patience: Duration,
 ) -> Option<Conversation> {
     let until = Instant::now() + patience;
     loop {
-        for conversation in door.attend(keys) {
+        for conversation in listener.attend(keys) {
             // A caller that got so far and no farther may call again.
             if let Some(conversation) = encrypted(conversation) {
                 return Some(conversation);
             }
         }
         let left = until.checked_duration_since(Instant::now())?;
-        let left = if door.is_busy() { left.min(TICK) } else { left };
-        let mut fds: Vec<PollFd> = door
+        let left = if listener.is_busy() {
+            left.min(TICK)
+        } else {
+            left
+        };
+        let mut fds: Vec<PollFd> = listener
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();

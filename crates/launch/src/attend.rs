@@ -90,7 +90,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
-        door: None,
+        join_socket: None,
         ready: None,
         ground: None,
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use regatta_transport::calls::{Call, Conversation, Greeting, Keys};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::card::Card;
+use crate::contact_line::ContactLine;
 
 /// Time for an agent to greet, once its host has taken the connection, and then for the encryption to begin. Its host may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -41,11 +41,14 @@ pub(crate) enum Called {
 }
 
 impl Calling {
-    /// The agent of a card, first where its host's name leads.
-    pub(crate) fn begin(card: &Card, named: impl Iterator<Item = IpAddr>) -> Calling {
+    /// Begins to call the agent of a contact line, first where its host's name leads.
+    pub(crate) fn begin(
+        contact_line: &ContactLine,
+        named: impl Iterator<Item = IpAddr>,
+    ) -> Calling {
         let mut left: VecDeque<SocketAddr> = VecDeque::new();
-        for address in named.chain(card.addresses.iter().copied()) {
-            let address = SocketAddr::new(address, card.port);
+        for address in named.chain(contact_line.addresses.iter().copied()) {
+            let address = SocketAddr::new(address, contact_line.port);
             if !left.contains(&address) {
                 left.push_back(address);
             }
@@ -54,7 +57,7 @@ impl Calling {
         left.make_contiguous()
             .sort_by_key(|address| address.ip().is_loopback());
         Calling {
-            keys: Keys::new(&card.key()),
+            keys: Keys::new(&contact_line.key()),
             left,
             stage: Stage::Idle,
         }
@@ -133,7 +136,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
     use std::time::Duration;
 
-    use regatta_transport::calls::Door;
+    use regatta_transport::calls::CallListener;
 
     use super::*;
     use crate::apart::await_launcher;
@@ -142,12 +145,15 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// A door at a port, and the card of who listens there.
-    fn listen() -> (Door, Card) {
+    /// A listener at a port, and the contact line that leads there.
+    fn listen() -> (CallListener, ContactLine) {
         let listener = TcpListener::bind((HERE, 0)).expect("a port");
         let port = listener.local_addr().expect("its address").port();
-        let card = Card::new(vec![HERE], port).expect("a card");
-        (Door::new(listener.into()).expect("a door"), card)
+        let contact_line = ContactLine::new(vec![HERE], port).expect("a contact line");
+        (
+            CallListener::new(listener.into()).expect("a listener"),
+            contact_line,
+        )
     }
 
     /// Until somebody has been met, or nobody.
@@ -166,18 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_card_is_heard_and_answered_after_those_who_have_not() {
-        let (door, card) = listen();
+    fn who_has_the_contact_line_is_heard_and_answered_after_those_who_have_not() {
+        let (listener, contact_line) = listen();
         let (_, other) = listen();
-        let keys = Keys::new(&card.key());
+        let keys = Keys::new(&contact_line.key());
         let wait = Duration::from_secs(60);
-        let agent = std::thread::spawn(move || await_launcher(door, &keys, wait));
+        let agent = std::thread::spawn(move || await_launcher(listener, &keys, wait));
         let mut stranger = other;
-        stranger.port = card.port;
+        stranger.port = contact_line.port;
         assert!(call(Calling::begin(&stranger, [].into_iter())).is_none());
         // Where its name leads there is nobody.
         let nowhere = IpAddr::from([127, 99, 99, 99]);
-        let met = call(Calling::begin(&card, [nowhere].into_iter()));
+        let met = call(Calling::begin(&contact_line, [nowhere].into_iter()));
         let mut launcher = Link::of_call(met.expect("the agent"));
         let met = agent.join().expect("the agent").expect("its launcher");
         let mut agent = Link::of_call(met);
@@ -205,9 +211,9 @@ mod tests {
 
     #[test]
     fn an_agent_that_nobody_calls_gives_up() {
-        let (door, card) = listen();
-        let keys = Keys::new(&card.key());
-        assert!(await_launcher(door, &keys, Duration::from_millis(50)).is_none());
-        assert!(call(Calling::begin(&card, [].into_iter())).is_none());
+        let (listener, contact_line) = listen();
+        let keys = Keys::new(&contact_line.key());
+        assert!(await_launcher(listener, &keys, Duration::from_millis(50)).is_none());
+        assert!(call(Calling::begin(&contact_line, [].into_iter())).is_none());
     }
 }

@@ -1,13 +1,13 @@
-//! The door of an agent: who knocks on its host waits until the launcher has given it a number.
+//! The entrance of an agent: a process that asks to join on its host waits until the launcher has given it a number.
 //!
 //! ```text
-//! caller              agent                          launcher
-//! knocks            >
-//!                     Knocked  who, and where it  >    (all hosts enter a new task)
-//!                              will listen
-//!                                                 <    Admit   it is this task
-//!                     SpawnStarted, as any other  >
-//!                   < welcome
+//! caller              agent                                launcher
+//! JoinRequest       >
+//!                     JoinRequested  who, and where it  >    (all hosts enter a new task)
+//!                                    will listen
+//!                                                       <    Admit   it is this task
+//!                     SpawnStarted, as any other        >
+//!                   < JoinReply
 //! ```
 //!
 //! A launcher that comes after another hears of all again who still wait.
@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::event::PollFd;
 
 use crate::channel::messages::Report;
-use crate::door::{Arrival, Door};
+use crate::join_socket::{Arrival, JoinSocket};
 use crate::place::Place;
 use crate::tasks::Tasks;
 
@@ -76,58 +76,54 @@ impl Newcomers {
     }
 }
 
-/// The door of an agent, with those who wait there.
+/// The join socket of an agent, with the processes that wait there.
 pub(crate) struct Entrance {
-    pub door: Door,
+    pub socket: JoinSocket,
     newcomers: Newcomers,
 }
 
 impl Entrance {
-    /// The door of the job of this name on this host. None: there is one already, of this job or of another one.
+    /// The entrance to the job of this name on this host. None: there is one already, of this job or of another one.
     pub(crate) fn open(job: &str) -> Option<Entrance> {
         let claimed = Place::of_job(job).and_then(|place| place.claim()).ok()?;
         Some(Entrance {
-            door: Door::new(claimed).ok()?,
+            socket: JoinSocket::new(claimed).ok()?,
             newcomers: Newcomers::default(),
         })
     }
 
-    /// One with a door of a test's own, which has been closed and opens when it is heeded.
+    /// One with a join socket of a test's own, which is paused and goes on when it is heeded.
     #[cfg(test)]
     pub(crate) fn about_to_open(name: &str) -> Entrance {
         let claimed = Place::scratch(name).claim().expect("a place");
-        let mut door = Door::new(claimed).expect("a door");
-        door.close_for(Duration::ZERO);
+        let mut socket = JoinSocket::new(claimed).expect("a join socket");
+        socket.pause_for(Duration::ZERO);
         Entrance {
-            door,
+            socket,
             newcomers: Newcomers::default(),
         }
     }
 
     /// What to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.door.polls()
+        self.socket.polls()
     }
 
-    /// Until a door that is closed opens again.
+    /// The time until connections are accepted again, while they are not.
     pub(crate) fn until_open(&self) -> Option<Duration> {
-        self.door.until_open()
+        self.socket.until_open()
     }
 
-    /// Those who have knocked by now.
+    /// The requests to join that have come by now.
     pub(crate) fn heed(&mut self, tasks: &mut Tasks) -> Vec<Report> {
-        let arrivals = self.door.heed();
+        let arrivals = self.socket.heed();
         let newcomers = arrivals.into_iter();
         let newcomers = newcomers.filter_map(|arrival| Newcomer::of(arrival, tasks));
         newcomers
             .map(|newcomer| {
-                let (program, address) = (newcomer.arrival.program.clone(), newcomer.address);
-                let caller = self.newcomers.add(newcomer);
-                Report::Knocked {
-                    caller,
-                    program,
-                    address,
-                }
+                let report = join_requested(self.newcomers.next, &newcomer);
+                self.newcomers.add(newcomer);
+                report
             })
             .collect()
     }
@@ -135,7 +131,7 @@ impl Entrance {
     /// All who wait, for a launcher that has not heard of them.
     pub(crate) fn waiting(&self) -> Vec<Report> {
         let all = self.newcomers.waiting.iter();
-        all.map(|(&caller, newcomer)| knocked(caller, newcomer))
+        all.map(|(&caller, newcomer)| join_requested(caller, newcomer))
             .collect()
     }
 
@@ -152,8 +148,8 @@ impl Entrance {
     }
 }
 
-fn knocked(caller: u32, newcomer: &Newcomer) -> Report {
-    Report::Knocked {
+fn join_requested(caller: u32, newcomer: &Newcomer) -> Report {
+    Report::JoinRequested {
         caller,
         program: newcomer.arrival.program.clone(),
         address: newcomer.address,

@@ -11,8 +11,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
 use crate::channel::messages::{Order, Preparation, Report};
-use crate::door::Door;
 use crate::gather::Gathering;
+use crate::join_socket::JoinSocket;
 use crate::limits::Files;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -44,7 +44,7 @@ pub(crate) struct Fleet {
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
     /// Where processes become tasks that nobody of the job has started.
-    pub door: Option<Door>,
+    pub join_socket: Option<JoinSocket>,
     /// Closed when the hosts are there with which such a job begins.
     pub ready: Option<OwnedFd>,
     /// What a host is told that comes later, in a job that can take in hosts, or outlive this one.
@@ -104,7 +104,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         remotes: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
-        door: None,
+        join_socket: None,
         ready: None,
         ground: None,
     })
@@ -276,7 +276,7 @@ fn prepare(
         most: plan.most_tasks,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),
-        door: String::new(),
+        join_name: String::new(),
     };
     let shares = gathering.shares(&host_of);
     let share_of = |number: u32| shares.get(&number).copied().unwrap_or_default();
@@ -342,7 +342,7 @@ fn prepare(
         host_of,
         here: gathering.local.as_ref().map(|(number, _)| *number),
         remotes: std::mem::take(&mut gathering.remotes),
-        door: None,
+        join_socket: None,
         ready: None,
         ground: (plan.most_tasks > size || across.growth.is_some()).then_some(Ground {
             template,

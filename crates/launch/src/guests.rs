@@ -1,4 +1,4 @@
-//! Tasks of this host that are no children of ours: they came by the door, or the launcher was called by one.
+//! Tasks of this host that are no children of ours: they came by the join socket, or the launcher was called by one.
 
 use regatta_job::{End, Ended};
 use regatta_transport::job::TaskState;
@@ -38,7 +38,7 @@ impl Tasks {
         gone
     }
 
-    /// Those who came by the door are asked to end where others are made to: they were not started for this job.
+    /// Guests that came by the join socket are asked to end where others are made to: they were not started for this job.
     pub(crate) fn signal_guests(&self, signal: Signal) {
         if self.adopted {
             return;

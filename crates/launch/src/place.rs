@@ -1,4 +1,4 @@
-//! Where the daemon of a machine is found on its host, and the door of a job that stays: a socket in a directory that only its user can enter.
+//! Where the daemon of a machine is found on its host, and the join socket of a job that stays: a socket in a directory that only its user can enter.
 //!
 //! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The directory must belong to the
 //! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
@@ -24,7 +24,7 @@ mod lock;
 pub const DEFAULT: &str = "default";
 /// Behind the names of jobs that stay.
 const JOB: &str = ".job";
-/// How long another process may keep the lock, which each needs for a moment. A host that is asked for a job's door may be silent for longer.
+/// How long another process may keep the lock, which each needs for a moment. A host that is asked for a job's join socket may be silent for longer.
 const LOCKED: Duration = Duration::from_secs(5);
 /// Longest name of a machine.
 const LONGEST: usize = 64;

@@ -14,8 +14,8 @@ use regatta_transport::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
-use crate::door::Arrival;
 use crate::entrance::Newcomer;
+use crate::join_socket::Arrival;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;
 use crate::streams::Streams;

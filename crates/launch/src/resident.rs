@@ -1,4 +1,4 @@
-//! A job that stays: it begins without tasks, processes enter it by its door, and it ends when it is told to.
+//! A job that stays: it begins without tasks, processes enter it by its join socket, and it ends when it is told to.
 //!
 //! `regatta run` starts what belongs together and ends with it. Programs of other ways of thinking are started one by one,
 //! by hand or by each other, and find each other as long as their virtual machine is up. This is the launcher of these.
@@ -22,10 +22,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
 use crate::channel::messages::Preparation;
-use crate::door::{self, Door};
 use crate::environment::{self, Variable};
 use crate::fleet::{Fleet, Ground};
 use crate::hosts::Host;
+use crate::join_socket::{self, JoinSocket};
 use crate::output::Output;
 use crate::owner::Owner;
 use crate::place::Claimed;
@@ -57,7 +57,7 @@ pub struct Beginning<'a> {
     /// By this name it is entered.
     pub name: &'a str,
     /// And here, on this host.
-    pub door: Claimed,
+    pub socket: Claimed,
     /// See there.
     pub stays: Stays<'a>,
     /// Its hosts; none: this one alone.
@@ -91,7 +91,7 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     match sys::fork().map_err(|errno| refused("no process for it", errno))? {
         Some(child) => {
             // The child has it.
-            std::mem::forget(beginning.door);
+            std::mem::forget(beginning.socket);
             drop(ready);
             match File::from(gathered).read(&mut [0]) {
                 Ok(1) => Ok(0),
@@ -130,8 +130,8 @@ fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
 }
 
 /// Waits until such a job, whose launcher is at the other end, has the hosts with which it begins.
-pub fn await_ready(door: UnixStream) -> Result<(), Refusal> {
-    door::await_open(door).map_err(|error| refused("its door", error))
+pub fn await_ready(stream: UnixStream) -> Result<(), Refusal> {
+    join_socket::await_open(stream).map_err(|error| refused("its socket", error))
 }
 
 /// The end of the owner's pipe, by which its death is heard of.
@@ -209,7 +209,9 @@ fn serve(
         remotes: Vec::new(),
         names,
         host_of: vec![0],
-        door: Some(Door::new(beginning.door).map_err(|error| refused("its door", error))?),
+        join_socket: Some(
+            JoinSocket::new(beginning.socket).map_err(|error| refused("its socket", error))?,
+        ),
         ready: Some(ready),
         ground: Some(ground),
     };
@@ -318,7 +320,7 @@ fn ground(
         most: MOST_TASKS,
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),
-        door: job.to_owned(),
+        join_name: job.to_owned(),
     };
     Ok(Ground {
         template,

@@ -19,10 +19,10 @@ use serde_json::json;
 
 use crate::channel::Link;
 use crate::channel::messages::Order;
-use crate::door::Door;
 use crate::entrance::{Newcomer, Newcomers};
 use crate::fleet::Fleet;
 use crate::input::Input;
+use crate::join_socket::JoinSocket;
 use crate::output::Output;
 use crate::owner::{self, Owner};
 use crate::plan::{Form, Plan};
@@ -36,7 +36,7 @@ use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
 use clocks::Asked;
 use growing::Growing;
-use guests::Caller;
+use guests::RemoteCaller;
 use history::History;
 use outputs::Owed;
 use reach::Reaches;
@@ -134,12 +134,12 @@ struct Supervisor<'p> {
     starter: Option<Starter>,
     awaited: Awaited,
     /// Where tasks come in that nobody of the job has started, if they may.
-    door: Option<Door>,
+    join_socket: Option<JoinSocket>,
     /// Closed when it is open.
     ready: Option<OwnedFd>,
-    /// Who has knocked elsewhere before that.
-    early: Vec<Caller>,
-    /// Who has knocked too late. They wait for the end.
+    /// Processes of other hosts that have asked to join before that.
+    early: Vec<RemoteCaller>,
+    /// Processes that have asked to join too late. They wait for the end.
     late: Vec<Newcomer>,
     /// What the tasks of this host write; none when they write to our own output.
     streams: Option<Streams>,
@@ -225,7 +225,7 @@ impl<'p> Supervisor<'p> {
             reaches: Reaches::default(),
             starter: None,
             awaited: Awaited::default(),
-            door: fleet.door,
+            join_socket: fleet.join_socket,
             ready: fleet.ready,
             early: Vec::new(),
             late: Vec::new(),
@@ -248,8 +248,8 @@ impl<'p> Supervisor<'p> {
         if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
         }
-        // Nothing may happen before somebody knocks, who waits for this.
-        self.heed_door();
+        // Nothing may happen before a process asks to join: it waits for this.
+        self.heed_join_socket();
         loop {
             self.start_some();
             self.speak();
@@ -259,7 +259,7 @@ impl<'p> Supervisor<'p> {
             self.handle_tasks();
             self.send_input();
             self.reap();
-            self.heed_door();
+            self.heed_join_socket();
             self.heed_guests();
             self.heed_starter();
             self.heed_hosters();
@@ -344,14 +344,14 @@ impl<'p> Supervisor<'p> {
                 .map(|at| at.saturating_sub(self.started.elapsed()));
             let step = self.growing.as_ref().and_then(Growing::until_step);
             let look = self.tasks.as_ref().and_then(Tasks::until_look);
-            let door = self.door.as_ref().filter(|_| self.is_open());
+            let join_socket = self.join_socket.as_ref().filter(|_| self.is_open());
             deadline
                 .into_iter()
                 .chain(self.until_beat())
                 .chain(self.until_reaches())
                 .chain(step)
                 .chain(look)
-                .chain(door.and_then(Door::until_open))
+                .chain(join_socket.and_then(JoinSocket::until_open))
                 .min()
         };
         let mut fds: Vec<PollFd> = self.owner.polls(&self.signals).collect();
@@ -369,8 +369,8 @@ impl<'p> Supervisor<'p> {
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)),
         );
         fds.extend(self.tasks.iter().flat_map(Tasks::guest_polls));
-        let door = self.door.iter().filter(|_| self.is_open());
-        fds.extend(door.flat_map(Door::polls));
+        let join_socket = self.join_socket.iter().filter(|_| self.is_open());
+        fds.extend(join_socket.flat_map(JoinSocket::polls));
         fds.extend(self.remotes.iter().flat_map(Remote::polls));
         fds.extend(self.growing.iter().flat_map(Growing::polls));
         fds.extend(self.tether.iter().flat_map(Link::polls));

@@ -27,7 +27,7 @@ use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
 use crate::{closing, limits, program, sys, tree, words};
-use regatta_transport::job::{Invitation, Job, TaskState, VERSION};
+use regatta_transport::job::{Job, JoinToken, TaskState, VERSION};
 use regatta_transport::place::listen_at;
 use regatta_wire::control::Route;
 
@@ -377,7 +377,7 @@ impl Tasks {
             .map(|control| under(CONTROL_FD, control.as_fd()))
             .transpose()
             .map_err(set_up)?;
-        let invitation = Invitation {
+        let token = JoinToken {
             version: VERSION,
             fd: self.segment.as_raw_fd(),
             rank,
@@ -405,7 +405,7 @@ impl Tasks {
             files: self.files,
             mask: start.mask,
         };
-        let variable = sys::c_string(format!("{}={invitation}", Invitation::VARIABLE).as_bytes());
+        let variable = sys::c_string(format!("{}={token}", JoinToken::VARIABLE).as_bytes());
         let pid = image.start(variable, &place).map_err(|error| {
             self.controls.close(rank);
             Unstarted::Failed(error)
@@ -556,14 +556,14 @@ fn image(recipe: &Recipe) -> Image {
     image_of(&recipe.program, arguments, recipe.environment.iter())
 }
 
-/// A program with its arguments and environment, less an invitation to another job.
+/// A program with its arguments and environment, less a join token of another job.
 pub(crate) fn image_of<'a>(
     program: &Path,
     arguments: impl Iterator<Item = &'a OsString>,
     environment: impl Iterator<Item = &'a (OsString, OsString)>,
 ) -> Image {
     let environment = environment
-        .filter(|(name, _)| name != Invitation::VARIABLE)
+        .filter(|(name, _)| name != JoinToken::VARIABLE)
         .map(|(name, value)| {
             let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
             sys::c_string(&entry)

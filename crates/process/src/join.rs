@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use regatta_engine::{Engine, Error, Result, Settings};
-use regatta_transport::job::{Invitation, Job, JobError};
+use regatta_transport::job::{Job, JobError, JoinToken};
 use regatta_transport::paths::Paths;
 use rustc_hash::FxHashMap;
 
@@ -14,17 +14,17 @@ use crate::launcher::Control;
 use crate::pace::Pace;
 use crate::state::{PROCESS, Process, outside};
 
-/// Join the job this process was invited to, or become a world of one. A second call does nothing.
+/// Join the job whose join token this process has, or become a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
-    init_or(true, uninvited)
+    init_or(true, join_without_token)
 }
 
-/// Join the job this process was invited to or, once that is over, enter the one of this name; with `start` it is begun
+/// Join the job whose join token this process has or, once that is over, enter the one of this name; with `start` it is begun
 /// when it is not there. A second call does nothing.
 pub fn enter_job(name: &str, start: bool) -> Result<()> {
     init_or(false, || match crate::slurm::step()? {
         Some(step) => crate::slurm::join(&step),
-        None => crate::door::knock(name, start),
+        None => crate::resident::join(name, start),
     })
 }
 
@@ -37,8 +37,8 @@ fn init_or(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()
     joined
 }
 
-/// The invitation in the environment has been followed. It is good once: who tries it `again` is told so.
-static ACCEPTED: AtomicBool = AtomicBool::new(false);
+/// The join token in the environment has been used. It is good once: who tries it `again` is told so.
+static USED: AtomicBool = AtomicBool::new(false);
 
 fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let mut place = PROCESS.lock().ok_or_else(fork::in_child)?;
@@ -51,8 +51,8 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         rank,
         control,
         listener,
-    } = match std::env::var(Invitation::VARIABLE) {
-        Ok(text) if !ACCEPTED.swap(true, Ordering::Relaxed) || again => invited(&text)?,
+    } = match std::env::var(JoinToken::VARIABLE) {
+        Ok(text) if !USED.swap(true, Ordering::Relaxed) || again => join_with_token(&text)?,
         _ => otherwise()?,
     };
     let world = job
@@ -60,7 +60,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         .map_err(|corrupt| join_error(corrupt.into()))?;
     // Not a task of Slurm's, which has others beside it.
     let alone =
-        control.is_none() && world.count == 1 && std::env::var_os(Invitation::VARIABLE).is_none();
+        control.is_none() && world.count == 1 && std::env::var_os(JoinToken::VARIABLE).is_none();
     job.keep_from_children();
     let job = Arc::new(job);
     let mut paths = Paths::new(job.clone(), rank, listener)
@@ -126,7 +126,7 @@ fn inherited(number: i32) -> Result<OwnedFd> {
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if fd < 0 {
         let what = format!("descriptor {number} is not open");
-        return Err(join_error(JobError::Invitation(what)));
+        return Err(join_error(JobError::JoinToken(what)));
     }
     // SAFETY: just duplicated, so it is ours alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -146,26 +146,26 @@ pub(crate) struct Joined {
     pub(crate) listener: Option<OwnedFd>,
 }
 
-fn invited(text: &str) -> Result<Joined> {
-    if let Some((name, ticket)) = crate::door::ticket(text) {
-        return crate::door::knock_with(name, Some(ticket), false);
+fn join_with_token(text: &str) -> Result<Joined> {
+    if let Some((name, ticket)) = crate::resident::ticket(text) {
+        return crate::resident::join_with_ticket(name, Some(ticket), false);
     }
-    let invitation = Invitation::parse(text).map_err(join_error)?;
-    let control = invitation.control.map(inherited).transpose()?;
-    let listener = invitation.listener.map(inherited).transpose()?;
-    let job = Job::join(inherited(invitation.fd)?, invitation).map_err(join_error)?;
-    let numbers = [Some(invitation.fd), invitation.control, invitation.listener];
+    let token = JoinToken::parse(text).map_err(join_error)?;
+    let control = token.control.map(inherited).transpose()?;
+    let listener = token.listener.map(inherited).transpose()?;
+    let job = Job::join(inherited(token.fd)?, token).map_err(join_error)?;
+    let numbers = [Some(token.fd), token.control, token.listener];
     numbers.into_iter().flatten().for_each(close_on_exec);
     Ok(Joined {
         job,
-        rank: invitation.rank,
+        rank: token.rank,
         control,
         listener,
     })
 }
 
 /// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
-fn uninvited() -> Result<Joined> {
+fn join_without_token() -> Result<Joined> {
     refuse_foreign_launcher()?;
     if let Some(step) = crate::slurm::step()? {
         return crate::slurm::join(&step);

@@ -7,7 +7,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `join` | becoming a task: invitation, alone, or a foreign launcher |
+//! | `join` | becoming a task: by a join token or alone, and never under a foreign launcher |
 //! | `slurm` | tasks that `srun` has started become a job |
 //! | `fork` | children that a task forks are kept out |
 //! | `leave` | before leaving: what was sent has arrived |
@@ -24,7 +24,7 @@
 //! | `collective` | collectives: rounds in shared memory when small, else by schedule |
 //! | `across` | small collectives of members on several hosts |
 //! | `alone` | a launcher for a task that was started by hand |
-//! | `door` | entering a job that runs already |
+//! | `resident` | joining a job that stays |
 //! | `launcher`, `tasks`, `hosts` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `event`, `output` | events, and what started tasks write, as messages |
 //! | `groups` | making groups |
@@ -37,7 +37,6 @@ mod across;
 mod alone;
 mod collective;
 mod deadlock_detector;
-mod door;
 pub mod event;
 mod explain;
 mod fork;
@@ -53,6 +52,7 @@ mod message;
 mod notice;
 pub mod output;
 mod pace;
+mod resident;
 mod shared_barrier;
 mod slurm;
 pub mod start;
@@ -63,7 +63,6 @@ mod wait;
 mod within;
 
 pub use collective::*;
-pub use door::{begin as begin_job, is_there as job_is_there};
 pub use explain::{path, sentence};
 pub use groups::*;
 pub use hosts::*;
@@ -78,6 +77,7 @@ pub use regatta_engine::{Mode, TagSelect};
 pub use regatta_memory::combine::{Builtin, Element, Operator, UserCombine};
 pub use regatta_memory::views::{Refused, View, Views};
 pub use regatta_wire::control;
+pub use resident::{begin as begin_job, is_there as job_is_there};
 pub use shared_barrier::{leave_named, meet, meet_so_many};
 pub use state::Callback;
 pub use tasks::*;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::place::Key;
 use crate::tcp::channel::Channel;
 use crate::tcp::dial::dial;
-use crate::tcp::door;
+use crate::tcp::listener::Listener;
 use crate::tcp::shake::{End, Own, Shake};
 
 /// In the place of ranks: whoever calls is the first of two, whoever answers the second. So a greeting can never be sent
@@ -103,19 +103,19 @@ fn converse<T>(channel: Channel, seed: &[u8; 32], called: bool, records: u64) ->
     }
 }
 
-/// A listening socket, and the bounded number of those who have come through it and proved nothing yet.
+/// A listening socket, and the bounded number of callers that it has accepted and that have proved nothing yet.
 #[derive(Debug)]
-pub struct Door {
-    door: door::Door,
+pub struct CallListener {
+    listener: Listener,
     guests: Vec<u64>,
 }
 
-impl Door {
+impl CallListener {
     /// At a socket that listens.
-    pub fn new(listener: OwnedFd) -> io::Result<Door> {
-        let door = door::Door::new(listener)?;
+    pub fn new(listener: OwnedFd) -> io::Result<CallListener> {
+        let listener = Listener::new(listener)?;
         let guests = Vec::new();
-        Ok(Door { door, guests })
+        Ok(CallListener { listener, guests })
     }
 
     /// What to wait for until it can be read from.
@@ -123,38 +123,38 @@ impl Door {
         let guests = self
             .guests
             .iter()
-            .filter_map(|&guest| self.door.guest(guest));
+            .filter_map(|&guest| self.listener.guest(guest));
         // Who waits outside while nobody can be let in would wake us again and again.
-        let open = (!self.door.is_closed()).then(|| self.door.fd());
+        let open = (!self.listener.is_paused()).then(|| self.listener.fd());
         open.into_iter().chain(guests)
     }
 
-    /// Whether there is somebody whose time runs out, so that [`Door::attend`] must be called soon whatever happens.
+    /// Whether there is somebody whose time runs out, so that [`CallListener::attend`] must be called soon whatever happens.
     pub fn is_busy(&mut self) -> bool {
-        self.door.tidy(Instant::now())
+        self.listener.tidy(Instant::now())
     }
 
     /// Lets in who waits outside and hears what the guests say. Returns those who have proved that they know the key.
     pub fn attend(&mut self, keys: &Keys) -> Vec<Conversation> {
-        self.door.tidy(Instant::now());
-        self.guests.extend(self.door.open());
+        self.listener.tidy(Instant::now());
+        self.guests.extend(self.listener.accept());
         let mut met = Vec::new();
-        let door = &mut self.door;
+        let listener = &mut self.listener;
         self.guests.retain(|&guest| {
-            if door.guest(guest).is_none() {
+            if listener.guest(guest).is_none() {
                 return false;
             }
-            let Some(end) = door.advance(guest, &keys.listener) else {
+            let Some(end) = listener.advance(guest, &keys.listener) else {
                 return true;
             };
             if let End::Met { seed, .. } = end
-                && let Some(channel) = door.admit(guest)
+                && let Some(channel) = listener.admit(guest)
                 && let Greeting::Met(conversation) =
                     converse::<()>(channel, &seed, false, keys.listener.records)
             {
                 met.push(conversation);
             }
-            door.dismiss(guest);
+            listener.dismiss(guest);
             false
         });
         met

@@ -1,7 +1,7 @@
-//! A job on one host: the shared segment, the table of its tasks, and the invitation to join.
+//! A job on one host: the shared segment, the table of its tasks, and how a task joins.
 //!
 //! The launcher (or a task started alone) makes the job with [`Job::create`]; each task is told
-//! descriptor, rank and size in one environment variable ([`Invitation`]) and calls [`Job::join`].
+//! descriptor, rank and size in one environment variable ([`JoinToken`]) and calls [`Job::join`].
 //! The task table is the one place where everybody sees who is there: the launcher writes who has
 //! died, and every task that waits looks at the count of deaths now and then.
 
@@ -22,7 +22,7 @@ use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer;
 use crate::collective_buffers::{CollectiveBuffers, SIZES};
-pub use crate::invitation::Invitation;
+pub use crate::join_token::JoinToken;
 use crate::marks::Marks;
 pub use regatta_wire::life::{Cause, TaskState};
 
@@ -255,8 +255,8 @@ pub enum JobError {
     Tasks(u32),
     /// The operating system refused memory.
     Memory(io::Error),
-    /// The invitation cannot be read.
-    Invitation(String),
+    /// The join token cannot be read.
+    JoinToken(String),
     /// Launcher and library are of different versions.
     Version {
         /// What the launcher speaks.
@@ -285,9 +285,9 @@ impl fmt::Display for JobError {
                 "shared memory could not be reserved: {error}. Start fewer tasks, or raise the \
                  memory limit"
             ),
-            JobError::Invitation(what) => write!(
+            JobError::JoinToken(what) => write!(
                 f,
-                "the launcher's invitation (REGATTA_JOB) is of no use: {what}. Was the program \
+                "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program \
                  started in a way that closes inherited files? Start it by `regatta run`"
             ),
             JobError::Version { launcher } => write!(
@@ -395,29 +395,29 @@ impl Job {
         Ok(job)
     }
 
-    /// Take the place an invitation names. `fd` is the inherited descriptor.
-    pub fn join(fd: OwnedFd, invitation: Invitation) -> Result<Job, JobError> {
+    /// Take the place that a join token names. `fd` is the inherited descriptor.
+    pub fn join(fd: OwnedFd, token: JoinToken) -> Result<Job, JobError> {
         let job = Job::open(fd)?;
-        if job.first() != invitation.size {
+        if job.first() != token.size {
             return Err(JobError::Corrupt(MISFIT));
         }
-        if invitation.rank >= job.tasks() {
-            return Err(JobError::Invitation(
+        if token.rank >= job.tasks() {
+            return Err(JobError::JoinToken(
                 "it names a task that the job does not have".into(),
             ));
         }
-        job.take_place(invitation.rank)?;
+        job.take_place(token.rank)?;
         Ok(job)
     }
 
     /// A job that somebody else has made, to watch over it.
     pub fn open(fd: OwnedFd) -> Result<Job, JobError> {
-        let segment = Segment::attach(fd).map_err(|e| JobError::Invitation(e.to_string()))?;
+        let segment = Segment::attach(fd).map_err(|e| JobError::JoinToken(e.to_string()))?;
         // SAFETY: atomics only.
         let header: &Header = unsafe { segment.words(HEADER_AT) }?;
         let capacity = header.capacity.load(Ordering::Relaxed);
         if header.magic.load(Ordering::Acquire) != MAGIC {
-            return Err(JobError::Invitation(
+            return Err(JobError::JoinToken(
                 "it names a file of another kind".into(),
             ));
         }
@@ -776,13 +776,13 @@ mod tests {
     fn a_rank_can_be_joined_once() {
         let job = Job::create(2).unwrap();
         let fd = || job.fd().try_clone_to_owned().unwrap();
-        let invitation = |rank| Invitation::handed(rank, 2);
+        let token = |rank| JoinToken::handed(rank, 2);
         assert_eq!(job.state(1), TaskState::Expected);
-        let task = Job::join(fd(), invitation(1)).unwrap();
+        let task = Job::join(fd(), token(1)).unwrap();
         assert_eq!(job.state(1), TaskState::Joined);
         assert_eq!(job.pid(1), std::process::id());
         assert!(matches!(
-            Job::join(fd(), invitation(1)),
+            Job::join(fd(), token(1)),
             Err(JobError::Taken { rank: 1, .. })
         ));
         let before = job.losses();
@@ -814,11 +814,8 @@ mod tests {
     fn a_file_of_another_kind_is_refused() {
         let segment = Segment::create("other", 8192).unwrap();
         let fd = segment.fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation::handed(0, 1);
-        assert!(matches!(
-            Job::join(fd, invitation),
-            Err(JobError::Invitation(_))
-        ));
+        let token = JoinToken::handed(0, 1);
+        assert!(matches!(Job::join(fd, token), Err(JobError::JoinToken(_))));
     }
 
     #[test]

@@ -9,8 +9,8 @@
 pub mod calls;
 mod collective_buffer;
 mod collective_buffers;
-mod invitation;
 pub mod job;
+mod join_token;
 #[cfg(test)]
 mod layout_tests;
 mod left;

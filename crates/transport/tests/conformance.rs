@@ -10,7 +10,7 @@ use std::sync::Arc;
 use contract::World;
 use hosts::Hosts;
 use regatta_engine::Presence;
-use regatta_transport::job::{Cause, Invitation, Job};
+use regatta_transport::job::{Cause, Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
@@ -19,8 +19,8 @@ fn shm() -> World<Shm> {
     let job = Job::create(2).unwrap();
     let join = |rank| {
         let fd = job.fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation::handed(rank, 2);
-        Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
+        let token = JoinToken::handed(rank, 2);
+        Shm::new(Arc::new(Job::join(fd, token).unwrap()), rank)
     };
     World {
         tasks: [join(0), join(1)],
@@ -38,8 +38,8 @@ fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
     let job = Job::create(2).unwrap();
     let join = |rank| {
         let fd = job.fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation::handed(rank, 2);
-        Shm::new(Arc::new(Job::join(fd, invitation).unwrap()), rank)
+        let token = JoinToken::handed(rank, 2);
+        Shm::new(Arc::new(Job::join(fd, token).unwrap()), rank)
     };
     let mut early = join(0);
     assert!(early.path(1).contains("when that task has joined"));

@@ -20,8 +20,8 @@ fn questions_and_answers_are_decoded_or_refused() {
 }
 
 #[test]
-fn invitations_are_understood_or_refused() {
-    each("invitation", messages::invitation);
+fn join_tokens_are_understood_or_refused() {
+    each("join_token", messages::join_token);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use regatta_engine::{
     Engine, Error, Handle, Mode, Presence, Select, Settings, TagSelect, Transport,
 };
 use regatta_memory::views::Views;
-use regatta_transport::job::{Invitation, Job};
+use regatta_transport::job::{Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
@@ -87,7 +87,7 @@ fn near(settings: Settings) -> ([Engine<Shm>; 2], impl Fn()) {
     let job = Arc::new(Job::create(2).unwrap());
     let tasks = [0, 1].map(|rank| {
         let fd = job.fd().try_clone_to_owned().unwrap();
-        let own = Job::join(fd, Invitation::handed(rank, 2)).unwrap();
+        let own = Job::join(fd, JoinToken::handed(rank, 2)).unwrap();
         Engine::new(Shm::new(Arc::new(own), rank), settings)
     });
     (tasks, move || job.leave(0))

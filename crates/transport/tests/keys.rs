@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hosts::Hosts;
 use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
-use regatta_transport::calls::{Call, Conversation, Door, Greeting, Keys};
+use regatta_transport::calls::{Call, CallListener, Conversation, Greeting, Keys};
 use regatta_transport::paths::Paths;
 
 /// Longer than any of these tests takes.
@@ -213,7 +213,7 @@ fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
     keys.change_after(FEW);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = watched(listener.local_addr().unwrap(), seen.clone());
-    let mut door = Door::new(listener.into()).unwrap();
+    let mut listener = CallListener::new(listener.into()).unwrap();
     let mut calling = Some(Call::to(address).unwrap());
     let (mut ours, mut theirs) = (None, None);
     let start = Instant::now();
@@ -225,7 +225,7 @@ fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
                 other => panic!("{other:?}"),
             }
         }
-        theirs = theirs.or(door.attend(&keys).pop());
+        theirs = theirs.or(listener.attend(&keys).pop());
         if let (Some(_), Some(_)) = (&ours, &theirs) {
             return [ours, theirs].map(|one| one.unwrap());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_engine::{Engine, Error, GroupId, Handle, Mode, Need, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
-use regatta_transport::job::{Invitation, Job};
+use regatta_transport::job::{Job, JoinToken};
 use regatta_transport::shm::Shm;
 
 const LENGTH: usize = 3 << 20;
@@ -12,9 +12,9 @@ const LENGTH: usize = 3 << 20;
 fn two() -> [Engine<Shm>; 2] {
     let job = Job::create(2).unwrap();
     [0, 1].map(|rank| {
-        let invitation = Invitation::handed(rank, 2);
+        let token = JoinToken::handed(rank, 2);
         let fd = job.fd().try_clone_to_owned().unwrap();
-        let task = Arc::new(Job::join(fd, invitation).unwrap());
+        let task = Arc::new(Job::join(fd, token).unwrap());
         Engine::new(Shm::new(task, rank), Settings::default())
     })
 }

@@ -8,10 +8,10 @@
 
 pub mod control;
 pub mod deadlock_probe;
-pub mod door;
 pub mod fields;
 pub mod frames;
 pub mod hello;
+pub mod join_request;
 pub mod life;
 pub mod link;
 pub mod world;

@@ -40,7 +40,7 @@ impl Agent {
         }
     }
 
-    /// Whether somebody who knocks is heard now: a launcher is there for whom this agent has begun.
+    /// Whether requests to join are taken now: a launcher is there for whom this agent has begun.
     pub(super) fn heeds_entrance(&self) -> bool {
         self.begun && !self.is_without_owner()
     }

@@ -22,7 +22,7 @@
 //!                                     < Caught         what it wrote, if that is for another task
 //! Taken       that has received it    >
 //!
-//!                                     < Knocked        who runs here already and wants to be a task
+//!                                     < JoinRequested  who runs here already and wants to be a task
 //! Admit       it is this task         >                answered as StartSpawn is
 //! TurnAway    it is none              >
 //!
@@ -105,9 +105,9 @@ messages! {
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
         /// I am the launcher from now on, and know of so many tasks.
         21 Lead { tasks: u32, changes: u64 }
-        /// Who has knocked is this task.
+        /// The process that has asked to join is this task.
         22 Admit { caller: u32, task: u32 }
-        /// Who has knocked cannot be one.
+        /// The process that has asked to join cannot be one.
         23 TurnAway { caller: u32, sentence: String }
         /// What time is it? A task has asked, under this number.
         24 Clock { by: u32, id: u32 }
@@ -157,8 +157,8 @@ messages! {
         17 Hushed { task: u32 }
         /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
         18 State { state: State, asked: u32 }
-        /// A process asks at the door to become a task, and will listen there.
-        21 Knocked { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
+        /// A process asks to join as a task, and will listen there.
+        21 JoinRequested { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
         /// Before `State`, from an agent whose copy of the registry has seen more changes: the copy, in pieces.
         23 Copy { bytes: Vec<u8> }
         /// The answer to `Clock`: microseconds since 1970.
@@ -261,7 +261,7 @@ pub(crate) struct Preparation {
     /// comes after this one.
     pub unreachable: Option<u32>,
     /// By this name programs enter the job that were started by hand; empty: they cannot.
-    pub door: String,
+    pub join_name: String,
 }
 fields!(Preparation {
     here,
@@ -279,7 +279,7 @@ fields!(Preparation {
     most,
     silence,
     unreachable,
-    door
+    join_name
 });
 
 /// What an agent knows that another launcher may not.

@@ -57,7 +57,7 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
         return Err(known);
     };
     let will = resources.following.follower.plan.clone();
-    let place = write_to_file(&will.job, &resources.template.door);
+    let place = write_to_file(&will.job, &resources.template.join_name);
     let usual = across(&will, &resources.template, &registry);
     let own = told.view.own.clone().unwrap_or_default();
     let (here, others): (Vec<Candidate>, Vec<Candidate>) = line
@@ -118,7 +118,7 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
 
 /// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this
 /// name. Where, for a sentence.
-fn write_to_file(job: &str, door: &str) -> String {
+fn write_to_file(job: &str, join_name: &str) -> String {
     let name: String = job
         .chars()
         .map(|letter| match letter {
@@ -136,7 +136,9 @@ fn write_to_file(job: &str, door: &str) -> String {
         .into_iter()
         .flatten()
         .map(|folder| folder.join(&name));
-    let log = Place::of_job(door).ok().filter(|_| !door.is_empty());
+    let log = Place::of_job(join_name)
+        .ok()
+        .filter(|_| !join_name.is_empty());
     let mut paths = log.map(|place| place.log()).into_iter().chain(named);
     let found = paths.find_map(|path| Some((append_to(&path)?, path)));
     let (file, sentence) = match found {
@@ -236,7 +238,7 @@ fn plan(
         },
         grace: Duration::from_millis(u64::from(will.grace)),
         most_tasks: template.most,
-        stays: !template.door.is_empty(),
+        stays: !template.join_name.is_empty(),
         ..Plan::new(text(&template.program), resources.tasks.job().first())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Supervisor;
-use super::guests::Caller;
+use super::guests::RemoteCaller;
 use crate::channel::messages::{Order, Report};
 use crate::refusal::Refusal;
 use crate::remote::WINDOW;
@@ -218,13 +218,13 @@ impl Supervisor<'_> {
                 };
                 self.spawn_started((task, started));
             }
-            Report::Knocked {
+            Report::JoinRequested {
                 caller,
                 program,
                 address,
             } => {
                 let host = remote.number;
-                self.knocked(Caller {
+                self.join_requested(RemoteCaller {
                     host,
                     number: caller,
                     program,

@@ -1,4 +1,4 @@
-//! Tasks that no host of the job has started: they came by a door of a job that stays, or the launcher was called by one.
+//! Tasks that no host of the job has started: they came by a join socket of a job that stays, or the launcher was called by one.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use regatta_transport::job::TaskState;
 
 use super::Supervisor;
 use super::growing::Growing;
-use crate::door::Door;
 use crate::entrance::Newcomer;
+use crate::join_socket::JoinSocket;
 use crate::tasks::Tasks;
 
-/// Somebody who has knocked on another host, whose agent calls it by this number.
-pub(super) struct Caller {
+/// A process that has asked to join on another host, whose agent calls it by this number.
+pub(super) struct RemoteCaller {
     pub host: u32,
     pub number: u32,
     pub program: Vec<u8>,
@@ -24,8 +24,8 @@ impl Supervisor<'_> {
         !self.growing.as_ref().is_some_and(Growing::is_gathering)
     }
 
-    /// Lets those in who have knocked.
-    pub(super) fn heed_door(&mut self) {
+    /// Lets in the processes that have asked to join.
+    pub(super) fn heed_join_socket(&mut self) {
         if !self.is_open() {
             return;
         }
@@ -34,10 +34,13 @@ impl Supervisor<'_> {
             let _ = rustix::io::write(ready, &[1]);
         }
         for caller in std::mem::take(&mut self.early) {
-            self.knocked(caller);
+            self.join_requested(caller);
         }
-        let arrivals = self.door.as_mut().map_or_else(Vec::new, Door::heed);
-        if let Some(mishap) = self.door.as_mut().and_then(Door::take_mishap) {
+        let arrivals = self
+            .join_socket
+            .as_mut()
+            .map_or_else(Vec::new, JoinSocket::heed);
+        if let Some(mishap) = self.join_socket.as_mut().and_then(JoinSocket::take_mishap) {
             self.output.say(&mishap);
         }
         for arrival in arrivals {
@@ -58,12 +61,12 @@ impl Supervisor<'_> {
         self.join((self.number, process), program, address);
     }
 
-    /// Somebody has knocked at the door of another host.
-    pub(super) fn knocked(&mut self, caller: Caller) {
+    /// A process has asked to join on another host.
+    pub(super) fn join_requested(&mut self, caller: RemoteCaller) {
         if !self.is_open() {
             return self.early.push(caller);
         }
-        let Caller {
+        let RemoteCaller {
             host,
             number,
             program,

@@ -67,7 +67,7 @@ struct Unfinished {
     worlds: Vec<World>,
     gone: BTreeMap<u32, Option<Cause>>,
     lost: BTreeMap<u32, String>,
-    /// Who has knocked here.
+    /// Processes of this host that have asked to join.
     waiting: Vec<Newcomer>,
 }
 
@@ -235,7 +235,7 @@ impl<'p> Supervisor<'p> {
         let mut entrance = stock.entrance;
         let waiting = entrance.as_mut().map(Entrance::take_all);
         let waiting = waiting.unwrap_or_default();
-        let door = entrance.map(|entrance| entrance.door);
+        let join_socket = entrance.map(|entrance| entrance.socket);
         let supervisor = Self {
             registry: ReplicatedRegistry::new(stock.registry, true),
             shared_barriers: SharedBarriers::default(),
@@ -257,7 +257,7 @@ impl<'p> Supervisor<'p> {
             reaches: Reaches::default(),
             starter: None,
             awaited: Awaited::default(),
-            door,
+            join_socket,
             ready: None,
             early: Vec::new(),
             late: Vec::new(),

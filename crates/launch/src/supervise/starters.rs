@@ -1,8 +1,8 @@
 //! A task that starts the tasks of this host in our place.
 //!
-//! Such a task is told what to start. What it starts enters the job by the door, as a program does that was started by
+//! Such a task is told what to start. What it starts enters the job by the join socket, as a program does that was started by
 //! hand, but shows a ticket, by which it gets the number that has been waiting for it. Processes that nobody here is the
-//! parent of can come only by a door, so the starter is a task of a job that stays, on its launcher's host.
+//! parent of can come only by a join socket, so the starter is a task of a job that stays, on its launcher's host.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use regatta_job::{End, Ended};
 use regatta_wire::control::{Tell, Why};
 
 use super::Supervisor;
-use crate::door::Arrival;
+use crate::join_socket::Arrival;
 use crate::prepared::StartOutcome;
 use crate::tasks::Started;
 
@@ -56,7 +56,7 @@ impl Supervisor<'_> {
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
         let host = self.registry.host_of(by);
         let elsewhere = host.is_some_and(|host| self.remote(host).is_some());
-        if self.door.is_none() || elsewhere {
+        if self.join_socket.is_none() || elsewhere {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
             return Err((Why::Host, sentence.to_owned()));
         }
@@ -85,7 +85,7 @@ impl Supervisor<'_> {
         ) = (
             self.starter,
             handed,
-            self.door.as_ref().and_then(|door| door.name()),
+            self.join_socket.as_ref().and_then(|socket| socket.name()),
             order,
         )
         else {
@@ -100,8 +100,8 @@ impl Supervisor<'_> {
             self.awaited
                 .tickets
                 .insert(ticket, Vacancy { rank, listener });
-            let invitation = format!("{job}?{ticket}").into_bytes();
-            let invited = (b"REGATTA_JOB".to_vec(), invitation);
+            let token = format!("{job}?{ticket}").into_bytes();
+            let invited = (b"REGATTA_JOB".to_vec(), token);
             self.registry.send(
                 to,
                 Tell::Start {

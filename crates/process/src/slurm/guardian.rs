@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
 use super::mesh::{BEAT, Mesh, News};
-use super::{OURS, Refusal, door, meet, stand};
+use super::{OURS, Refusal, meet, node_socket, stand};
 
 /// A task that has said hello.
 struct Task {
@@ -46,7 +46,7 @@ pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     if let Err(refusal) = gathered.and(watched) {
         return refuse(&listener, step, &tasks, &refusal, until);
     }
-    // From now on there may be another door, of a job after this one in the same step.
+    // From now on there may be another node socket, of a job after this one in the same step.
     drop(listener);
     let found = found(step, &mut tasks, until);
     founded.store(true, Ordering::Relaxed);
@@ -87,7 +87,7 @@ const VISITORS: usize = 64;
 /// Whether a caller belongs to the user of this job. Anybody on this node can call, and would hold descriptors.
 fn is_of_this_user(caller: &OwnedFd) -> bool {
     let user = rustix::process::geteuid().as_raw();
-    door::peer(caller).is_some_and(|(_, other)| other == user)
+    node_socket::peer(caller).is_some_and(|(_, other)| other == user)
 }
 
 /// Waits until all tasks of this node have said hello.
@@ -168,7 +168,7 @@ fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
 
 /// What a caller says. Strangers, and tasks that are here already, are sent away; what concerns the whole job is an error.
 fn hear(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
-    let Some((pid, user)) = door::peer(&line) else {
+    let Some((pid, user)) = node_socket::peer(&line) else {
         return Ok(None);
     };
     let mut bytes = [0_u8; 64];
@@ -237,7 +237,7 @@ fn answer(line: &OwnedFd, refusal: &Refusal) {
         sentence: refusal.sentence.clone(),
     };
     // Who does not hear it is gone.
-    let _ = door::send(line, &answer.encode(), &[]);
+    let _ = node_socket::send(line, &answer.encode(), &[]);
 }
 
 fn say_no(task: &Task, refusal: &Refusal) {
@@ -251,7 +251,7 @@ const HELLO: Duration = Duration::from_secs(1);
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
     tasks.iter().for_each(|task| say_no(task, refusal));
     let mut told = tasks.len();
-    while told < step.here.len() && door::readable(listener.as_fd(), until) {
+    while told < step.here.len() && node_socket::readable(listener.as_fd(), until) {
         let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
             give_way(&mut Vec::new());
             continue;
@@ -261,7 +261,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
         }
         // Its hello is read first: a socket that is closed with something unread resets what was said to it.
         let soon = until.min(Instant::now() + HELLO);
-        if door::readable(line.as_fd(), soon)
+        if node_socket::readable(line.as_fd(), soon)
             && rustix::net::recv(&line, &mut [0_u8; 64][..], RecvFlags::DONTWAIT).is_ok()
         {
             answer(&line, refusal);
@@ -296,7 +296,7 @@ fn found(step: &Step, tasks: &mut [Task], until: Instant) -> Result<(Job, Mesh),
             .collect();
         if let Some(line) = &task.line {
             // Its end is noticed by its pidfd.
-            let _ = door::send(line, &Answer::Welcome.encode(), &descriptors);
+            let _ = node_socket::send(line, &Answer::Welcome.encode(), &descriptors);
         }
     }
     Ok((job, mesh))

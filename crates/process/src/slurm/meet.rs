@@ -398,14 +398,14 @@ fn call(
     };
     let here = local_address(&stream)?;
     let (listeners, ranks) = listen(step, here)?;
-    let door = TcpListener::bind((here, 0)).map_err(|error| no_socket(&error))?;
+    let listener = TcpListener::bind((here, 0)).map_err(|error| no_socket(&error))?;
     let nonce = secret()?;
     let letter = Letter {
         versions: OURS,
         step: step.id.clone(),
         node: step.node,
         nonce,
-        guardian: door.local_addr().map_err(|error| no_socket(&error))?,
+        guardian: listener.local_addr().map_err(|error| no_socket(&error))?,
         ranks,
     };
     let sealed = credential::seal(&letter.encode(), user).map_err(|why| no_munge(step, &why))?;
@@ -422,7 +422,7 @@ fn call(
     let bytes = credential::open(&sealed, user).map_err(|why| no_munge(step, &why))?;
     match Reply::decode(&bytes) {
         Some(Reply::Table(table)) if table.nonce == nonce => {
-            join_mesh(step, table, stream, door, listeners, until).map(Some)
+            join_mesh(step, table, stream, listener, listeners, until).map(Some)
         }
         Some(Reply::Refused {
             nonce: named,
@@ -438,7 +438,7 @@ fn join_mesh(
     step: &Step,
     table: Table,
     first: TcpStream,
-    door: TcpListener,
+    listener: TcpListener,
     listeners: Vec<TcpListener>,
     until: Instant,
 ) -> Result<Met, Refusal> {
@@ -451,7 +451,7 @@ fn join_mesh(
     let mut mesh = Mesh::default();
     mesh.others(Other::new(&key, me, 0, first))?;
     let calls = callers::listen(
-        door,
+        listener,
         bounds(step),
         Other::rest_of_call,
         move |stream, whole| Other::called(&key, me, stream, &whole),

@@ -223,7 +223,7 @@ impl Mesh {
         while !self.is_empty() && Instant::now() < until {
             let fds: Vec<_> = self.fds().collect();
             for fd in fds {
-                super::door::readable(fd, until);
+                super::node_socket::readable(fd, until);
             }
             self.hear();
         }

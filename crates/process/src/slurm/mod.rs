@@ -1,8 +1,8 @@
 //! Tasks that `srun` has started become one job, with nothing between them and Slurm.
 //!
 //! Slurm tells each task its rank, its node, and the ranks beside it, but it makes nothing that they share. So the tasks of
-//! a node meet at a *door*, an abstract socket named after user, step and node; both sides check by the kernel's word that
-//! the other is of the same user. Whoever finds no door makes it, and forks a *guardian* to stand there:
+//! a node meet at a *node socket*, an abstract socket named after user, step and node; both sides check by the kernel's word
+//! that the other is of the same user. A task that finds no such socket makes it, and forks a *guardian* to listen there:
 //!
 //! ```text
 //! node 0:  task 0  task 1          node 1:  task 2  task 3
@@ -10,7 +10,7 @@
 //!            guardian ======= TCP ========== guardian
 //! ```
 //!
-//! 1. Each task says hello at the door (`door`). When all of the node have, the guardian closes it (`guardian`).
+//! 1. Each task says hello at the node socket (`node_socket`). When all of the node have, the guardian closes it (`guardian`).
 //! 2. With several nodes, the guardians meet on the first one (`meet`). The way there is a few ports that follow from the
 //!    number of the step; what proves who they are, and hides the job's key, are letters sealed by munge, which only
 //!    processes of this user on nodes of this cluster can open. Who calls and proves nothing is heard within bounds (`callers`). So `srun` needs no option, and nobody has to trust the ports.
@@ -28,10 +28,10 @@
 //! parent of a task, so how it ended is not known, only that it has.
 
 mod callers;
-mod door;
 mod guardian;
 mod meet;
 mod mesh;
+mod node_socket;
 mod stand;
 
 use std::os::fd::OwnedFd;
@@ -41,10 +41,10 @@ use std::time::{Duration, Instant};
 use regatta_engine::{Error, Result};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
-use regatta_transport::job::{Invitation, Job, VERSION};
+use regatta_transport::job::{Job, JoinToken, VERSION};
 
 use crate::join::{Joined, join_error};
-use door::Entered;
+use node_socket::NodeSocket;
 
 /// How long all tasks of a step may take to come, in seconds, unless the user says otherwise.
 const PATIENCE: u64 = 60;
@@ -99,16 +99,17 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
     let system = |what: &str, error: std::io::Error| Error::System(format!("{what}: {error}"));
     let patience = patience()?;
     let until = Instant::now() + patience + GRACE;
-    let name = door::name(step);
+    let name = node_socket::name(step);
     while Instant::now() < until {
-        let line = match door::enter(&name).map_err(|e| system("no door for this step", e))? {
-            Entered::Inside(line) => line,
-            Entered::First(listener) => {
+        let socket = node_socket::open(&name).map_err(|e| system("no socket for this step", e))?;
+        let line = match socket {
+            NodeSocket::Connected(line) => line,
+            NodeSocket::Bound(listener) => {
                 stand::beside(listener, step, patience)
                     .map_err(|e| system("no guardian for this step", e))?;
                 continue;
             }
-            Entered::Ajar => {
+            NodeSocket::Busy => {
                 std::thread::yield_now();
                 continue;
             }
@@ -118,8 +119,8 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
             versions: OURS,
             rank: step.rank,
         };
-        // The guardian that shuts its door may be that of a job before us in this step: then there is a new door.
-        let Some((answer, descriptors)) = door::ask(&line, &hello.encode(), until) else {
+        // The guardian that closes its socket may be that of a job before us in this step: then there is a new one.
+        let Some((answer, descriptors)) = node_socket::ask(&line, &hello.encode(), until) else {
             continue;
         };
         return welcome(step, line, answer, descriptors);
@@ -148,16 +149,16 @@ fn patience() -> Result<Duration> {
     }
 }
 
-/// Refuses a door that somebody else has made.
+/// Refuses a node socket that somebody else has made.
 fn own(line: &OwnedFd) -> std::result::Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
-    match door::peer(line) {
+    match node_socket::peer(line) {
         Some((_, other)) if other == user => Ok(()),
         Some((_, other)) => Err(format!(
             "a process of user {other} holds the name at which the tasks of this step would meet on this node: that is an \
              attack or a great mistake; tell who runs this machine, and use `regatta run` meanwhile"
         )),
-        None => Err("the kernel does not say whose door this is".to_owned()),
+        None => Err("the kernel does not say whose socket this is".to_owned()),
     }
 }
 
@@ -177,8 +178,8 @@ fn welcome(
                 .to_owned(),
         )
     })?;
-    let invitation = Invitation::handed(step.rank, step.size);
-    let job = Job::join(segment, invitation).map_err(join_error)?;
+    let token = JoinToken::handed(step.rank, step.size);
+    let job = Job::join(segment, token).map_err(join_error)?;
     stand::fall_with(&line);
     if let Ok(mut place) = LINE.lock() {
         *place = Some(line);
@@ -196,6 +197,6 @@ pub(crate) fn leave() {
     let line = LINE.lock().ok().and_then(|mut place| place.take());
     if let Some(line) = line {
         stand::fall_no_more(&line);
-        door::part(&line);
+        node_socket::part(&line);
     }
 }

@@ -145,7 +145,7 @@ fn strangers_do_not_drive_out_a_guest_that_only_owes_its_proof() {
     assert!(caller.send(1, WORD, &Views::none()).unwrap());
     until(&mut caller, "it greets", has_greeted);
     until(&mut listener, "it is welcomed", |listener| {
-        listener.door.welcomed() == 1
+        listener.listener.welcomed() == 1
     });
     let address = listeners[1].local_addr().unwrap();
     let strangers: Vec<_> = (0..300)
@@ -155,7 +155,7 @@ fn strangers_do_not_drive_out_a_guest_that_only_owes_its_proof() {
             stranger
         })
         .collect();
-    assert_eq!(listener.door.welcomed(), 1);
+    assert_eq!(listener.listener.welcomed(), 1);
     until(&mut caller, "they meet", |caller| {
         listener.poll();
         let link = caller.link(1).unwrap();

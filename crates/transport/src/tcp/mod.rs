@@ -13,7 +13,6 @@ mod calling_tests;
 pub(crate) mod channel;
 pub(crate) mod deadlock_probe;
 pub(crate) mod dial;
-pub(crate) mod door;
 mod ending;
 mod freeing;
 mod held;
@@ -21,6 +20,7 @@ mod inbox;
 mod link;
 #[cfg(test)]
 mod link_tests;
+pub(crate) mod listener;
 mod outbox;
 mod phase;
 mod progress_thread;
@@ -48,8 +48,8 @@ use rustix::event::epoll;
 
 use crate::job::{Job, TaskState};
 use channel::Channel;
-use door::Door;
 use link::{Link, Trouble, say};
+use listener::Listener;
 use phase::{Phase, Resuming, rest};
 use progress_thread::ProgressThread;
 use shake::{End, Own, Shake};
@@ -70,7 +70,7 @@ pub(crate) struct Tcp {
     job: Arc<Job>,
     own: Own,
     epoll: Arc<OwnedFd>,
-    door: Door,
+    listener: Listener,
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
@@ -102,14 +102,14 @@ impl Tcp {
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
         let (key, trusted) = job.key();
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        let door = Door::new(listener)?;
+        let listener = Listener::new(listener)?;
         let data = epoll::EventData::new_u64(LISTENER);
-        epoll::add(&epoll, door.fd(), data, epoll::EventFlags::IN)?;
+        epoll::add(&epoll, listener.fd(), data, epoll::EventFlags::IN)?;
         let tasks = job.first();
         Ok(Tcp {
             own: Own::new(&key, me, (tasks, job.capacity()), !trusted),
             epoll,
-            door,
+            listener,
             links: Vec::new(),
             known: Vec::new(),
             parted: Vec::new(),
@@ -368,7 +368,7 @@ impl Tcp {
         let n = epoll::wait(&self.epoll, events.as_mut_slice(), Some(&now)).unwrap_or(0);
         for event in &events[..n] {
             match event.data.u64() {
-                LISTENER => self.open_door(),
+                LISTENER => self.accept_guests(),
                 token @ GUESTS.. => self.hear(token),
                 token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
@@ -379,11 +379,11 @@ impl Tcp {
         }
     }
 
-    fn open_door(&mut self) {
-        for token in self.door.open() {
-            match self.door.watch(token, &self.epoll) {
+    fn accept_guests(&mut self) {
+        for token in self.listener.accept() {
+            match self.listener.watch(token, &self.epoll) {
                 true => self.hear(token),
-                false => self.door.dismiss(token),
+                false => self.listener.dismiss(token),
             }
         }
         self.restless = true;
@@ -391,18 +391,18 @@ impl Tcp {
 
     /// A guest has said something.
     fn hear(&mut self, token: u64) {
-        match self.door.advance(token, &self.own) {
-            Some(End::Met { peer, .. }) if peer >= self.job.tasks() => self.door.dismiss(token),
+        match self.listener.advance(token, &self.own) {
+            Some(End::Met { peer, .. }) if peer >= self.job.tasks() => self.listener.dismiss(token),
             Some(End::Met { peer, seed }) => {
-                if let Some(channel) = self.door.admit(token) {
+                if let Some(channel) = self.listener.admit(token) {
                     self.adopt(peer, channel, &seed, false);
                 }
             }
             Some(End::Version(peer)) => {
-                self.door.dismiss(token);
+                self.listener.dismiss(token);
                 self.condemn(peer, "it speaks another version of Regatta");
             }
-            Some(End::Nothing) => self.door.dismiss(token),
+            Some(End::Nothing) => self.listener.dismiss(token),
             None => {}
         }
     }
@@ -605,7 +605,7 @@ impl Tcp {
     fn settle(&mut self) {
         let now = Instant::now();
         self.losses_seen = self.job.losses();
-        let mut timed = self.door.tidy(now);
+        let mut timed = self.listener.tidy(now);
         let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
             let peer = self.known[index];

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use regatta_transport::job::{Invitation, Job};
+use regatta_transport::job::{Job, JoinToken};
 use regatta_transport::paths::Paths;
 use regatta_transport::place::Places;
 
@@ -46,8 +46,8 @@ impl Hosts {
     pub fn join(&self, rank: u32) -> Paths {
         let at = rank as usize;
         let fd = self.jobs[at].fd().try_clone_to_owned().unwrap();
-        let invitation = Invitation::handed(rank, 2);
-        let job = Arc::new(Job::join(fd, invitation).unwrap());
+        let token = JoinToken::handed(rank, 2);
+        let job = Arc::new(Job::join(fd, token).unwrap());
         let listener = OwnedFd::from(self.listeners[at].try_clone().unwrap());
         Paths::new(job, rank, Some(listener)).unwrap()
     }

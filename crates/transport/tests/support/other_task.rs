@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use regatta_transport::job::{Cause, Invitation, Job};
+use regatta_transport::job::{Cause, Job, JoinToken};
 
 use super::traffic::{Counts, Mix, Plan, Traffic};
 
@@ -44,9 +44,9 @@ impl Pair {
         let (mine, counts) = (place(), place());
         // SAFETY: duplicates a descriptor; the copy is nobody else's, and children inherit it.
         let fd = unsafe { OwnedFd::from_raw_fd(libc::dup(job.fd().as_raw_fd())) };
-        let invitation = Invitation {
+        let token = JoinToken {
             fd: fd.as_raw_fd(),
-            ..Invitation::handed(1, 2)
+            ..JoinToken::handed(1, 2)
         };
         let Plan {
             mix,
@@ -57,7 +57,7 @@ impl Pair {
         let every = (mix == Mix::Every) as u64;
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture"])
-            .env(Invitation::VARIABLE, invitation.to_string())
+            .env(JoinToken::VARIABLE, token.to_string())
             .env(PLAN, format!("{every} {count} {window} {seed} {counts}"))
             .stdout(Stdio::null())
             .spawn()
@@ -145,10 +145,10 @@ pub fn be_the_child() {
         window,
         seed,
     };
-    let invitation = Invitation::parse(&std::env::var(Invitation::VARIABLE).unwrap()).unwrap();
+    let token = JoinToken::parse(&std::env::var(JoinToken::VARIABLE).unwrap()).unwrap();
     // SAFETY: the descriptor was inherited for this.
-    let fd = unsafe { OwnedFd::from_raw_fd(invitation.fd) };
-    let job = Arc::new(Job::join(fd, invitation).unwrap());
+    let fd = unsafe { OwnedFd::from_raw_fd(token.fd) };
+    let job = Arc::new(Job::join(fd, token).unwrap());
     let mut traffic = Traffic::new(job.clone(), 1, plan, counts);
     traffic.run(Traffic::is_over);
     assert_eq!((traffic.loss, traffic.received), (None, count));

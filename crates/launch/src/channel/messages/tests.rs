@@ -94,7 +94,7 @@ fn preparation() -> impl Strategy<Value = Preparation> {
                     most: window ^ silence,
                     silence,
                     unreachable: trusted.then_some(window),
-                    door: format!("job{silence}"),
+                    join_name: format!("job{silence}"),
                 }
             },
         )

@@ -4,7 +4,7 @@
 //! task                                   launcher
 //! Hoster        I start hosts        >                    PVM's hoster registers
 //!                                    <   StartHosts       when somebody asks for hosts: their numbers, a command for each
-//! HostsStarted  what they printed    >                    for each a line (`card.rs`), or why not
+//! HostsStarted  what they printed    >                    for each a contact line (`contact_line.rs`), or why not
 //!                                        calls each agent, which then is one like any other (`apart.rs`)
 //! ```
 //!
@@ -21,7 +21,7 @@ use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
 use crate::apart;
 use crate::calling::Calling;
-use crate::card::Card;
+use crate::contact_line::ContactLine;
 use crate::gather::Program;
 
 /// What such a task is asked, and not asked yet.
@@ -167,7 +167,7 @@ impl Supervisor<'_> {
                 }
                 said => {
                     let line = said.map_or("", |said| &said.line);
-                    Card::read(line).ok_or_else(|| {
+                    ContactLine::read(line).ok_or_else(|| {
                         // What may be a key is for nobody's log.
                         let line: String = line.chars().take(40).collect();
                         let sentence = format!(
@@ -232,7 +232,7 @@ impl Supervisor<'_> {
     }
 
     /// Takes the hosts of a request on from where they wait.
-    fn hear_of(&mut self, request: u32, heard: impl Fn(&Arriving) -> Result<Card, Refused>) {
+    fn hear_of(&mut self, request: u32, heard: impl Fn(&Arriving) -> Result<ContactLine, Refused>) {
         let Some(mut growing) = self.growing.take() else {
             return;
         };
@@ -243,9 +243,9 @@ impl Supervisor<'_> {
                 continue;
             }
             match heard(&arriving) {
-                Ok(card) => {
+                Ok(contact_line) => {
                     let named = arriving.wish.iter().flat_map(|wish| wish.addresses());
-                    arriving.step = Step::Calling(Calling::begin(&card, named));
+                    arriving.step = Step::Calling(Calling::begin(&contact_line, named));
                     growing.arriving.push(arriving);
                 }
                 Err((why, sentence)) => {

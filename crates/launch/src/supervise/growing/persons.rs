@@ -6,7 +6,7 @@
 //! *** Manual startup ***
 //! Login to "beta" and type:
 //! COMMAND
-//! Type response:               the line that the command has printed there (`card.rs`)
+//! Type response:               the contact line that the command has printed there (`contact_line.rs`)
 //! Thanks                       and the agent is called (`apart.rs`)
 //! ```
 //!
@@ -31,7 +31,7 @@ use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
 use crate::apart;
 use crate::calling::Calling;
-use crate::card::Card;
+use crate::contact_line::ContactLine;
 use crate::gather::Program;
 
 /// So often it is looked whether a terminal is free.
@@ -127,9 +127,9 @@ impl Supervisor<'_> {
         while let Some((at, heard)) = growing.hear_person() {
             let mut arriving = growing.arriving.remove(at);
             match heard {
-                Ok(card) => {
+                Ok(contact_line) => {
                     let named = arriving.wish.iter().flat_map(|wish| wish.addresses());
-                    arriving.step = Step::Calling(Calling::begin(&card, named));
+                    arriving.step = Step::Calling(Calling::begin(&contact_line, named));
                     growing.arriving.push(arriving);
                 }
                 Err(why) => {
@@ -168,7 +168,7 @@ impl Supervisor<'_> {
 
 impl Growing<'_> {
     /// Where the next host is whose person has answered, or cannot be asked, and what that comes to.
-    fn hear_person(&mut self) -> Option<(usize, Result<Card, String>)> {
+    fn hear_person(&mut self) -> Option<(usize, Result<ContactLine, String>)> {
         loop {
             let asked = self.person.as_ref().map(|person| person.host);
             let mut all = self.arriving.iter().enumerate();
@@ -200,15 +200,16 @@ impl Growing<'_> {
                     return Some((at, Err(why)));
                 }
             };
-            let card = Card::read(&line).ok_or("the response is not the line of an agent");
-            let words = if card.is_ok() {
+            let contact_line =
+                ContactLine::read(&line).ok_or("the response is not the line of an agent");
+            let words = if contact_line.is_ok() {
                 "Thanks\n"
             } else {
                 "That is not what the command prints\n"
             };
             person.say(words);
             self.person = None;
-            return Some((at, card.map_err(str::to_owned)));
+            return Some((at, contact_line.map_err(str::to_owned)));
         }
     }
 }

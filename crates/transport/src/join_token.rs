@@ -1,12 +1,12 @@
-//! The invitation: what a launcher tells a task, and a task needs to know to join.
+//! The join token: what a launcher tells a task, and a task needs to know to join.
 
 use std::fmt;
 
 use crate::job::{JobError, VERSION};
 
-/// What a task is told by its launcher, in the environment variable [`Invitation::VARIABLE`].
+/// A task gets it from its launcher, in the environment variable [`JoinToken::VARIABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invitation {
+pub struct JoinToken {
     /// Version of the launcher.
     pub version: u32,
     /// Number of the inherited descriptor of the segment.
@@ -21,10 +21,10 @@ pub struct Invitation {
     pub listener: Option<i32>,
 }
 
-impl Invitation {
+impl JoinToken {
     /// Of this version, for a task that gets the segment itself handed, and neither socket.
-    pub fn handed(rank: u32, size: u32) -> Invitation {
-        Invitation {
+    pub fn handed(rank: u32, size: u32) -> JoinToken {
+        JoinToken {
             version: VERSION,
             fd: 0,
             rank,
@@ -38,9 +38,9 @@ impl Invitation {
     pub const VARIABLE: &'static str = "REGATTA_JOB";
 
     /// Read what [`fmt::Display`] wrote.
-    pub fn parse(text: &str) -> Result<Invitation, JobError> {
+    pub fn parse(text: &str) -> Result<JoinToken, JobError> {
         let bad = || {
-            JobError::Invitation(format!(
+            JobError::JoinToken(format!(
                 "{text:?} is not of the form v:fd:rank:size, with :control and :listener behind it or not"
             ))
         };
@@ -74,7 +74,7 @@ impl Invitation {
         if parts.next().is_some() || size == 0 || (rank >= size && control.is_none()) {
             return Err(bad());
         }
-        Ok(Invitation {
+        Ok(JoinToken {
             version,
             fd,
             rank,
@@ -85,9 +85,9 @@ impl Invitation {
     }
 }
 
-impl fmt::Display for Invitation {
+impl fmt::Display for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Invitation {
+        let JoinToken {
             version,
             fd,
             rank,
@@ -110,10 +110,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invitations_round_trip_and_nonsense_is_named() {
+    fn join_tokens_round_trip_and_nonsense_is_named() {
         for control in [None, Some(9)] {
             for listener in [None, Some(11)] {
-                let invitation = Invitation {
+                let token = JoinToken {
                     version: VERSION,
                     fd: 17,
                     rank: 3,
@@ -121,8 +121,8 @@ mod tests {
                     control,
                     listener,
                 };
-                let read = Invitation::parse(&invitation.to_string());
-                assert_eq!(read.unwrap(), invitation);
+                let read = JoinToken::parse(&token.to_string());
+                assert_eq!(read.unwrap(), token);
             }
         }
         for bad in [
@@ -139,12 +139,12 @@ mod tests {
             "V:-3:0:1",
         ] {
             let text = bad.replace('V', &VERSION.to_string());
-            let error = Invitation::parse(&text).unwrap_err().to_string();
+            let error = JoinToken::parse(&text).unwrap_err().to_string();
             assert!(error.contains("REGATTA_JOB"), "{error}");
         }
         let good = format!("{VERSION}:3:9:4:5");
-        assert_eq!(Invitation::parse(&good).unwrap().rank, 9);
-        let error = Invitation::parse("99:3:0:1").unwrap_err().to_string();
+        assert_eq!(JoinToken::parse(&good).unwrap().rank, 9);
+        let error = JoinToken::parse("99:3:0:1").unwrap_err().to_string();
         let ours = format!("version {VERSION}");
         assert!(
             error.contains("version 99") && error.contains(&ours),

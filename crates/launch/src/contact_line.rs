@@ -1,10 +1,10 @@
-//! The line by which an agent is found that was started apart from its launcher.
+//! The contact line, by which a launcher finds an agent that was started apart from it.
 //!
 //! ```text
 //! ddpro<2316> arch<x86_64> ip<10.0.0.2,127.0.0.1> port<35615> key<00112233445566778899aabbccddeeff>
 //! ```
 //!
-//! Whoever starts the agent passes the line on to the launcher as it is. It looks like the line of PVM's daemons, so
+//! The one that starts the agent passes the line on to the launcher as it is. It looks like the line of PVM's daemons, so
 //! that programs that start those know it when they see it: they skip lines that do not begin with `ddpro`, and have room for 255 bytes.
 //! The key is made for this one line, and is good for one connection: who knows it is the agent's launcher.
 
@@ -24,21 +24,21 @@ const SECRET: usize = 16;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct ContactLine {
     /// Where the agent may be reached, the likeliest first.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) port: u16,
     secret: [u8; SECRET],
 }
 
-impl Card {
+impl ContactLine {
     /// With a fresh key.
-    pub(crate) fn new(addresses: Vec<IpAddr>, port: u16) -> Result<Card, Refusal> {
+    pub(crate) fn new(addresses: Vec<IpAddr>, port: u16) -> Result<ContactLine, Refusal> {
         let mut secret = [0; SECRET];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(
             |errno| Refusal::of_regatta(format!("there are no random numbers for a key: {errno}")),
         )?;
-        Ok(Card {
+        Ok(ContactLine {
             addresses,
             port,
             secret,
@@ -53,7 +53,7 @@ impl Card {
     }
 
     /// The line, without its end. Addresses that do not fit are left out.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let arch = std::env::consts::ARCH;
         let secret: String = self
             .secret
@@ -76,7 +76,7 @@ impl Card {
     }
 
     /// What a line says, if it is one. What else there may be in it is for others.
-    pub(crate) fn read(line: &str) -> Option<Card> {
+    pub(crate) fn read(line: &str) -> Option<ContactLine> {
         let line = line.trim();
         if line.len() > LONGEST || !line.starts_with(BEGIN) {
             return None;
@@ -89,7 +89,7 @@ impl Card {
         };
         let addresses = value("ip")?.split(',').filter(|text| !text.is_empty());
         let addresses: Option<Vec<IpAddr>> = addresses.map(|text| text.parse().ok()).collect();
-        Some(Card {
+        Some(ContactLine {
             addresses: addresses?,
             port: value("port")?.parse().ok().filter(|&port| port != 0)?,
             secret: secret(value("key")?.as_bytes())?,
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn card(count: u8) -> Card {
+    fn contact_line(count: u8) -> ContactLine {
         let address = |n: u8| {
             IpAddr::from([
                 0xfd,
@@ -127,35 +127,38 @@ mod tests {
                 u16::from(n) + 0x1000,
             ])
         };
-        Card::new((0..count).map(address).collect(), 35615).expect("a card")
+        ContactLine::new((0..count).map(address).collect(), 35615).expect("a contact line")
     }
 
     #[test]
-    fn a_line_says_what_the_card_does() {
-        let short = card(2);
-        assert_eq!(Card::read(&short.line()), Some(short.clone()));
-        assert_eq!(Card::read(&format!("  {}\r\n", short.line())), Some(short));
+    fn a_contact_line_is_read_as_it_was_made() {
+        let short = contact_line(2);
+        assert_eq!(ContactLine::read(&short.text()), Some(short.clone()));
+        assert_eq!(
+            ContactLine::read(&format!("  {}\r\n", short.text())),
+            Some(short)
+        );
     }
 
     #[test]
     fn a_line_is_never_too_long_for_those_who_read_it() {
-        let long = card(20);
-        assert!(long.line().len() <= LONGEST);
-        let read = Card::read(&long.line()).expect("a card");
+        let long = contact_line(20);
+        assert!(long.text().len() <= LONGEST);
+        let read = ContactLine::read(&long.text()).expect("a contact line");
         assert_eq!(read.key(), long.key());
         assert!(read.addresses.len() > 2 && long.addresses.starts_with(&read.addresses));
     }
 
     #[test]
-    fn each_card_has_a_key_of_its_own() {
-        assert_ne!(card(1).key(), card(1).key());
+    fn each_contact_line_has_a_key_of_its_own() {
+        assert_ne!(contact_line(1).key(), contact_line(1).key());
     }
 
     #[test]
-    fn what_is_no_card_is_none() {
-        let line = card(1).line();
+    fn what_is_no_contact_line_is_none() {
+        let line = contact_line(1).text();
         for end in 0..line.len() {
-            assert_eq!(Card::read(&line[..end]), None, "{end}");
+            assert_eq!(ContactLine::read(&line[..end]), None, "{end}");
         }
         for (from, to) in [
             ("key<", "key<g"),
@@ -164,17 +167,17 @@ mod tests {
             ("ip<", "ip<300.1.1.1,"),
             ("2316", "2315"),
         ] {
-            assert_eq!(Card::read(&line.replacen(from, to, 1)), None, "{to}");
+            assert_eq!(ContactLine::read(&line.replacen(from, to, 1)), None, "{to}");
         }
         let pvm = "ddpro<2316> arch<LINUX64> ip<7f000001:8b1f> mtu<4080> dsig<4229185>";
-        assert_eq!(Card::read(pvm), None);
+        assert_eq!(ContactLine::read(pvm), None);
     }
 
     proptest! {
         #[test]
-        fn any_line_is_a_card_or_none(text in "\\PC*", tail in "[<>a-z0-9., ]{0,80}") {
-            let _ = Card::read(&text);
-            let _ = Card::read(&format!("{BEGIN} {tail}"));
+        fn any_text_is_a_contact_line_or_none(text in "\\PC*", tail in "[<>a-z0-9., ]{0,80}") {
+            let _ = ContactLine::read(&text);
+            let _ = ContactLine::read(&format!("{BEGIN} {tail}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Entering a job that runs already, by the door that its launcher holds open; starting that job when it is not there.
+//! Joining a job that stays, at its launcher's join socket; beginning that job when it is not there.
 
 use std::fs::Metadata;
 use std::io::{self, IoSliceMut, Write};
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regatta_engine::{Error, Result};
-use regatta_transport::job::{Invitation, Job, VERSION};
-use regatta_wire::door::{Knock, Welcome};
+use regatta_transport::job::{Job, JoinToken, VERSION};
 use regatta_wire::frames::{self, Frames};
+use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
 
 use crate::alone::program;
@@ -21,9 +21,9 @@ use crate::join::{Joined, join_error};
 
 /// A launcher that has not answered by then will not.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Who knocks while a job is being ended is let wait until it has, and then knocks at the next one.
+/// A process that asks to join while a job is being ended waits until it has, and then asks the next one.
 const TRIES: u32 = 4;
-/// Descriptors that come with a welcome at most.
+/// The most descriptors that come with a reply.
 const HANDED: usize = 3;
 
 fn failed(name: &str, why: impl std::fmt::Display) -> Error {
@@ -31,18 +31,18 @@ fn failed(name: &str, why: impl std::fmt::Display) -> Error {
 }
 
 /// Become a task of the job of this name. If there is none and `start` says so, it is begun.
-pub(crate) fn knock(name: &str, start: bool) -> Result<Joined> {
-    knock_with(name, None, start)
+pub(crate) fn join(name: &str, start: bool) -> Result<Joined> {
+    join_with_ticket(name, None, start)
 }
 
-/// What the environment of a process says that has a number already and is to enter by the door: the job and a ticket.
+/// The job and the ticket in the join token of a process that has a number already and is to join at the join socket.
 pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
     let (name, ticket) = text.split_once('?')?;
     Some((name, ticket.parse().ok()?))
 }
 
 /// The same with a ticket.
-pub(crate) fn knock_with(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
+pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
     for _ in 0..TRIES {
         let stream = match connect(name)? {
             None if !start => return Err(failed(name, "there is no such job")),
@@ -53,7 +53,7 @@ pub(crate) fn knock_with(name: &str, ticket: Option<u32>, start: bool) -> Result
             there => there,
         };
         let entered = stream
-            .map(|stream| enter(name, ticket, stream))
+            .map(|stream| ask_to_join(name, ticket, stream))
             .transpose()?;
         if let Some(joined) = entered.flatten() {
             return Ok(joined);
@@ -95,7 +95,7 @@ pub fn begin(name: &str) -> Result<()> {
     }
 }
 
-/// Where its door is. The directory is the one in which machines' daemons have their sockets.
+/// Where the join sockets are: in the directory in which machines' daemons have their sockets.
 fn directory() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path).join("regatta"),
@@ -148,25 +148,26 @@ fn check_private(name: &str, directory: &Path, found: &Metadata) -> Result<()> {
 }
 
 /// None: the job has ended first.
-fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Option<Joined>> {
+fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Option<Joined>> {
     let own = std::env::current_exe().unwrap_or_default();
-    let ask = Knock::Enter {
+    let request = JoinRequest::Enter {
         version: VERSION,
         program: own.into_os_string().into_encoded_bytes(),
         ticket,
     };
     let mut bytes = Vec::new();
-    frames::put(&ask, &mut bytes).map_err(|_| failed(name, "the program's name is too long"))?;
+    frames::put(&request, &mut bytes)
+        .map_err(|_| failed(name, "the program's name is too long"))?;
     let io = |error: io::Error| failed(name, error);
     stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
     let answered = stream.write_all(&bytes).and_then(|()| answer(&stream));
-    let (welcome, handed) = match answered {
+    let (reply, handed) = match answered {
         Err(error) if is_end(&error) => return Ok(None),
         answered => answered.map_err(io)?,
     };
-    let (rank, size) = match welcome {
-        Welcome::Task { rank, size } => (rank, size),
-        Welcome::Refused { sentence } => return Err(failed(name, sentence)),
+    let (rank, size) = match reply {
+        JoinReply::Task { rank, size } => (rank, size),
+        JoinReply::Refused { sentence } => return Err(failed(name, sentence)),
     };
     let mut handed = handed.into_iter();
     let (Some(segment), Some(control)) = (handed.next(), handed.next()) else {
@@ -175,13 +176,13 @@ fn enter(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Opti
             "its launcher has not handed over what a task has",
         ));
     };
-    let invitation = Invitation {
+    let token = JoinToken {
         // Numbers of descriptors are for those that inherit them.
         control: Some(0),
-        ..Invitation::handed(rank, size)
+        ..JoinToken::handed(rank, size)
     };
     Ok(Some(Joined {
-        job: Job::join(segment, invitation).map_err(join_error)?,
+        job: Job::join(segment, token).map_err(join_error)?,
         rank,
         control: Some(control),
         listener: handed.next(),
@@ -195,7 +196,7 @@ fn is_end(error: &io::Error) -> bool {
 }
 
 /// The launcher's answer, and the descriptors that came with it.
-fn answer(stream: &UnixStream) -> io::Result<(Welcome, Vec<OwnedFd>)> {
+fn answer(stream: &UnixStream) -> io::Result<(JoinReply, Vec<OwnedFd>)> {
     let mut frames = Frames::default();
     let mut handed = Vec::new();
     loop {
@@ -217,9 +218,9 @@ fn answer(stream: &UnixStream) -> io::Result<(Welcome, Vec<OwnedFd>)> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         frames.push(&piece[..got.bytes]);
-        let welcome = frames.next_message();
-        if let Some(welcome) = welcome.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))? {
-            return Ok((welcome, handed));
+        let reply = frames.next_message();
+        if let Some(reply) = reply.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))? {
+            return Ok((reply, handed));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The door of a job that stays: a socket at which processes that nobody of the job has started ask to become tasks of it.
+//! The join socket of a job that stays: processes that nobody of the job has started ask there to become tasks of it.
 //!
-//! Who may knock is decided by who can reach the socket, which lies in a directory of its user's own, and by the user of
-//! the knocking process, which the kernel tells. Nobody waits here: a caller that says nothing is kept until it hangs up, or until
-//! its place or its file is wanted for another one. Where no file is to be had at all the door is closed for [`CLOSED`].
+//! A process may join if it can reach the socket, which lies in a directory of its user's own, and if it belongs to that
+//! user, as the kernel tells. Nobody waits here: a caller that says nothing is kept until it hangs up, or until
+//! its place or its file is wanted for another one. Where no file is to be had at all, nobody is accepted for [`PAUSE`].
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -11,8 +11,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use regatta_transport::job::VERSION;
-use regatta_wire::door::{Knock, Welcome};
 use regatta_wire::frames::{self, Frames};
+use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -21,31 +21,32 @@ use rustix::process::{Pid, PidfdFlags, Resource};
 use crate::attend::Guest;
 use crate::place::Claimed;
 
-/// What the names of sockets end with that are doors, behind the name of the job.
-const DOOR: &str = ".job.socket";
+/// The end of a join socket's name, behind the name of the job.
+const SUFFIX: &str = ".job.socket";
 /// Who has said so little by then does not mean us.
 const MOST_SAID: usize = 64 << 10;
 /// Callers that have not said yet what they want; no more than a quarter of the files that may be open. A task needs several.
 const MOST_CALLERS: usize = 256;
-/// How long nobody is let in when no file is to be had. Who knocks waits meanwhile, and must not wake us all the time.
-const CLOSED: Duration = Duration::from_millis(100);
+/// How long nobody is accepted when no file is to be had. Processes that want to join wait meanwhile, and must not wake us all
+/// the time.
+const PAUSE: Duration = Duration::from_millis(100);
 /// That no file is to be had is not said again before this time is over.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// See the module.
-pub(crate) struct Door {
+pub(crate) struct JoinSocket {
     claimed: Claimed,
     /// Oldest first.
     callers: Vec<Caller>,
     most: usize,
-    /// Nobody is let in before this time.
-    closed: Option<Instant>,
+    /// Nobody is accepted before this time.
+    paused: Option<Instant>,
     /// When it was last said that no file is to be had, and a sentence to be said now.
     said: Option<Instant>,
     mishap: Option<String>,
 }
 
-/// Somebody who has knocked.
+/// A process that has connected, and has not said yet what it wants.
 struct Caller {
     stream: UnixStream,
     frames: Frames,
@@ -61,17 +62,17 @@ pub(crate) struct Arrival {
     pub ticket: Option<u32>,
 }
 
-impl Door {
+impl JoinSocket {
     /// Its place is given up with it.
-    pub(crate) fn new(claimed: Claimed) -> std::io::Result<Door> {
+    pub(crate) fn new(claimed: Claimed) -> std::io::Result<JoinSocket> {
         claimed.listener.set_nonblocking(true)?;
         let files = rustix::process::getrlimit(Resource::Nofile).current;
         let files = files.map_or(usize::MAX, |files| files as usize);
-        Ok(Door {
+        Ok(JoinSocket {
             claimed,
             callers: Vec::new(),
             most: (files / 4).clamp(1, MOST_CALLERS),
-            closed: None,
+            paused: None,
             said: None,
             mishap: None,
         })
@@ -81,7 +82,7 @@ impl Door {
     pub(crate) fn name(&self) -> Option<String> {
         let address = self.claimed.listener.local_addr().ok()?;
         let file = address.as_pathname()?.file_name()?.to_str()?;
-        file.strip_suffix(DOOR).map(str::to_owned)
+        file.strip_suffix(SUFFIX).map(str::to_owned)
     }
 
     /// What to wait for.
@@ -94,16 +95,16 @@ impl Door {
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
-    /// Closes it as if there had been no file for a caller.
+    /// Pauses as if there had been no file for a caller.
     #[cfg(test)]
-    pub(crate) fn close_for(&mut self, time: Duration) {
-        self.closed = Some(Instant::now() + time);
+    pub(crate) fn pause_for(&mut self, time: Duration) {
+        self.paused = Some(Instant::now() + time);
     }
 
-    /// Until a door that is closed opens again.
+    /// The time until connections are accepted again, while they are not.
     pub(crate) fn until_open(&self) -> Option<Duration> {
-        let closed = self.closed?;
-        Some(closed.saturating_duration_since(Instant::now()))
+        let paused = self.paused?;
+        Some(paused.saturating_duration_since(Instant::now()))
     }
 
     /// Why nobody is let in, once in a while.
@@ -116,7 +117,7 @@ impl Door {
         // Callers that have said all are no callers any more when places and files are counted.
         let mut arrivals = self.hear();
         if self.until_open().is_none_or(|left| left.is_zero()) {
-            self.closed = None;
+            self.paused = None;
             while let Some(stream) = self.accept(|listener| Ok(listener.accept()?.0)) {
                 if !is_ours(&stream) {
                     continue;
@@ -135,8 +136,8 @@ impl Door {
         arrivals
     }
 
-    /// The next one who knocks. Where no file is to be had, the caller that came first gives way; where there is none, the door
-    /// closes for a while.
+    /// Accepts the next connection. Where no file is to be had, the caller that came first gives way; where there is none, nobody
+    /// is accepted for a while.
     fn accept(
         &mut self,
         mut take: impl FnMut(&UnixListener) -> std::io::Result<UnixStream>,
@@ -151,16 +152,16 @@ impl Door {
                 Some(Errno::AGAIN) => return None,
                 Some(Errno::MFILE) if !self.callers.is_empty() => drop(self.callers.remove(0)),
                 _ => {
-                    self.close(&error);
+                    self.pause(&error);
                     return None;
                 }
             }
         }
     }
 
-    fn close(&mut self, error: &std::io::Error) {
+    fn pause(&mut self, error: &std::io::Error) {
         let now = Instant::now();
-        self.closed = Some(now + CLOSED);
+        self.paused = Some(now + PAUSE);
         if self.said.is_none_or(|said| now - said >= QUIET) {
             self.said = Some(now);
             self.mishap = Some(format!(
@@ -216,12 +217,12 @@ impl Caller {
             Err(_) => return Heard::Nonsense,
         }
         match self.frames.next_message() {
-            Ok(Some(Knock::Enter {
+            Ok(Some(JoinRequest::Enter {
                 version,
                 program,
                 ticket,
             })) if version == VERSION => Heard::Enter { program, ticket },
-            Ok(Some(Knock::Enter { version, .. })) => {
+            Ok(Some(JoinRequest::Enter { version, .. })) => {
                 let sentence = format!(
                     "the job's launcher speaks version {VERSION} of the job protocol and this program's library version \
                      {version}; end the job, and use both from the same release of Regatta"
@@ -229,8 +230,8 @@ impl Caller {
                 refuse(&self.stream, sentence);
                 Heard::Nonsense
             }
-            // Whoever waits for the door to be open finds the connection closed.
-            Ok(Some(Knock::Await {})) => Heard::Nonsense,
+            // A caller that waits until the job can be joined finds the connection closed.
+            Ok(Some(JoinRequest::Await {})) => Heard::Nonsense,
             Ok(None) if self.said < MOST_SAID => Heard::Nothing,
             _ => Heard::Nonsense,
         }
@@ -253,17 +254,17 @@ impl Caller {
     }
 }
 
-/// Waits until the door at the other end is open, or is no more.
+/// Waits until the job of the join socket at the other end can be joined, or is no more.
 pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
     let mut bytes = Vec::new();
-    frames::put(&Knock::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
+    frames::put(&JoinRequest::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
     stream.write_all(&bytes)?;
     std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn refuse(mut stream: &UnixStream, sentence: String) {
     let mut bytes = Vec::new();
-    if frames::put(&Welcome::Refused { sentence }, &mut bytes).is_ok() {
+    if frames::put(&JoinReply::Refused { sentence }, &mut bytes).is_ok() {
         // Who does not hear it finds the connection closed.
         let _ = stream.write_all(&bytes);
     }
@@ -285,7 +286,7 @@ impl Arrival {
         listener: Option<BorrowedFd>,
     ) -> bool {
         let mut bytes = Vec::new();
-        if frames::put(&Welcome::Task { rank, size }, &mut bytes).is_err() {
+        if frames::put(&JoinReply::Task { rank, size }, &mut bytes).is_err() {
             return false;
         }
         let handed: Vec<BorrowedFd> = [segment, control.as_fd()]
@@ -306,14 +307,14 @@ mod tests {
     use super::*;
     use crate::place::Place;
 
-    fn door(name: &str) -> (Door, Place) {
-        let place = Place::scratch(&format!("door-{name}"));
+    fn join_socket(name: &str) -> (JoinSocket, Place) {
+        let place = Place::scratch(&format!("join-{name}"));
         let claimed = place.claim().expect("the place");
-        (Door::new(claimed).expect("a door"), place)
+        (JoinSocket::new(claimed).expect("a join socket"), place)
     }
 
-    fn knock(place: &Place) -> UnixStream {
-        place.connect().expect("an answer").expect("a door")
+    fn call(place: &Place) -> UnixStream {
+        place.connect().expect("an answer").expect("a join socket")
     }
 
     fn hung_up_on(mut caller: &UnixStream) -> bool {
@@ -327,55 +328,55 @@ mod tests {
 
     #[test]
     fn a_caller_that_says_nothing_gives_way_where_no_file_is_to_be_had() {
-        let (mut door, place) = door("way");
-        let silent = [knock(&place), knock(&place)];
-        assert!(door.heed().is_empty());
-        let third = knock(&place);
+        let (mut socket, place) = join_socket("way");
+        let silent = [call(&place), call(&place)];
+        assert!(socket.heed().is_empty());
+        let third = call(&place);
         let mut tries = 0;
-        let let_in = door.accept(|listener| {
+        let let_in = socket.accept(|listener| {
             tries += 1;
             match tries {
                 1 => Err(full()),
                 _ => Ok(listener.accept()?.0),
             }
         });
-        assert!(let_in.is_some() && door.closed.is_none());
+        assert!(let_in.is_some() && socket.paused.is_none());
         assert!(hung_up_on(&silent[0]) && !hung_up_on(&silent[1]) && !hung_up_on(&third));
     }
 
     #[test]
-    fn a_door_that_gets_no_file_is_closed_for_a_while_and_says_so_once() {
-        let (mut door, place) = door("closed");
-        let _outside = knock(&place);
-        assert!(door.accept(|_| Err(full())).is_none());
+    fn a_join_socket_that_gets_no_file_is_paused_for_a_while_and_says_so_once() {
+        let (mut socket, place) = join_socket("paused");
+        let _outside = call(&place);
+        assert!(socket.accept(|_| Err(full())).is_none());
         // Nothing wakes the launcher but time.
-        assert_eq!(door.polls().count(), 0);
-        assert!(door.until_open().is_some());
-        assert!(door.heed().is_empty() && door.callers.is_empty());
-        let said = door.take_mishap();
+        assert_eq!(socket.polls().count(), 0);
+        assert!(socket.until_open().is_some());
+        assert!(socket.heed().is_empty() && socket.callers.is_empty());
+        let said = socket.take_mishap();
         assert!(said.is_some_and(|said| said.contains("ulimit -n")));
-        assert!(door.accept(|_| Err(full())).is_none());
-        assert_eq!(door.take_mishap(), None);
-        door.closed = Some(Instant::now());
-        assert_eq!(door.polls().count(), 1);
-        assert!(door.heed().is_empty());
-        assert_eq!((door.callers.len(), door.until_open()), (1, None));
+        assert!(socket.accept(|_| Err(full())).is_none());
+        assert_eq!(socket.take_mishap(), None);
+        socket.paused = Some(Instant::now());
+        assert_eq!(socket.polls().count(), 1);
+        assert!(socket.heed().is_empty());
+        assert_eq!((socket.callers.len(), socket.until_open()), (1, None));
     }
 
     #[test]
     fn the_oldest_of_too_many_silent_callers_gives_way() {
-        let (mut door, place) = door("many");
-        assert!((1..=MOST_CALLERS).contains(&door.most));
-        door.most = 3;
+        let (mut socket, place) = join_socket("many");
+        assert!((1..=MOST_CALLERS).contains(&socket.most));
+        socket.most = 3;
         let callers: Vec<UnixStream> = (0..4)
             .map(|_| {
-                let caller = knock(&place);
-                assert!(door.heed().is_empty());
+                let caller = call(&place);
+                assert!(socket.heed().is_empty());
                 caller
             })
             .collect();
         let gone: Vec<bool> = callers.iter().map(hung_up_on).collect();
         let gone = gone.iter().take_while(|gone| **gone).count();
-        assert_eq!((gone, door.callers.len()), (1, 3));
+        assert_eq!((gone, socket.callers.len()), (1, 3));
     }
 }

@@ -1,4 +1,4 @@
-//! The listening socket, and who has come through it and has not yet said who he is.
+//! The listener: the socket at which others call this task, and the callers that have not yet proved who they are.
 //!
 //! There are only so many of them and only for so long; to make room the oldest goes. Those whose greeting held are counted
 //! apart, so strangers do not drive out a task of the job.
@@ -20,51 +20,51 @@ use super::shake::{End, Own, Shake};
 const MOST: usize = 64;
 /// Looks at the listening socket at a time.
 const TURN: usize = 16;
-/// When no more sockets are to be had.
-const CLOSED: Duration = Duration::from_millis(50);
+/// How long nobody is let in when no more sockets are to be had.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Door {
-    listener: OwnedFd,
+pub(crate) struct Listener {
+    socket: OwnedFd,
     /// Oldest first.
     guests: Vec<(u64, Shake)>,
     next: u64,
-    closed: Option<Instant>,
+    paused: Option<Instant>,
 }
 
-impl Door {
-    pub(crate) fn new(listener: OwnedFd) -> io::Result<Door> {
-        rustix::io::ioctl_fionbio(&listener, true)?;
-        Ok(Door {
-            listener,
+impl Listener {
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Listener> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Listener {
+            socket,
             guests: Vec::new(),
             next: GUESTS,
-            closed: None,
+            paused: None,
         })
     }
 
     /// Nobody can be let in for a moment.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed.is_some()
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused.is_some()
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
+        self.socket.as_fd()
     }
 
-    /// Let in who waits outside; their tokens.
-    pub(crate) fn open(&mut self) -> Vec<u64> {
+    /// Accepts the connections that wait, and returns their tokens.
+    pub(crate) fn accept(&mut self) -> Vec<u64> {
         let mut tokens = vec![];
-        if self.closed.is_some() {
+        if self.paused.is_some() {
             return tokens;
         }
         for _ in 0..TURN {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let socket = match accept_with(&self.listener, flags) {
+            let socket = match accept_with(&self.socket, flags) {
                 Ok(socket) => socket,
                 Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-                    self.closed = Some(Instant::now() + CLOSED);
+                    self.paused = Some(Instant::now() + PAUSE);
                     break;
                 }
                 Err(_) => break,
@@ -137,7 +137,7 @@ impl Door {
     /// Those whose time is over go. True: there are others.
     pub(crate) fn tidy(&mut self, now: Instant) -> bool {
         self.guests.retain(|(_, shake)| now <= shake.until);
-        self.closed = self.closed.filter(|until| now < *until);
-        !self.guests.is_empty() || self.closed.is_some()
+        self.paused = self.paused.filter(|until| now < *until);
+        !self.guests.is_empty() || self.paused.is_some()
     }
 }

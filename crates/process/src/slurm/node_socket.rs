@@ -1,4 +1,4 @@
-//! The door at which the tasks of one node meet: an abstract socket, and what passes through it.
+//! The node socket: the abstract socket at which the tasks of one node meet, and what passes through it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,40 +21,40 @@ const LONGEST: usize = 4096;
 /// How long a task that leaves waits for its guardian's nod.
 const NOD: Duration = Duration::from_secs(1);
 
-/// What became of coming to the door.
-pub(super) enum Entered {
+/// The node socket, as a task finds it.
+pub(super) enum NodeSocket {
     /// There is a guardian, and this leads to it.
-    Inside(OwnedFd),
-    /// There was no door: this is one, and it wants a guardian.
-    First(OwnedFd),
+    Connected(OwnedFd),
+    /// There was none: this is it, and it needs a guardian.
+    Bound(OwnedFd),
     /// Somebody else is making it.
-    Ajar,
+    Busy,
 }
 
-/// The name of the door of this step, of this user, on this node.
+/// The name of the node socket of this step, of this user, on this node.
 pub(super) fn name(step: &Step) -> Vec<u8> {
     let user = rustix::process::geteuid().as_raw();
     format!("regatta/{user}/{}/{}", step.id, step.node).into_bytes()
 }
 
-/// Comes to the door, or makes it.
-pub(super) fn enter(name: &[u8]) -> io::Result<Entered> {
+/// Connects to the node socket, or makes it.
+pub(super) fn open(name: &[u8]) -> io::Result<NodeSocket> {
     let address = SocketAddrUnix::new_abstract_name(name)?;
     let caller = socket()?;
     match rustix::net::connect(&caller, &address) {
-        Ok(()) => return Ok(Entered::Inside(caller)),
-        Err(Errno::INTR | Errno::AGAIN) => return Ok(Entered::Ajar),
+        Ok(()) => return Ok(NodeSocket::Connected(caller)),
+        Err(Errno::INTR | Errno::AGAIN) => return Ok(NodeSocket::Busy),
         Err(Errno::CONNREFUSED) => {}
         Err(errno) => return Err(errno.into()),
     }
     let listener = socket()?;
     match rustix::net::bind(&listener, &address) {
         Ok(()) => {}
-        Err(Errno::ADDRINUSE) => return Ok(Entered::Ajar),
+        Err(Errno::ADDRINUSE) => return Ok(NodeSocket::Busy),
         Err(errno) => return Err(errno.into()),
     }
     rustix::net::listen(&listener, libc::SOMAXCONN)?;
-    Ok(Entered::First(listener))
+    Ok(NodeSocket::Bound(listener))
 }
 
 /// Messages keep their bounds, and a connection has two ends whose owners the kernel names.
