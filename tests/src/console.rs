@@ -89,7 +89,7 @@ impl Typed {
     }
 
     /// The next line that it says.
-    fn hear(&mut self) -> String {
+    fn read_line(&mut self) -> String {
         let heard = self.heard.recv_timeout(LIMIT);
         let heard = heard.unwrap_or_else(|why| panic!("{why}: {:#?}", self.said));
         heard.trim_end().trim_start_matches("pvm> ").to_owned()
@@ -103,7 +103,7 @@ impl Typed {
             return;
         }
         loop {
-            let heard = self.hear();
+            let heard = self.read_line();
             let taken = heard == line;
             if !heard.contains(NUDGE) {
                 self.said.push(heard);
@@ -118,7 +118,7 @@ impl Typed {
     fn nudge(&mut self) {
         self.type_in(&format!("echo {NUDGE}"));
         loop {
-            let heard = self.hear();
+            let heard = self.read_line();
             if heard == NUDGE {
                 break;
             }

@@ -193,12 +193,12 @@ impl Running {
     }
 
     /// Waits for the next line that begins with `start`; what follows that, in words.
-    pub fn hear(&mut self, start: &str) -> Vec<String> {
-        self.hear_one_of(&[start]).1
+    pub fn read_words(&mut self, start: &str) -> Vec<String> {
+        self.read_one_of(&[start]).1
     }
 
     /// Waits for the next line that begins with one of these: which, and what follows that, in words.
-    pub fn hear_one_of(&mut self, starts: &[&str]) -> (usize, Vec<String>) {
+    pub fn read_one_of(&mut self, starts: &[&str]) -> (usize, Vec<String>) {
         while let Some(line) = self.next() {
             let mut rests = starts.iter().map(|start| line.strip_prefix(start));
             if let Some(which) = rests.position(|rest| rest.is_some()) {

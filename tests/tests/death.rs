@@ -31,7 +31,7 @@ fn in_the_middle(job: &mut Running, tasks: u32, when: When) -> Pid {
     // Rank 1 may be busy with some before the others have said anything.
     let mut is_busy = false;
     while pids.contains(&0) || (when == When::Busy && !is_busy) {
-        let (said, words) = job.hear_one_of(&["blocked ", "busy "]);
+        let (said, words) = job.read_one_of(&["blocked ", "busy "]);
         if said == 1 {
             is_busy = true;
             continue;

@@ -98,7 +98,7 @@ fn every_collective_across_hosts() {
 fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
     let mut pids = vec![None; tasks as usize];
     for _ in 0..tasks {
-        let words = job.hear("blocked ");
+        let words = job.read_words("blocked ");
         let rank: usize = words[0].parse().expect("a rank");
         pids[rank] = Pid::from_raw(words[1].parse().expect("a pid"));
     }

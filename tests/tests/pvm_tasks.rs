@@ -192,12 +192,12 @@ impl Two {
             .each_mut()
             .map(|child| BufReader::new(child.stdout.take().expect("its output")));
         let mut two = Two { both, readers };
-        assert_eq!(two.say(), ["met\n", "met\n"], "{}", machine.log());
+        assert_eq!(two.read_lines(), ["met\n", "met\n"], "{}", machine.log());
         two
     }
 
     /// What each says next.
-    fn say(&mut self) -> [String; 2] {
+    fn read_lines(&mut self) -> [String; 2] {
         self.readers.each_mut().map(|reader| {
             let mut line = String::new();
             reader.read_line(&mut line).expect("a line");
@@ -228,7 +228,7 @@ fn programs_started_by_hand_do_not_wait_for_ever_when_their_machine_is_killed() 
     for how in ["", "handler"] {
         let mut two = Two::meet(&machine, how);
         machine.behead();
-        assert_eq!(two.say(), ["-14\n", "-14\n"], "{how}");
+        assert_eq!(two.read_lines(), ["-14\n", "-14\n"], "{how}");
         assert!(two.end().iter().all(ExitStatus::success));
         machine.is_over();
     }

@@ -197,7 +197,7 @@ fn a_node_that_is_down_is_named() {
 
 /// Waits until so many tasks are blocked; the process of rank 1.
 fn victim(job: &mut Running, tasks: u32) -> String {
-    let all: Vec<Vec<String>> = (0..tasks).map(|_| job.hear("blocked ")).collect();
+    let all: Vec<Vec<String>> = (0..tasks).map(|_| job.read_words("blocked ")).collect();
     let found = all.iter().find(|words| words[0] == "1");
     found.expect("rank 1")[1].clone()
 }
@@ -303,7 +303,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
             let killed = Instant::now();
             kill(&victim);
             for _ in 1..tasks {
-                job.hear("got ");
+                job.read_words("got ");
             }
             let told = killed.elapsed();
             assert!(
@@ -442,10 +442,10 @@ fn a_task_that_dies_before_all_have_come_is_named() {
         &["1"],
     )
     .start();
-    let all = [job.hear("calls "), job.hear("calls ")];
+    let all = [job.read_words("calls "), job.read_words("calls ")];
     let second = all.iter().find(|words| words[0] == "2").expect("rank 2");
     kill(&second[1]);
-    let words = job.hear("refused ").join(" ");
+    let words = job.read_words("refused ").join(" ");
     assert!(
         words.contains("task 2 (pid")
             && words.contains("ended before all tasks of its node had called rg_init"),

@@ -35,7 +35,7 @@ impl Which {
     }
 
     /// Says what was done, in the form that was asked for.
-    pub fn say(&self, words: &str, object: &serde_json::Value) -> Result<(), Refusal> {
+    pub fn print(&self, words: &str, object: &serde_json::Value) -> Result<(), Refusal> {
         match self.json {
             true => say::line(object),
             false => say::line(words),
@@ -245,14 +245,14 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         // What was begun and cannot be finished leaves nothing.
         let _ = commands::down(&place);
     })?;
-    tell_added(&arguments.which, &added)?;
+    print_added(&arguments.which, &added)?;
     let count = added.len() + 1;
     let words = format!(
         "the virtual machine {} is up: {name} and {}",
         place.machine(),
         regatta_launch::words::count(count - 1, "other host")
     );
-    arguments.which.say(
+    arguments.which.print(
         &words,
         &json!({"event": "up", "machine": place.machine(), "hosts": count}),
     )
@@ -283,10 +283,10 @@ fn hold_here(across: &Across, nodes: Option<&Nodes>, tie: &commands::Tie) -> Res
     Channels::to(&across)?.keep(tie)
 }
 
-fn tell_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
+fn print_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
     for Added { name, address } in added {
         let object = json!({"event": "added", "host": name, "address": address});
-        which.say(&format!("{name} is in, at {address}"), &object)?;
+        which.print(&format!("{name} is in, at {address}"), &object)?;
     }
     Ok(())
 }
@@ -295,7 +295,7 @@ fn tell_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
 pub fn add(arguments: &Add) -> Result<(), Refusal> {
     let across = arguments.reaching.across(named(&arguments.hosts));
     let added = commands::add(&arguments.which.place()?, &across, regatta_launch::warn)?;
-    tell_added(&arguments.which, &added)
+    print_added(&arguments.which, &added)
 }
 
 /// `regatta remove`.
@@ -304,7 +304,9 @@ pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
     for host in &arguments.hosts {
         commands::remove(&place, host)?;
         let object = json!({"event": "removed", "host": host});
-        arguments.which.say(&format!("{host} has left"), &object)?;
+        arguments
+            .which
+            .print(&format!("{host} has left"), &object)?;
     }
     Ok(())
 }
@@ -315,7 +317,7 @@ pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
     let words = note.unwrap_or_else(|| "this side goes on with the hosts that answer".to_owned());
     arguments
         .which
-        .say(&words, &json!({"event": "vouched", "note": words}))
+        .print(&words, &json!({"event": "vouched", "note": words}))
 }
 
 /// `regatta down`.
@@ -324,7 +326,7 @@ pub fn down(arguments: &Down) -> Result<(), Refusal> {
     match commands::down(&place)? {
         None => {
             let words = format!("the virtual machine {} is down", place.machine());
-            arguments.which.say(
+            arguments.which.print(
                 &words,
                 &json!({"event": "down", "machine": place.machine()}),
             )

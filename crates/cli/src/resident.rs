@@ -63,7 +63,7 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
         return Ok(0);
     }
     let environment = match arguments.asked {
-        true => Some(hear_environment()?),
+        true => Some(read_environment()?),
         false => None,
     };
     let claimed = match place.claim() {
@@ -123,7 +123,7 @@ fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
 }
 
 /// The other end of [`ask`].
-fn hear_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
+fn read_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
     say::line(format_args!("\n{READY}"))?;
     let mut said = Vec::new();
     let heard = std::io::stdin().read_to_end(&mut said);

@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let status = plan(arguments, form)
         .and_then(|plan| regatta_launch::run(&plan))
         .unwrap_or_else(|refusal| {
-            regatta_launch::tell(form, &refusal);
+            regatta_launch::report_refusal(form, &refusal);
             refusal.status
         });
     ExitCode::from(status)

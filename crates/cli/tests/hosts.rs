@@ -186,7 +186,7 @@ fn a_task_that_reads_no_input_ends_the_job_all_the_same() {
             .args(["echo", "done"])
             .stdin(Stdio::piped()),
     );
-    job.hear(4, "done");
+    job.read_lines(4, "done");
     // The input is still open.
     let input = job.child.stdin.take();
     assert_eq!(job.end().0, 0);
@@ -197,7 +197,7 @@ fn a_task_that_reads_no_input_ends_the_job_all_the_same() {
 fn a_chatty_task_does_not_hold_up_the_end() {
     let mut job = Running::start(&[&TWO[..], &["--label", "sh", "-c", "exec yes"]].concat());
     for rank in 0..4 {
-        job.hear(1, &format!("[{rank}] y"));
+        job.read_lines(1, &format!("[{rank}] y"));
     }
     let processes = job.processes();
     // Nobody reads any more, and everything is full: the signal goes through, and the tasks die of it.
@@ -217,7 +217,7 @@ fn a_chatty_task_does_not_hold_up_the_end() {
 #[test]
 fn a_reader_that_leaves_ends_tasks_elsewhere_by_a_broken_pipe() {
     let mut job = Running::start(&[&TWO[..], &["sh", "-c", "exec yes"]].concat());
-    job.hear(10, "y");
+    job.read_lines(10, "y");
     job.stop_reading();
     let (status, said) = job.end();
     assert_eq!(status, 141, "{said}");
@@ -229,9 +229,9 @@ fn signals_reach_tasks_on_all_hosts() {
         "trap 'echo got $rank; exit 0' USR1; echo up; while :; do sleep 600 & wait $!; done",
     );
     let mut job = Running::start(&[&TWO[..], &["sh", "-c", &body]].concat());
-    job.hear(4, "up");
+    job.read_lines(4, "up");
     job.signal(Signal::USR1);
-    let mut heard = job.hear(4, "got");
+    let mut heard = job.read_lines(4, "got");
     heard.sort_unstable();
     assert_eq!(heard, ["got 0", "got 1", "got 2", "got 3"]);
     job.end();
@@ -274,7 +274,7 @@ const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo 
 /// Two tasks on each of two hosts, each with three children of some kind.
 fn family(options: &[&str]) -> Running {
     let mut job = Running::start(&[&TWO[..], options, &["sh", "-c", FAMILY]].concat());
-    job.hear(4, "up");
+    job.read_lines(4, "up");
     // front, watch, supervisor, the reader of the input; three processes of each agent; four of each task.
     look_until("all of the family runs", || {
         (job.processes().len() >= 4 + 6 + 16).then_some(())
@@ -650,7 +650,7 @@ fn an_agent_and_a_launcher_whose_file_limits_fall_below_what_they_have_open_go_o
     let body = script(&format!("echo ready $rank; read -r word <{fifo}; exit 0"));
     let options = ["--host", "alpha:1,beta:1", "--rsh", "sh -c"];
     let mut running = Running::start(&[&options[..], &["sh", "-c", &body]].concat());
-    running.hear(2, "ready");
+    running.read_lines(2, "ready");
     let processes = running.processes();
     let limited = processes
         .iter()

@@ -79,7 +79,7 @@ fn a_slow_reader_loses_nothing() {
 #[test]
 fn a_reader_who_reads_nothing_does_not_stop_the_signals() {
     let mut job = Running::start(&["-n", "2", "--label", "yes"]);
-    job.hear(1, "[0] y");
+    job.read_lines(1, "[0] y");
     // The pipe to us is full by now or soon; the launcher must still listen.
     let tasks: Vec<_> = job
         .processes()

@@ -16,7 +16,7 @@ fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
     let options: Vec<&str> = options.split_whitespace().collect();
     let mut job =
         Running::start_command(&mut lan.on(host, &[&run[..], &options, &LONG[..]].concat()));
-    job.hear(3, "started");
+    job.read_lines(3, "started");
     job
 }
 
@@ -332,7 +332,7 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     );
     let run = [&[REGATTA, "run", "-n", "1"], &LONG[..]].concat();
     let mut alone = Running::start_command(&mut lan.on("delta", &run));
-    alone.hear(1, "started");
+    alone.read_lines(1, "started");
     lan.sh("ip link set v-delta up");
     // The one that was vouched for ends its work, and says why.
     let (status, said) = alone.end();

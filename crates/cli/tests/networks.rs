@@ -217,7 +217,7 @@ fn nothing_is_left_on_any_host_when_the_launcher_is_killed() {
         ]
         .concat(),
     ));
-    job.hear(4, "up");
+    job.read_lines(4, "up");
     let processes = job.processes();
     job.signal(rustix::process::Signal::KILL);
     await_ends(&processes);

@@ -13,7 +13,7 @@ const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo 
 
 fn family(tasks: usize) -> Running {
     let mut job = Running::start_apart(&["-n", &tasks.to_string(), "sh", "-c", FAMILY]);
-    job.hear(tasks, "up");
+    job.read_lines(tasks, "up");
     // front, watch, supervisor, and four processes per task; the shells may still be starting their children.
     look_until("all of the family runs", || {
         (job.processes().len() >= 3 + 4 * tasks).then_some(())
@@ -53,7 +53,7 @@ fn kill_9_of_the_process_group_leaves_nothing() {
             .args(["run", "-n", "2", "sh", "-c", FAMILY])
             .process_group(0),
     );
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     look_until("all of the family runs", || {
         (job.processes().len() >= 11).then_some(())
     });
@@ -88,7 +88,7 @@ fn kill_9_of_any_two_of_the_three_processes_leaves_nothing() {
 #[test]
 fn kill_9_of_all_three_processes_ends_the_tasks() {
     let mut job = Running::start_apart(&["-n", "4", "sh", "-c", "echo up; exec sleep 600"]);
-    job.hear(4, "up");
+    job.read_lines(4, "up");
     let processes = job.processes();
     let all = ["regatta", "regatta-watch", "regatta-job"].map(|name| job.named(name));
     for process in &all {

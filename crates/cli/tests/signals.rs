@@ -15,10 +15,10 @@ const EARS: &str = "for s in HUP QUIT USR1 USR2 WINCH CONT; do trap \"echo got $
 #[test]
 fn signals_reach_every_task() {
     let mut job = Running::start(&["-n", "2", "bash", "-c", EARS]);
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     for (signal, name) in [(Signal::WINCH, "WINCH"), (Signal::CONT, "CONT")] {
         job.signal(signal);
-        job.hear(2, &format!("got {name}"));
+        job.read_lines(2, &format!("got {name}"));
     }
     job.signal(Signal::TERM);
     assert_eq!(job.end().0, 143);
@@ -33,16 +33,16 @@ fn a_signal_that_a_program_handles_does_not_end_the_job() {
         "-c",
         "trap 'echo got it; exit 0' USR1; echo up; while :; do :; done",
     ]);
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     job.signal(Signal::USR1);
-    job.hear(2, "got it");
+    job.read_lines(2, "got it");
     assert_eq!(job.end().0, 0);
 }
 
 #[test]
 fn an_interrupt_ends_the_job_as_an_interrupt() {
     let mut job = Running::start(&["-n", "3", "sh", "-c", "echo up; exec sleep 600"]);
-    job.hear(3, "up");
+    job.read_lines(3, "up");
     let processes = job.processes();
     job.signal(Signal::INT);
     await_ends(&processes);
@@ -60,10 +60,10 @@ fn a_second_interrupt_ends_the_deaf() {
         "-c",
         "trap 'echo ouch' INT; echo up; sleep 600 & while :; do wait $!; done",
     ]);
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     let processes = job.processes();
     job.signal(Signal::INT);
-    job.hear(2, "ouch");
+    job.read_lines(2, "ouch");
     // Until it counts as a second key: a copy of the first would come at once.
     look_until("a second interrupt ends the job", || {
         let ended = job.child.try_wait().expect("a child");
@@ -90,10 +90,10 @@ fn an_interrupt_from_the_terminal_reaches_each_task_once() {
             .args(["-qefc", &command, "/dev/null"])
             .stdin(Stdio::piped()),
     );
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     let mut keys = job.child.stdin.take().expect("a keyboard");
     keys.write_all(b"\x03").expect("a terminal");
-    job.hear(2, "ouch");
+    job.read_lines(2, "ouch");
     let (status, said) = job.end();
     assert_eq!(status, 0, "{said}");
 }
@@ -107,10 +107,10 @@ fn task_0_reads_from_the_terminal() {
             .args(["-qefc", &command, "/dev/null"])
             .stdin(Stdio::piped()),
     );
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     let mut keys = job.child.stdin.take().expect("a keyboard");
     keys.write_all(b"regatta\n").expect("a terminal");
-    job.hear(1, "heard regatta");
+    job.read_lines(1, "heard regatta");
     assert_eq!(job.end().0, 0);
 }
 
@@ -122,7 +122,7 @@ fn the_end_of_the_terminal_is_the_end_of_the_job() {
             .args(["-qefc", &command, "/dev/null"])
             .stdin(Stdio::piped()),
     );
-    job.hear(2, "up");
+    job.read_lines(2, "up");
     let processes = job.processes();
     let front = processes
         .iter()
@@ -142,7 +142,7 @@ fn a_stopped_job_goes_on() {
         "-c",
         "echo up $$; read line < /dev/tty || :; while :; do echo alive; done",
     ]);
-    let line = job.hear(1, "up").remove(0);
+    let line = job.read_lines(1, "up").remove(0);
     let task = line.trim_start_matches("up ").to_owned();
     job.signal(Signal::TSTP);
     let state = |pid: &str| {
@@ -156,7 +156,7 @@ fn a_stopped_job_goes_on() {
         (state(&task) == Some('T') && state(&front) == Some('T')).then_some(())
     });
     job.signal(Signal::CONT);
-    job.hear(100, "alive");
+    job.read_lines(100, "alive");
     job.signal(Signal::KILL);
     job.end();
 }

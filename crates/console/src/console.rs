@@ -48,12 +48,12 @@ impl<M: Machine> Console<M> {
         let words = match words::split(line) {
             Ok(words) => words,
             Err(words::Unmatched(mark)) => {
-                self.say(format!("unmatched {mark}"));
+                self.print(format!("unmatched {mark}"));
                 return Next::Line;
             }
         };
         let Ok(words) = self.aliases.expand(words) else {
-            self.say("alias loop");
+            self.print("alias loop");
             return Next::Line;
         };
         let Some((first, rest)) = words.split_first() else {
@@ -65,10 +65,10 @@ impl<M: Machine> Console<M> {
                 if (fewest..=most).contains(&rest.len()) {
                     return commands::run(self, verb, rest);
                 }
-                self.say(format!("{}: wrong #args", verb.name()));
+                self.print(format!("{}: wrong #args", verb.name()));
             }
-            Err(several) if several.is_empty() => self.say(format!("{first}: not found")),
-            Err(several) => self.say(format!(
+            Err(several) if several.is_empty() => self.print(format!("{first}: not found")),
+            Err(several) => self.print(format!(
                 "{first}: not found; did you mean {}?",
                 several.join(" or ")
             )),
@@ -77,22 +77,22 @@ impl<M: Machine> Console<M> {
     }
 
     /// Takes in what the machine tells, and makes lines of it.
-    pub fn hear(&mut self) -> Next {
+    pub fn read_news(&mut self) -> Next {
         while let Some(news) = self.machine.news() {
             match news {
                 News::Ended => {
-                    self.say("");
-                    self.say("Console: the virtual machine has ended");
+                    self.print("");
+                    self.print("Console: the virtual machine has ended");
                     return Next::Halted;
                 }
                 News::Job { job, tid, what } => {
                     let now = self.machine.now();
-                    let told = self.jobs.hear(job, tid, what, now);
-                    self.say_bytes(&told);
+                    let told = self.jobs.handle_output(job, tid, what, now);
+                    self.print_bytes(&told);
                 }
                 News::Event { job, event } => {
-                    let told = self.jobs.hear_event(job, &event);
-                    self.say_bytes(&told);
+                    let told = self.jobs.handle_event(job, &event);
+                    self.print_bytes(&told);
                 }
                 News::Added(tids) => {
                     let hosts = self
@@ -102,7 +102,7 @@ impl<M: Machine> Console<M> {
                     let new = |host: &Host| tids.contains(&host.tid);
                     let hosts: Vec<_> = hosts.into_iter().filter(new).collect();
                     if !hosts.is_empty() {
-                        self.say_all(report::new_hosts(&hosts));
+                        self.print_all(report::new_hosts(&hosts));
                     }
                 }
             }
@@ -111,26 +111,26 @@ impl<M: Machine> Console<M> {
     }
 
     /// Writes what has been said since.
-    pub fn tell(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn flush_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let said = std::mem::take(&mut self.said);
         out.write_all(&said)?;
         out.flush()
     }
 
     /// Leaves a line to be told.
-    pub(crate) fn say(&mut self, line: impl AsRef<str>) {
+    pub(crate) fn print(&mut self, line: impl AsRef<str>) {
         self.said.extend_from_slice(line.as_ref().as_bytes());
         self.said.push(b'\n');
     }
 
     /// Leaves what is text already.
-    pub(crate) fn say_bytes(&mut self, text: &[u8]) {
+    pub(crate) fn print_bytes(&mut self, text: &[u8]) {
         self.said.extend_from_slice(text);
     }
 
-    pub(crate) fn say_all(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(crate) fn print_all(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) {
         for line in lines {
-            self.say(line);
+            self.print(line);
         }
     }
 

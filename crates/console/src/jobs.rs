@@ -84,12 +84,12 @@ impl Jobs {
     }
 
     /// There is an event of a job that is traced.
-    pub fn hear_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
+    pub fn handle_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();
         };
         let trace = job.trace.as_mut();
-        let mut told = trace.map_or_else(Vec::new, |trace| trace.hear(number, event));
+        let mut told = trace.map_or_else(Vec::new, |trace| trace.handle_event(number, event));
         told.extend(self.finish(number));
         told
     }
@@ -112,11 +112,11 @@ impl Jobs {
     }
 
     /// Something was told of a task. What is for the console is given back.
-    pub fn hear(&mut self, number: i32, tid: i32, what: Output, now: Now) -> Vec<u8> {
+    pub fn handle_output(&mut self, number: i32, tid: i32, what: Output, now: Now) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();
         };
-        let (mut told, lines) = job.hear(number, tid, &what);
+        let (mut told, lines) = job.lines_of(number, tid, &what);
         if !job.heard {
             told.clear();
         }
@@ -129,7 +129,7 @@ impl Jobs {
             }
         }
         if let Some(trace) = &mut job.trace {
-            told.extend(trace.hear_output(number, tid, &what, &lines, now));
+            told.extend(trace.handle_output(number, tid, &what, &lines, now));
         }
         told.extend(self.finish(number));
         told
@@ -138,7 +138,7 @@ impl Jobs {
 
 impl Job {
     /// As it is told, and the lines by themselves that a task has written.
-    fn hear(&mut self, number: i32, tid: i32, what: &Output) -> (Vec<u8>, Vec<String>) {
+    fn lines_of(&mut self, number: i32, tid: i32, what: &Output) -> (Vec<u8>, Vec<String>) {
         let (mut told, mut lines) = (Vec::new(), Vec::new());
         let mut line = |text: &[u8]| {
             told.extend(format!("[{number}:t{tid:x}] ").into_bytes());
@@ -196,8 +196,8 @@ mod tests {
     const A: i32 = 0x40001;
     const B: i32 = 0x40002;
 
-    fn hear(jobs: &mut Jobs, tid: i32, what: Output) -> String {
-        String::from_utf8(jobs.hear(1, tid, what, (3, 4))).unwrap()
+    fn shown(jobs: &mut Jobs, tid: i32, what: Output) -> String {
+        String::from_utf8(jobs.handle_output(1, tid, what, (3, 4))).unwrap()
     }
 
     fn text(text: &str) -> Output {
@@ -208,15 +208,15 @@ mod tests {
     fn each_line_has_its_job_and_its_task() {
         let mut jobs = Jobs::default();
         jobs.begin(None);
-        hear(&mut jobs, A, Output::Begun);
+        shown(&mut jobs, A, Output::Begun);
         assert_eq!(
-            hear(&mut jobs, A, text("one\ntwo\nth")),
+            shown(&mut jobs, A, text("one\ntwo\nth")),
             "[1:t40001] one\n[1:t40001] two\n"
         );
-        assert_eq!(hear(&mut jobs, A, text("ree\n")), "[1:t40001] three\n");
-        assert_eq!(hear(&mut jobs, A, text("rest")), "");
+        assert_eq!(shown(&mut jobs, A, text("ree\n")), "[1:t40001] three\n");
+        assert_eq!(shown(&mut jobs, A, text("rest")), "");
         assert_eq!(
-            hear(&mut jobs, A, Output::End),
+            shown(&mut jobs, A, Output::End),
             "[1:t40001] rest\n[1:t40001] EOF\n[1] finished\n"
         );
     }
@@ -225,15 +225,15 @@ mod tests {
     fn a_job_is_over_when_those_its_tasks_have_started_are() {
         let mut jobs = Jobs::default();
         jobs.begin(None);
-        hear(&mut jobs, A, Output::Begun);
-        hear(&mut jobs, B, Output::Begun);
-        assert_eq!(hear(&mut jobs, A, Output::End), "[1:t40001] EOF\n");
+        shown(&mut jobs, A, Output::Begun);
+        shown(&mut jobs, B, Output::Begun);
+        assert_eq!(shown(&mut jobs, A, Output::End), "[1:t40001] EOF\n");
         assert_eq!(
             jobs.list().collect::<Vec<_>>(),
             [(" 1".to_owned(), vec![B])]
         );
         assert_eq!(
-            hear(&mut jobs, B, Output::End),
+            shown(&mut jobs, B, Output::End),
             "[1:t40002] EOF\n[1] finished\n"
         );
         assert_eq!(jobs.list().count(), 0);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_told_of_no_job_is_nobody_s_affair() {
         let mut jobs = Jobs::default();
-        assert_eq!(hear(&mut jobs, A, text("x\n")), "");
+        assert_eq!(shown(&mut jobs, A, text("x\n")), "");
         let first = jobs.begin(None);
         jobs.forget(first);
         assert_eq!(jobs.begin(None), 2);
@@ -268,9 +268,9 @@ mod tests {
     fn output_for_a_file_goes_there_and_the_end_is_told_here() {
         let (mut jobs, paper) = (Jobs::default(), Paper::default());
         jobs.begin(Some(Box::new(paper.clone())));
-        hear(&mut jobs, A, Output::Begun);
-        assert_eq!(hear(&mut jobs, A, text("one\n")), "");
-        assert_eq!(hear(&mut jobs, A, Output::End), "[1] finished\n");
+        shown(&mut jobs, A, Output::Begun);
+        assert_eq!(shown(&mut jobs, A, text("one\n")), "");
+        assert_eq!(shown(&mut jobs, A, Output::End), "[1] finished\n");
         assert_eq!(*paper.0.borrow(), b"[1:t40001] one\n[1:t40001] EOF\n");
     }
 
@@ -278,11 +278,11 @@ mod tests {
     fn a_file_that_takes_no_more_is_told_once() {
         let mut jobs = Jobs::default();
         jobs.begin(Some(Box::new(Paper(Rc::default(), true))));
-        hear(&mut jobs, A, Output::Begun);
+        shown(&mut jobs, A, Output::Begun);
         assert_eq!(
-            hear(&mut jobs, A, text("one\n")),
+            shown(&mut jobs, A, text("one\n")),
             "[1] its file takes no more: full\n"
         );
-        assert_eq!(hear(&mut jobs, A, text("two\n")), "[1:t40001] two\n");
+        assert_eq!(shown(&mut jobs, A, text("two\n")), "[1:t40001] two\n");
     }
 }

@@ -53,9 +53,9 @@ fn start_file(console: &mut Console<Library>) -> io::Result<Next> {
         return Ok(Next::Line);
     };
     for line in text.lines() {
-        console.say(line);
+        console.print(line);
         let next = console.line(line);
-        console.tell(&mut io::stdout())?;
+        console.flush_to(&mut io::stdout())?;
         if next != Next::Line {
             return Ok(next);
         }
@@ -69,8 +69,8 @@ fn lines(console: &mut Console<Library>) -> io::Result<Next> {
     let repeats = !io::stdin().is_terminal();
     let mut prompted = false;
     loop {
-        let next = console.hear();
-        console.tell(&mut out)?;
+        let next = console.read_news();
+        console.flush_to(&mut out)?;
         if next != Next::Line {
             return Ok(next);
         }
@@ -88,10 +88,10 @@ fn lines(console: &mut Console<Library>) -> io::Result<Next> {
             }
         };
         if repeats {
-            console.say(&line);
+            console.print(&line);
         }
         let next = console.line(&line);
-        console.tell(&mut out)?;
+        console.flush_to(&mut out)?;
         prompted = false;
         if next != Next::Line {
             return Ok(next);

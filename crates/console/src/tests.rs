@@ -197,7 +197,7 @@ fn said(console: &mut Console<Pretended>, lines: &str) -> String {
 
 fn told(console: &mut Console<Pretended>) -> String {
     let mut out = Vec::new();
-    console.tell(&mut out).unwrap();
+    console.flush_to(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -379,7 +379,7 @@ fn a_job_tells_its_tasks_then_their_lines_then_its_end() {
         news(0x40010, Output::End),
         news(0x40011, Output::End),
     ];
-    assert_eq!(console.hear(), Next::Line);
+    assert_eq!(console.read_news(), Next::Line);
     assert_eq!(
         told(&mut console),
         "[1:t40010] hi\n[1:t40010] EOF\n[1:t40011] EOF\n[1] finished\n"
@@ -402,7 +402,7 @@ fn what_cannot_be_started_is_told_for_each_and_leaves_no_job() {
 fn hosts_that_others_add_and_the_end_of_the_machine_are_told() {
     let mut console = console();
     console.machine.news = vec![News::Added(vec![0x80000]), News::Ended];
-    assert_eq!(console.hear(), Next::Halted);
+    assert_eq!(console.read_news(), Next::Halted);
     assert!(told(&mut console).starts_with("\nConsole: 1 new host added\n                    HOST     DTID     ARCH   SPEED\n                    beta    80000"));
 }
 
@@ -516,7 +516,7 @@ fn a_traced_job_ends_when_its_tasks_have_and_nothing_comes_of_them() {
         output(Output::Text(b"hi\n".to_vec())),
         output(Output::End),
     ];
-    assert_eq!(console.hear(), Next::Line);
+    assert_eq!(console.read_news(), Next::Line);
     let heard = told(&mut console);
     assert!(heard.contains("\"newtask(0)\" { "), "{heard}");
     assert!(heard.contains("[3] { \"hi\" } };;"), "{heard}");
@@ -527,7 +527,7 @@ fn a_traced_job_ends_when_its_tasks_have_and_nothing_comes_of_them() {
     );
     assert_eq!(said(&mut console, "jobs"), "T1:\n");
     console.machine.news = vec![event(76, "endtask")];
-    console.hear();
+    console.read_news();
     assert!(told(&mut console).ends_with("[1] finished\n"));
     assert_eq!(
         said(&mut console, "spawn -> hello").lines().next(),

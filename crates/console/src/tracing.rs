@@ -42,10 +42,10 @@ impl Trace {
     /// back, here and below.
     pub fn begin(&mut self, number: i32, heading: &Heading, hosts: &[Host]) -> Vec<u8> {
         let Heading { console, now, text } = heading;
-        let mut told = self.tell(number, *console, text);
+        let mut told = self.record(number, *console, text);
         for host in hosts {
             let text = self.writer.write(&sddf::host_added(host, *now));
-            told.extend(self.tell(number, host.tid, &text));
+            told.extend(self.record(number, host.tid, &text));
         }
         told
     }
@@ -61,7 +61,7 @@ impl Trace {
     }
 
     /// An event of a task, or one that says that it begins or has ended.
-    pub fn hear(&mut self, number: i32, event: &Event) -> Vec<u8> {
+    pub fn handle_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
         match event.name.as_str() {
             "newtask" => self.started(event.task()),
             "endtask" => {
@@ -70,11 +70,11 @@ impl Trace {
             _ => {}
         }
         let text = self.writer.write(event);
-        self.tell(number, event.task(), &text)
+        self.record(number, event.task(), &text)
     }
 
     /// Something has become of what a task writes; these lines are whole now.
-    pub fn hear_output(
+    pub fn handle_output(
         &mut self,
         number: i32,
         tid: i32,
@@ -95,7 +95,7 @@ impl Trace {
         let mut told = Vec::new();
         for text in said {
             let text = self.writer.write(&sddf::output(tid, text, now));
-            told.extend(self.tell(number, tid, &text));
+            told.extend(self.record(number, tid, &text));
         }
         told
     }
@@ -109,7 +109,7 @@ impl Trace {
         }
     }
 
-    fn tell(&mut self, number: i32, tid: i32, text: &str) -> Vec<u8> {
+    fn record(&mut self, number: i32, tid: i32, text: &str) -> Vec<u8> {
         if let Some(file) = &mut self.file {
             match file.write_all(text.as_bytes()) {
                 Ok(()) => return Vec::new(),

@@ -27,7 +27,7 @@ pub(crate) const TRIAL: Duration = Duration::from_secs(10);
 /// Serves one conversation to its end. `caller` is the process of the user's that began it; `None`: it is a daemon.
 pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     let mut talk = Talk::new(wire, LIMIT);
-    let Ok(opening) = talk.hear::<Opening>() else {
+    let Ok(opening) = talk.receive::<Opening>() else {
         return;
     };
     if !opening.ask.is_asked_by(caller.is_some()) {
@@ -40,7 +40,7 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
             identity(),
             opening.identity
         );
-        let _ = talk.say(&Reply::Refused(sentence));
+        let _ = talk.send_line(&Reply::Refused(sentence));
         return;
     }
     daemon.lock().answers_due += 1;
@@ -77,7 +77,7 @@ fn answer(
             return Some(Box::new(move || unreached::listen(&daemon, talk)));
         }
         Ask::UnreachedThere { said } => {
-            unreached::heard(daemon, from?, said);
+            unreached::receive(daemon, from?, said);
             Ok(Reply::Done)
         }
         Ask::Shell { host, job, tenure } => {
@@ -114,7 +114,7 @@ fn answer(
     };
     let reply = reply.unwrap_or_else(|refusal| Reply::Refused(refusal.sentence));
     talk.limit(Some(LIMIT));
-    let _ = talk.say(&reply);
+    let _ = talk.send_line(&reply);
     None
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn leave(daemon: &Arc<Daemon>) {
     let state = daemon.lock();
     state.channels.cut("this host leaves the machine");
     drop(state);
-    daemon.tell(Input::Leave);
+    daemon.notify(Input::Leave);
 }
 
 /// Ends this daemon, or all. Whoever asked hears that it is done when the process is gone.
@@ -137,7 +137,7 @@ fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
         _ => Reply::Done,
     };
     talk.limit(Some(LIMIT));
-    let _ = talk.say(&reply);
+    let _ = talk.send_line(&reply);
     let mut state = daemon.lock();
     state.mourners.push(talk);
     state.over |= *how != Ask::Leave;
@@ -155,7 +155,7 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
         }
         state.unanswered()
     };
-    daemon.tell(Input::GoOn);
+    daemon.notify(Input::GoOn);
     if absent.is_empty() {
         return Ok(Reply::Done);
     }
@@ -170,7 +170,7 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
     loop {
         let moment = daemon.lock().moment();
         talk.limit(Some(LIMIT));
-        if talk.say(&Reply::Hosts(daemon.report())).is_err() {
+        if talk.send_line(&Reply::Hosts(daemon.report())).is_err() {
             return;
         }
         let mut state = daemon.lock();
@@ -191,7 +191,7 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
             drop(state);
             // The last word may be why the daemon ends.
             talk.limit(Some(LIMIT));
-            let _ = talk.say(&Reply::Hosts(daemon.report()));
+            let _ = talk.send_line(&Reply::Hosts(daemon.report()));
             return;
         }
     }
@@ -207,7 +207,7 @@ fn shell(
 ) -> Option<Rest> {
     let mut talk = talk;
     let mut refuse = |sentence: String| {
-        let _ = talk.say(&Reply::Refused(sentence));
+        let _ = talk.send_line(&Reply::Refused(sentence));
         None
     };
     let (own, found) = {
@@ -228,7 +228,7 @@ fn shell(
         return shell_here(daemon, talk, (job, Tenure::Passing), own);
     }
     let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
-        far.say(&Opening {
+        far.send_line(&Opening {
             identity: identity(),
             from: Some(own.into()),
             ask: Ask::ShellHere {
@@ -236,7 +236,7 @@ fn shell(
                 tenure,
             },
         })?;
-        Ok((far.hear::<Reply>()?, far))
+        Ok((far.receive::<Reply>()?, far))
     });
     let far = match far {
         Ok((Reply::Done, far)) => far,
@@ -256,7 +256,7 @@ fn shell(
     };
     let number = register(daemon, channel);
     let (daemon, host) = (daemon.clone(), host.to_owned());
-    talk.say(&Reply::Done).ok()?;
+    talk.send_line(&Reply::Done).ok()?;
     Some(Box::new(move || {
         let ((near, first), (far, second)) = (talk.into_parts(), far.into_parts());
         relay::run(near, far, [first, second], (&host, peer), &cut);
@@ -284,7 +284,7 @@ fn shell_here(
     let shell = match shell {
         Ok(shell) => shell,
         Err(sentence) => {
-            let _ = talk.say(&Reply::Refused(sentence));
+            let _ = talk.send_line(&Reply::Refused(sentence));
             return None;
         }
     };
@@ -303,7 +303,7 @@ fn shell_here(
     };
     let number = register(daemon, channel);
     let daemon = daemon.clone();
-    let _ = talk.say(&Reply::Done);
+    let _ = talk.send_line(&Reply::Done);
     Some(Box::new(move || {
         let (wire, arrived) = talk.into_parts();
         shell.serve(wire, arrived, &cut, session.as_deref());
@@ -327,10 +327,10 @@ fn inherit(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: HostId) {
         }
     };
     match found {
-        Err(sentence) => _ = talk.say(&Reply::Refused(sentence)),
+        Err(sentence) => _ = talk.send_line(&Reply::Refused(sentence)),
         Ok(session) => {
             // Should this fail, the shell finds out when it tries to speak.
-            let _ = talk.say(&Reply::Done);
+            let _ = talk.send_line(&Reply::Done);
             session.give(talk.into_parts());
         }
     }

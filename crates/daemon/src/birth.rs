@@ -66,8 +66,8 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
     // What it does first: it tries addresses, in both directions, and joins.
     let mut talk = Talk::new(wire, JOINING * 2 + TRIAL * 3);
     let begun = talk
-        .say(&Birth::Begin(charge.clone()))
-        .and_then(|()| talk.hear::<Reply>());
+        .send_line(&Birth::Begin(charge.clone()))
+        .and_then(|()| talk.receive::<Reply>());
     match begun {
         Ok(Reply::Refused(sentence)) => Err(Refusal::of_regatta(sentence)),
         Ok(Reply::Note(note)) => Ok((talk, Some(note))),
@@ -81,7 +81,9 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
 /// Has the daemon stay.
 pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
     talk.limit(Some(answer::LIMIT));
-    let kept = talk.say(&Birth::Keep).and_then(|()| talk.hear::<Reply>());
+    let kept = talk
+        .send_line(&Birth::Keep)
+        .and_then(|()| talk.receive::<Reply>());
     match kept {
         Ok(Reply::Done) => Ok(()),
         _ => Err(Refusal::of_regatta(
@@ -121,7 +123,7 @@ pub fn live() -> Result<(), Refusal> {
     signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored).map_err(failed)?;
 
     let mut talk = Talk::new(wire, answer::LIMIT);
-    let Ok(Birth::Begin(charge)) = talk.hear::<Birth>() else {
+    let Ok(Birth::Begin(charge)) = talk.receive::<Birth>() else {
         return Err(Refusal::of_regatta("the daemon was not told what to do"));
     };
     match set_up(charge) {
@@ -137,7 +139,7 @@ pub fn live() -> Result<(), Refusal> {
             });
             if let Err(error) = thread {
                 let refusal = limits::no_process("the daemon cannot run", &error);
-                let _ = talk.say(&Reply::Refused(refusal.sentence.clone()));
+                let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
                 return Err(refusal);
             }
             let _ = hand.send(talk);
@@ -145,7 +147,7 @@ pub fn live() -> Result<(), Refusal> {
             Ok(())
         }
         Err(refusal) => {
-            let _ = talk.say(&Reply::Refused(refusal.sentence.clone()));
+            let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
             Err(refusal)
         }
     }
@@ -170,18 +172,18 @@ fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
     talk.limit((!is_first).then_some(PROBATION));
     let kept = match joined {
         Ok(()) => {
-            let answered = talk.say(done);
+            let answered = talk.send_line(done);
             answered
-                .and_then(|()| talk.hear::<Birth>())
+                .and_then(|()| talk.receive::<Birth>())
                 .is_ok_and(|word| word == Birth::Keep)
         }
         Err(refusal) => {
-            let _ = talk.say(&Reply::Refused(refusal.sentence));
+            let _ = talk.send_line(&Reply::Refused(refusal.sentence));
             false
         }
     };
     if kept {
-        let _ = talk.say(&Reply::Done);
+        let _ = talk.send_line(&Reply::Done);
         if !daemon.charge.tied {
             return;
         }
@@ -210,7 +212,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
         return Err(refusal);
     }
     for (_, address) in contacts {
-        daemon.tell(Input::Join { address: *address });
+        daemon.notify(Input::Join { address: *address });
     }
     let until = Instant::now() + JOINING;
     let mut state = daemon.lock();
@@ -237,12 +239,12 @@ fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<()
     let own = daemon.lock().membership.own();
     let asked = Talk::call(address, &daemon.keys, TRIAL).and_then(|mut talk| {
         talk.limit(Some(TRIAL * 2));
-        talk.say(&Opening {
+        talk.send_line(&Opening {
             identity: identity(),
             from: Some(own.into()),
             ask: Ask::Reach { at: own.address() },
         })?;
-        talk.hear::<Reply>()
+        talk.receive::<Reply>()
     });
     let firewall = "is there a firewall between them?";
     match asked {

@@ -195,9 +195,9 @@ fn begin_on(
             contacts: contacts(&config.hosts, number as usize),
             tied,
         };
-        bootstrap.tell(number, ask::encode(&Birth::Begin(charge)))?;
+        bootstrap.send(number, ask::encode(&Birth::Begin(charge)))?;
     }
-    let begun = all_or_none(bootstrap.hear())?;
+    let begun = all_or_none(bootstrap.receive_all())?;
     let note = |(_, bytes): (u32, Vec<u8>)| match ask::decode::<Reply>(&bytes) {
         Ok(Reply::Note(note)) => Some(note),
         _ => None,
@@ -208,9 +208,9 @@ fn begin_on(
 /// Has the daemons stay.
 fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal> {
     for number in 0..across.hosts.len() as u32 {
-        bootstrap.tell(number, ask::encode(&Birth::Keep))?;
+        bootstrap.send(number, ask::encode(&Birth::Keep))?;
     }
-    all_or_none(bootstrap.hear()).map(drop)
+    all_or_none(bootstrap.receive_all()).map(drop)
 }
 
 /// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
@@ -221,7 +221,7 @@ fn await_names(bootstrap: &mut Bootstrap<'_>, place: &Place, hosts: &[Host], lim
         return;
     };
     loop {
-        let heard = talk.hear_unless::<Reply>(bootstrap.signals());
+        let heard = talk.receive_unless::<Reply>(bootstrap.signals());
         let report = match heard {
             Ok(Reply::Hosts(report)) => report,
             Err(error)
@@ -275,7 +275,7 @@ fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
 /// Asks the daemon of this host.
 fn ask_here(place: &Place, what: Ask, limit: Duration) -> Result<Reply, Refusal> {
     let mut talk = open(place, what, limit)?;
-    talk.hear().map_err(|error| lost(&error))
+    talk.receive().map_err(|error| lost(&error))
 }
 
 fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
@@ -292,7 +292,7 @@ fn open(place: &Place, what: Ask, limit: Duration) -> Result<Talk, Refusal> {
     })?;
     let wire = Wire::local(stream).map_err(|error| lost(&error))?;
     let mut talk = Talk::new(wire, limit);
-    talk.say(&Opening {
+    talk.send_line(&Opening {
         identity: identity(),
         from: None,
         ask: what,
@@ -339,9 +339,9 @@ pub fn remove(place: &Place, host: &str) -> Result<(), Refusal> {
 /// Has the daemon of this host leave, and waits until it has ended.
 pub(crate) fn leave(place: &Place, limit: Duration) -> Result<(), Refusal> {
     let mut talk = open(place, Ask::Leave, limit)?;
-    expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    expect_done(talk.receive().map_err(|error| lost(&error))?)?;
     // The daemon's end is the end of the connection.
-    let _ = talk.hear::<Reply>();
+    let _ = talk.receive::<Reply>();
     Ok(())
 }
 
@@ -349,9 +349,9 @@ pub(crate) fn leave(place: &Place, limit: Duration) -> Result<(), Refusal> {
 pub fn down(place: &Place) -> Result<Option<String>, Refusal> {
     let limit = Duration::from_secs(40);
     let mut talk = open(place, Ask::Down, limit)?;
-    let note = expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    let note = expect_done(talk.receive().map_err(|error| lost(&error))?)?;
     // The daemon's end is the end of the connection.
-    let _ = talk.hear::<Reply>();
+    let _ = talk.receive::<Reply>();
     Ok(note)
 }
 
@@ -378,7 +378,7 @@ fn report(reply: Reply) -> Result<Report, Refusal> {
 pub fn watch(place: &Place, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
     let mut talk = open(place, Ask::Hosts { watch: true }, LIMIT)?;
     loop {
-        match talk.hear::<Reply>() {
+        match talk.receive::<Reply>() {
             Ok(reply) => {
                 if !tell(report(reply)?) {
                     return Ok(());
@@ -407,7 +407,7 @@ pub fn pass_unreached(place: &Place, lines: impl BufRead) {
             }
             let took = talk.as_mut().is_some_and(|talk: &mut Talk| {
                 talk.limit(Some(LIMIT));
-                talk.say(&said).is_ok()
+                talk.send_line(&said).is_ok()
             });
             if took {
                 break;
@@ -463,7 +463,7 @@ pub fn shell(place: &Place, host: &str, job: &str, tenure: Tenure) -> Result<u8,
         tenure,
     };
     let mut talk = open(place, what, LIMIT * 3)?;
-    expect_done(talk.hear().map_err(|error| lost(&error))?)?;
+    expect_done(talk.receive().map_err(|error| lost(&error))?)?;
     let (wire, arrived) = talk.into_parts();
     crate::console::run(wire, arrived)
 }

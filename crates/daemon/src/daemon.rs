@@ -128,7 +128,7 @@ impl Daemon {
     }
 
     /// The same for threads other than the driver's, which has to look at its deadline again.
-    pub(crate) fn tell(self: &Arc<Self>, input: Input<'_>) {
+    pub(crate) fn notify(self: &Arc<Self>, input: Input<'_>) {
         self.input(input);
         self.announce();
     }
@@ -146,7 +146,7 @@ impl Daemon {
                 }
                 Output::Event(event) => {
                     happened = true;
-                    self.heed(state, now, &event);
+                    self.handle_event(state, now, &event);
                 }
             }
         }
@@ -155,7 +155,7 @@ impl Daemon {
         }
     }
 
-    fn heed(self: &Arc<Self>, state: &mut State, now: Duration, event: &Event) {
+    fn handle_event(self: &Arc<Self>, state: &mut State, now: Duration, event: &Event) {
         state.journal.take(now, event);
         match event {
             Event::Examine(host) => witness::examine(self, *host),
@@ -184,7 +184,7 @@ impl Daemon {
 
     /// Begins a machine of this host alone.
     pub(crate) fn found(self: &Arc<Self>) {
-        self.tell(Input::Found);
+        self.notify(Input::Found);
     }
 
     /// Goes to another address, which only a host that is alone can.

@@ -30,12 +30,12 @@ fn ask(
 ) -> std::io::Result<Answer> {
     let mut talk = Talk::call(to.address(), &daemon.keys, limit)?;
     talk.limit(Some(limit));
-    talk.say(&Opening {
+    talk.send_line(&Opening {
         identity: identity(),
         from: Some(own.into()),
         ask,
     })?;
-    Ok((talk.hear()?, talk))
+    Ok((talk.receive()?, talk))
 }
 
 /// What another host answers.
@@ -101,7 +101,7 @@ fn await_departure(daemon: &Daemon, host: HostId) {
 /// Waits for the end of a daemon that has said it will come.
 fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
     talk.limit(Some(END));
-    match talk.hear::<Reply>() {
+    match talk.receive::<Reply>() {
         Err(error) if error.kind() == ErrorKind::TimedOut => Err(Refusal::of_regatta(format!(
             "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
             END.as_secs()

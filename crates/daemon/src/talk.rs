@@ -185,7 +185,7 @@ impl Talk {
     }
 
     /// Says something.
-    pub(crate) fn say<T: Serialize>(&mut self, what: &T) -> io::Result<()> {
+    pub(crate) fn send_line<T: Serialize>(&mut self, what: &T) -> io::Result<()> {
         let line = ask::encode(what);
         let mut rest = &line[..];
         while !rest.is_empty() || !self.wire.is_flushed() {
@@ -203,13 +203,13 @@ impl Talk {
     }
 
     /// Hears something.
-    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let line = self.line(ask::LONGEST)?;
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 
     /// Hears something, unless this can be read before it has come: then the error is `Interrupted`, and nothing is lost.
-    pub(crate) fn hear_unless<T: DeserializeOwned>(
+    pub(crate) fn receive_unless<T: DeserializeOwned>(
         &mut self,
         other: BorrowedFd<'_>,
     ) -> io::Result<T> {
@@ -300,13 +300,13 @@ mod tests {
         let (mut talk, mut theirs) = pair();
         let (signal, mut sender) = UnixStream::pair().expect("sockets");
         theirs.write_all(b"\"one\"\n\"tw").expect("a word");
-        let one: String = talk.hear_unless(signal.as_fd()).expect("a word");
+        let one: String = talk.receive_unless(signal.as_fd()).expect("a word");
         sender.write_all(b"!").expect("a signal");
-        let away = talk.hear_unless::<String>(signal.as_fd());
+        let away = talk.receive_unless::<String>(signal.as_fd());
         let kind = away.expect_err("called away").kind();
         assert_eq!((one.as_str(), kind), ("one", ErrorKind::Interrupted));
         theirs.write_all(b"o\"\n").expect("a word");
-        assert_eq!(talk.hear::<String>().expect("a word"), "two");
+        assert_eq!(talk.receive::<String>().expect("a word"), "two");
     }
 
     /// They are joined, and other sentences follow.
@@ -362,11 +362,11 @@ mod tests {
     fn lines_come_whole_and_what_follows_is_kept() {
         let (mut talk, mut other) = pair();
         other.write_all(b"\"one\"\n\"tw").expect("room");
-        assert_eq!(talk.hear::<String>().expect("a line"), "one");
+        assert_eq!(talk.receive::<String>().expect("a line"), "one");
         other.write_all(b"o\"\nrest").expect("room");
-        assert_eq!(talk.hear::<String>().expect("a line"), "two");
+        assert_eq!(talk.receive::<String>().expect("a line"), "two");
         drop(other);
-        let error = talk.hear::<String>().expect_err("no line");
+        let error = talk.receive::<String>().expect_err("no line");
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
         assert_eq!(talk.into_parts().1, b"rest");
     }

@@ -101,7 +101,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk) {
     let mut lasts = false;
     loop {
         talk.limit(lasts.then_some(RENEWAL));
-        match talk.hear::<Vec<Unreached>>() {
+        match talk.receive::<Vec<Unreached>>() {
             Ok(said) => {
                 lasts = !said.is_empty();
                 put(daemon, source, said);
@@ -116,7 +116,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk) {
 }
 
 /// Another daemon passes on what the launchers of its host say.
-pub(crate) fn heard(daemon: &Arc<Daemon>, from: HostId, said: Vec<Unreached>) {
+pub(crate) fn receive(daemon: &Arc<Daemon>, from: HostId, said: Vec<Unreached>) {
     put(daemon, Source::Daemon(from), said);
 }
 

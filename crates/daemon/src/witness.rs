@@ -18,7 +18,7 @@ pub(crate) fn examine(daemon: &Arc<Daemon>, host: HostId) {
     // Without a thread the host is found dead a little later, of silence.
     let _ = std::thread::Builder::new().spawn(move || {
         if is_daemon_gone(host) {
-            daemon.tell(Input::DaemonGone { host });
+            daemon.notify(Input::DaemonGone { host });
         }
     });
 }

@@ -80,7 +80,7 @@ impl<T: Transport> Engine<T> {
                 Err(fault) => {
                     // The others wait for this member's contributions.
                     let (error, tag) = (Error::from(fault), self.group(id)?.sequence);
-                    self.tell_failed(id, tag, &error);
+                    self.notify_failed(id, tag, &error);
                     return Err(error);
                 }
             },
@@ -144,7 +144,7 @@ impl<T: Transport> Engine<T> {
     /// This member goes no further: the others, on all hosts, must not wait for it.
     pub fn fail_crossing(&mut self, round: &Round, error: &Error) {
         if let Some(tag) = round.crossing {
-            self.tell_failed(round.group, tag, error);
+            self.notify_failed(round.group, tag, error);
         }
     }
 }

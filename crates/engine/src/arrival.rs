@@ -242,7 +242,7 @@ impl<T: Transport> Engine<T> {
             }
             self.peer_lost(peer);
             if first {
-                self.tell_condemned(peer);
+                self.notify_condemned(peer);
             }
         }
     }

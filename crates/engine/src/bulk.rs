@@ -158,7 +158,7 @@ impl<T: Transport> Engine<T> {
         receive.stage = Stage::Moving;
         (receive.status.source, receive.status.tag) = (from as i32, tag);
         if offer.total == 0 {
-            self.say_begun(from, &offer)?;
+            self.send_begun(from, &offer)?;
             self.requests.received(request, from, tag, 0);
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Tell a sender that waits for it that its message is being received.
-    fn say_begun(&mut self, from: Peer, offer: &Offer) -> Result<()> {
+    fn send_begun(&mut self, from: Peer, offer: &Offer) -> Result<()> {
         if !offer.synchronous || self.gone.contains(&from) {
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl<T: Transport> Engine<T> {
             }
             bulk
         };
-        if let Err(error) = self.say_begun(from, offer) {
+        if let Err(error) = self.send_begun(from, offer) {
             self.transport.abandon(bulk);
             return Err(error);
         }

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
 use crate::reduction::{
-    combine_up, leaders_allreduce, ring_allreduce, shared_allreduce, tell_down,
+    combine_up, leaders_allreduce, ring_allreduce, send_down, shared_allreduce,
 };
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
@@ -249,7 +249,7 @@ impl<T: Transport> Engine<T> {
             let tree = Tree::flat(rank, size, 0);
             steps.push(Step::Copy(input, output.clone()));
             combine_up(&mut steps, &tree, &output, what);
-            tell_down(&mut steps, &tree, &output);
+            send_down(&mut steps, &tree, &output);
         }
         self.start_schedule(group, steps)
     }

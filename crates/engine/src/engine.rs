@@ -158,7 +158,7 @@ impl<T: Transport> Engine<T> {
             moved = true;
         }
         if !self.unheard.is_empty() {
-            moved |= self.hear_out();
+            moved |= self.read_out();
         }
         if !self.agreements.is_empty() {
             moved |= self.run_agreements();

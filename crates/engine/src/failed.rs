@@ -35,7 +35,7 @@ fn no_memory_at(peer: Peer) -> Error {
 
 impl<T: Transport> Engine<T> {
     /// A collective ends here with an error: tell the members that wait for this task.
-    pub(crate) fn tell_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
+    pub(crate) fn notify_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
         let reason = match error {
             Error::Memory(_) => MEMORY,
             Error::Dead(_) => DEATH,
@@ -55,7 +55,7 @@ impl<T: Transport> Engine<T> {
     }
 
     /// This task has found that a peer writes nonsense.
-    pub(crate) fn tell_condemned(&mut self, culprit: Peer) {
+    pub(crate) fn notify_condemned(&mut self, culprit: Peer) {
         let groups = self.groups.containing(culprit);
         let groups: Vec<_> = groups.map(|group| (group.context, group.peers())).collect();
         for (context, members) in groups {

@@ -423,7 +423,8 @@ impl<T: Transport> Engine<T> {
         let mut living = 0;
         for peer in group.peers() {
             // Messages of a peer that is gone may still be outside, or its loss has not been looked at yet.
-            if peer != self.me && (!self.gone.contains(&peer) || self.may_be_unheard(peer, context))
+            if peer != self.me
+                && (!self.gone.contains(&peer) || self.may_have_unread(peer, context))
             {
                 living += 1;
                 continue;

@@ -49,7 +49,7 @@ impl<T: Transport> Engine<T> {
         }
         if !self.condemned.contains_key(&peer) {
             self.drain_peer(peer);
-            if self.is_unheard(peer) {
+            if self.has_unread(peer) {
                 self.unheard.push(peer);
             }
         }
@@ -73,13 +73,13 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Has a peer sent something that has not been taken in?
-    fn is_unheard(&mut self, peer: Peer) -> bool {
+    fn has_unread(&mut self, peer: Peer) -> bool {
         !self.condemned.contains_key(&peer) && matches!(self.transport.front(peer), Ok(Some(_)))
     }
 
     /// Could a message for such a receive be among the last frames of a peer that is gone? After a death collectives end at
     /// once, for their other members have been told; one that has left may have done its part before.
-    pub(crate) fn may_be_unheard(&self, source: Peer, context: u32) -> bool {
+    pub(crate) fn may_have_unread(&self, source: Peer, context: u32) -> bool {
         let of_collective = !context.is_multiple_of(2);
         self.unheard.contains(&source)
             && (!of_collective || self.presence(source) == Presence::Left)
@@ -87,11 +87,11 @@ impl<T: Transport> Engine<T> {
 
     /// Fail the receives of peers that are gone and whose last frames have been taken in by now.
     #[cold]
-    pub(crate) fn hear_out(&mut self) -> bool {
+    pub(crate) fn read_out(&mut self) -> bool {
         let mut moved = false;
         for at in (0..self.unheard.len()).rev() {
             let peer = self.unheard[at];
-            if !self.is_unheard(peer) {
+            if !self.has_unread(peer) {
                 self.unheard.swap_remove(at);
                 let error = self.loss(peer);
                 self.fail_receives(peer, &error);
@@ -106,7 +106,7 @@ impl<T: Transport> Engine<T> {
         for (number, (select, request)) in self.posted.iter() {
             match select.source {
                 Some(source) if source == peer => {
-                    if !self.may_be_unheard(source, select.context) {
+                    if !self.may_have_unread(source, select.context) {
                         failed.push((number, request, error.clone()));
                     }
                 }

@@ -323,7 +323,7 @@ impl<T: Transport> Engine<T> {
     fn check_source(&mut self, select: &Select) -> Result<()> {
         match select.source {
             Some(source) if source == self.me => Ok(()),
-            Some(source) if self.may_be_unheard(source, select.context) => Ok(()),
+            Some(source) if self.may_have_unread(source, select.context) => Ok(()),
             Some(source) => self.check_present(source),
             None => self.check_any_source(select.context),
         }

@@ -30,7 +30,7 @@ pub(crate) fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Red
 }
 
 /// From the parent into `buffer`, and on to the children.
-pub(crate) fn tell_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
+pub(crate) fn send_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
     steps.push(Step::Wait);
     if let Some(parent) = tree.parent {
         steps.push(Step::Receive(parent, buffer.clone()));
@@ -55,7 +55,7 @@ pub(crate) fn leaders_allreduce(
     if within.parent.is_none() {
         leaders_exchange(steps, hosts, output, what);
     }
-    tell_down(steps, &within, output);
+    send_down(steps, &within, output);
 }
 
 /// The leaders' part, in rounds with one at twice the distance each time. Between two hosts that is one message each

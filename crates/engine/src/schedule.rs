@@ -110,7 +110,7 @@ impl<T: Transport> Engine<T> {
     pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
         let context = self.group(id)?.context + 1;
         if let Some(error) = steps.refused {
-            self.tell_failed(id, tag, &error);
+            self.notify_failed(id, tag, &error);
             return Err(error);
         }
         let request = self
@@ -288,7 +288,7 @@ impl<T: Transport> Engine<T> {
 
     fn end_schedule(&mut self, mut schedule: Schedule, error: Option<Error>) {
         if let Some(error) = &error {
-            self.tell_failed(schedule.group, schedule.tag, error);
+            self.notify_failed(schedule.group, schedule.tag, error);
         }
         // After an error the user's memory must not be touched any more.
         for (_, handle) in schedule.pending {

@@ -192,7 +192,7 @@ impl Agreement {
     }
 
     /// A message of the member with rank `from`. Whom this task reaches is `there`.
-    fn heard(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
+    fn handle(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
         let (head, rest) = words.split_first()?;
         let turn = (head >> 8) as usize;
         let size = self.members.len();
@@ -223,14 +223,14 @@ impl Agreement {
         } else if is(Kind::Want) {
             self.wanting.push(from);
         } else if turn == self.turn {
-            return self.heard_as_leader(from, head & 0xff, rest);
+            return self.handle_as_leader(from, head & 0xff, rest);
         } else if is(Kind::Again) && turn > self.turn && !self.decided {
             self.begin_later(turn);
         }
         Some(())
     }
 
-    fn heard_as_leader(&mut self, from: usize, kind: u64, rest: &[u64]) -> Option<()> {
+    fn handle_as_leader(&mut self, from: usize, kind: u64, rest: &[u64]) -> Option<()> {
         let size = self.members.len();
         match &mut self.lead {
             Lead::Asking(waiting) if kind == Kind::State as u64 => {
@@ -270,7 +270,7 @@ impl Agreement {
         wants
     }
 
-    fn tell_all(&mut self, there: &[bool]) {
+    fn notify_all(&mut self, there: &[bool]) {
         self.lead = Lead::Told;
         if let Some((_, choice)) = self.adopted.clone() {
             self.send_all(there, Kind::Decided, &choice.words());
@@ -444,7 +444,7 @@ impl<T: Transport> Engine<T> {
                     });
                     // What makes no sense is as good as not sent.
                     let there = self.others_there(agreement);
-                    let _ = agreement.heard(from, &words.collect::<Vec<_>>(), &there);
+                    let _ = agreement.handle(from, &words.collect::<Vec<_>>(), &there);
                     moved = true;
                 }
                 // It is gone, and that will be seen.
@@ -487,8 +487,8 @@ impl<T: Transport> Engine<T> {
                 agreement.adopted = Some((turn, choice));
                 agreement.lead = Lead::Proposing(there);
             }
-            Lead::Not => agreement.tell_all(&there),
-            Lead::Proposing(waiting) if !waits(waiting) => agreement.tell_all(&there),
+            Lead::Not => agreement.notify_all(&there),
+            Lead::Proposing(waiting) if !waits(waiting) => agreement.notify_all(&there),
             _ => return false,
         }
         true

@@ -61,7 +61,7 @@ impl ReceiptCredits {
 impl<T: Transport> Engine<T> {
     /// A message from this task to itself that is there whatever the buffer holds: something to be told, not to be sent
     /// again.
-    pub fn tell_self(&mut self, context: u32, tag: i32, bytes: &[u8], credit: ReceiptCredit) {
+    pub fn notify_self(&mut self, context: u32, tag: i32, bytes: &[u8], credit: ReceiptCredit) {
         if let Some(receive) = self.posted.take(context, self.me, tag) {
             self.requests.get(receive).views.fill(bytes);
             self.requests.received(receive, self.me, tag, bytes.len());

@@ -91,8 +91,9 @@ enum Step {
     Preparing,
     /// The launcher's own table has not been asked.
     EnteringHere(World),
-    /// These hosts have not entered the tasks into their tables; a refusal ends the spawn when all have answered.
-    Entering(BTreeSet<u32>, Option<Refused>),
+    /// These hosts have not entered the tasks into their tables; None: it is not known which are to. A refusal ends the spawn when all have
+    /// answered.
+    Entering(Option<BTreeSet<u32>>, Option<Refused>),
     /// Some tasks have not been started: the outcomes of the others.
     Starting(Vec<(u32, Result<u32, Refused>)>),
 }
@@ -291,15 +292,15 @@ impl Spawns {
         }
         registry.notify_starts(first);
         lifecycle.tasks_added(&hosts);
-        spawning.step = Step::Entering(BTreeSet::new(), None);
+        spawning.step = Step::Entering(None, None);
         self.effects
             .push_back(SpawnEffect::EnterElsewhere { spawn, world });
     }
 
-    /// These hosts have been asked to enter the tasks.
+    /// These hosts have been asked to enter the tasks, perhaps none.
     pub fn entering(&mut self, spawn: u32, hosts: impl IntoIterator<Item = u32>) {
         if let Some(Step::Entering(awaited, _)) = self.find(spawn).map(|one| &mut one.step) {
-            awaited.extend(hosts);
+            *awaited = Some(hosts.into_iter().collect());
         }
     }
 
@@ -315,7 +316,9 @@ impl Spawns {
         for spawning in &mut self.open {
             let begins = spawning.parts.iter().any(|part| part.first == Some(first));
             if let (true, Step::Entering(awaited, why)) = (begins, &mut spawning.step) {
-                awaited.remove(&host);
+                awaited
+                    .iter_mut()
+                    .for_each(|awaited| drop(awaited.remove(&host)));
                 *why = why.take().or(refused.take());
             }
         }
@@ -351,7 +354,9 @@ impl Spawns {
             }
             match &mut spawning.step {
                 Step::Preparing | Step::EnteringHere(_) => {}
-                Step::Entering(awaited, _) => drop(awaited.remove(&host)),
+                Step::Entering(awaited, _) => awaited
+                    .iter_mut()
+                    .for_each(|awaited| drop(awaited.remove(&host))),
                 Step::Starting(outcomes) => {
                     let ours = unstarted.iter().filter(|task| ours.contains(task));
                     outcomes.extend(ours.map(|task| (*task, Err(lost()))));
@@ -469,7 +474,7 @@ impl Spawning {
         match &self.step {
             Step::Preparing => self.parts.iter().all(|part| part.prepared.is_some()),
             Step::EnteringHere(_) => false,
-            Step::Entering(awaited, _) => awaited.is_empty(),
+            Step::Entering(awaited, _) => awaited.as_ref().is_some_and(BTreeSet::is_empty),
             Step::Starting(outcomes) => {
                 let wanted: u32 = self.shares().map(|(_, share)| share.count).sum();
                 outcomes.len() >= wanted as usize

@@ -100,7 +100,7 @@ impl Machine {
         }
         for (task, tell) in self.registry.take_messages() {
             let changes = self.registry.last_change();
-            self.tell_when_known(changes, task, bytes_of(&tell));
+            self.send_when_known(changes, task, bytes_of(&tell));
         }
         if self.replication.is_to_be_asked() {
             for host in self.holders() {
@@ -110,15 +110,15 @@ impl Machine {
     }
 
     /// Sends a message to a task when a replica has so many changes.
-    fn tell_when_known(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
+    fn send_when_known(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
         let elsewhere = self.agents.contains_key(&task);
         match elsewhere && self.replication.must_wait(task, changes) {
             true => self.replication.keep(changes, task, bytes),
-            false => self.tell(task, bytes),
+            false => self.send(task, bytes),
         }
     }
 
-    fn tell(&mut self, task: u32, bytes: Vec<u8>) {
+    fn send(&mut self, task: u32, bytes: Vec<u8>) {
         if self.agents.contains_key(&task) {
             let way = self.ways.entry(task).or_default();
             way.push_back(Sent::Tell { task, bytes });
@@ -162,14 +162,14 @@ impl Machine {
             }
         }
         for (task, bytes) in self.replication.confirm(confirmed.unwrap_or(0)) {
-            self.tell(task, bytes);
+            self.send(task, bytes);
         }
         for (task, count) in counts_heard {
             self.registry.acknowledged(task, count);
         }
     }
 
-    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+    fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.table.insert(rank);
         for host in self.agents.keys() {
             let way = self.ways.entry(*host).or_default();
@@ -182,7 +182,7 @@ impl Machine {
         self.agents.remove(&host);
         self.replication.host_lost(host);
         self.ways.remove(&host);
-        self.tell_gone(host, Some(Cause::Lost));
+        self.notify_gone(host, Some(Cause::Lost));
         self.registry.task_ended(host, End::Lost);
         self.registry.host_lost(host);
     }
@@ -244,8 +244,8 @@ impl Successor for Machine {
         unreachable!("nobody spawns: {world:?}");
     }
 
-    fn tell_gone(&mut self, task: u32, cause: Option<Cause>) {
-        Machine::tell_gone(self, task, cause);
+    fn notify_gone(&mut self, task: u32, cause: Option<Cause>) {
+        Machine::notify_gone(self, task, cause);
     }
 
     fn replicate(&mut self) {
@@ -254,7 +254,7 @@ impl Successor for Machine {
 
     fn send_again(&mut self, _: u32, task: u32, bytes: Vec<u8>) {
         let changes = self.registry.last_change();
-        self.tell_when_known(changes, task, bytes);
+        self.send_when_known(changes, task, bytes);
     }
 
     fn task_ended(&mut self, ended: Ended) {

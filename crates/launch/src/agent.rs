@@ -208,12 +208,12 @@ impl Agent {
         let hello = gather::hello(&beacon, connection.as_deref());
         self.beacon = Some(beacon);
         self.hello = Some(hello.clone());
-        self.say(&Report::Hello { hello });
+        self.send_report(&Report::Hello { hello });
         loop {
             self.wait();
             if let Some(why) = self.reason_to_end() {
                 why.into_iter()
-                    .for_each(|why| self.say(&Report::Farewell { why }));
+                    .for_each(|why| self.send_report(&Report::Farewell { why }));
                 // What is not below us is not killed with us.
                 let tasks = self.tasks.iter();
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
@@ -223,11 +223,11 @@ impl Agent {
             if self.follower().is_some_and(Follower::leads) {
                 return Ok(self.into_resources());
             }
-            self.heed()?;
+            self.handle_orders()?;
             self.start_some();
             self.pass_on_questions();
             self.reap();
-            self.heed_guests();
+            self.handle_guests();
             self.pump();
             self.settle();
             if self.spoken.elapsed() >= BEAT {
@@ -307,7 +307,7 @@ impl Agent {
             fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             fds.extend(tasks.guest_polls());
         }
-        let entrance = self.entrance.iter().filter(|_| self.heeds_entrance());
+        let entrance = self.entrance.iter().filter(|_| self.handles_entrance());
         fds.extend(entrance.flat_map(Entrance::polls));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.following.iter().flat_map(Following::polls));
@@ -315,7 +315,7 @@ impl Agent {
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
     }
 
-    fn say(&mut self, report: &Report) {
+    fn send_report(&mut self, report: &Report) {
         self.spoken = Instant::now();
         if self.is_without_owner() {
             // Whoever comes next asks for all of it.
@@ -327,10 +327,10 @@ impl Agent {
 
     fn refuse(&mut self, refusal: Refusal) {
         let (status, sentence) = (u32::from(refusal.status), refusal.sentence);
-        self.say(&Report::Refused { status, sentence });
+        self.send_report(&Report::Refused { status, sentence });
     }
 
-    fn heed(&mut self) -> Result<(), Refusal> {
+    fn handle_orders(&mut self) -> Result<(), Refusal> {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
         if self.is_without_owner() && !self.called {
@@ -353,10 +353,10 @@ impl Agent {
         match order {
             Order::Probe { targets } => {
                 let seen = reach::look_for(&targets);
-                self.say(&Report::Probed { seen });
+                self.send_report(&Report::Probed { seen });
             }
             Order::Prepare { job } => match self.prepare(job) {
-                Ok(addresses) => self.say(&Report::Prepared { addresses }),
+                Ok(addresses) => self.send_report(&Report::Prepared { addresses }),
                 Err(refusal) => self.refuse(refusal),
             },
             Order::Failover { plan } => self.following = Some(Following::new(plan)),
@@ -380,10 +380,10 @@ impl Agent {
             Order::Confirm {} => {
                 let replica = self.follower().map(|follower| &follower.replica);
                 if let Some(changes) = replica.and_then(Replica::changes) {
-                    self.say(&Report::Copied { changes });
+                    self.send_report(&Report::Copied { changes });
                 }
             }
-            Order::Lead { tasks, changes } => self.tell_state(tasks, changes),
+            Order::Lead { tasks, changes } => self.report_state(tasks, changes),
             Order::Start { addresses } => {
                 if let Some(tasks) = &self.tasks {
                     tasks.locate(&addresses);
@@ -420,7 +420,7 @@ impl Agent {
             }
             Order::Clock { by, id } => {
                 let time = clock::now();
-                self.say(&Report::Clock { by, id, time });
+                self.send_report(&Report::Clock { by, id, time });
             }
             // A charge is for the starter of a daemon.
             Order::Beat {} | Order::Charge { .. } => {}
@@ -439,9 +439,9 @@ impl Agent {
             Order::Tell { task, bytes } => {
                 let follower = self.follower_mut();
                 let due = follower.and_then(|host| host.local.note_message(task, &bytes));
-                tasks.tell(task, &bytes);
+                tasks.send(task, &bytes);
                 if let Some(count) = due {
-                    self.say(&Report::Heard { task, count });
+                    self.send_report(&Report::Heard { task, count });
                 }
             }
             Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
@@ -459,7 +459,7 @@ impl Agent {
                     Ok(addresses) => (addresses, None),
                     Err(refused) => (Vec::new(), Some(refused)),
                 };
-                self.say(&Report::SpawnPrepared {
+                self.send_report(&Report::SpawnPrepared {
                     spawn,
                     addresses,
                     refused,
@@ -468,7 +468,7 @@ impl Agent {
             Order::Enter { world } => {
                 let first = world.first;
                 let refused = self.enter(world, &mut tasks).err();
-                self.say(&Report::Entered { first, refused });
+                self.send_report(&Report::Entered { first, refused });
             }
             Order::StartSpawn {
                 spawn,
@@ -534,7 +534,7 @@ impl Agent {
         let Some(tasks) = &mut self.tasks else { return };
         let mut asked = Vec::new();
         let following = &mut self.following;
-        let ended = tasks.heed(|task, bytes| {
+        let ended = tasks.read_requests(|task, bytes| {
             if let Some(following) = following {
                 following.follower.local.note_request(task, bytes);
             }
@@ -544,7 +544,7 @@ impl Agent {
             });
         });
         asked.extend(ended.into_iter().map(|task| Report::Hushed { task }));
-        asked.iter().for_each(|report| self.say(report));
+        asked.iter().for_each(|report| self.send_report(report));
     }
 
     fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
@@ -634,7 +634,7 @@ impl Agent {
         });
         let outcomes = tasks.start_some_prepared(Some(&mut self.streams), self.signals.before());
         for task in started {
-            self.say(&Report::Started {
+            self.send_report(&Report::Started {
                 rank: task.rank,
                 pid: task.pid,
             });
@@ -644,7 +644,7 @@ impl Agent {
                 Ok(started) => (started.pid, None),
                 Err(refused) => (0, Some(refused)),
             };
-            self.say(&Report::SpawnStarted { task, pid, refused });
+            self.send_report(&Report::SpawnStarted { task, pid, refused });
         }
         if let Err(refusal) = result {
             self.refuse(refusal);
@@ -668,16 +668,16 @@ impl Agent {
                         send_caught(link, room, piece);
                     }
                 });
-                self.tell_ended(ended);
+                self.report_ended(ended);
             }
         }
     }
 
-    fn tell_ended(&mut self, ended: Ended) {
+    fn report_ended(&mut self, ended: Ended) {
         if let Some(follower) = self.follower_mut() {
             follower.local.note_ended(ended);
         }
-        self.say(&Report::Ended {
+        self.send_report(&Report::Ended {
             rank: ended.rank,
             pid: ended.pid,
             end: ended.end,
@@ -686,8 +686,8 @@ impl Agent {
     }
 
     /// Reports the processes that have asked to join, and which of those that came so have gone.
-    fn heed_guests(&mut self) {
-        let heeds_entrance = self.heeds_entrance();
+    fn handle_guests(&mut self) {
+        let handles_entrance = self.handles_entrance();
         let Some(tasks) = &mut self.tasks else { return };
         let gone = tasks.take_gone_guests();
         for ended in &gone {
@@ -695,10 +695,10 @@ impl Agent {
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
             }
         }
-        let entrance = self.entrance.as_mut().filter(|_| heeds_entrance);
-        let requests = entrance.map_or_else(Vec::new, |entrance| entrance.heed(tasks));
-        gone.into_iter().for_each(|ended| self.tell_ended(ended));
-        requests.iter().for_each(|report| self.say(report));
+        let entrance = self.entrance.as_mut().filter(|_| handles_entrance);
+        let requests = entrance.map_or_else(Vec::new, |entrance| entrance.handle_requests(tasks));
+        gone.into_iter().for_each(|ended| self.report_ended(ended));
+        requests.iter().for_each(|report| self.send_report(report));
     }
 
     /// The process that has asked to join is this task.
@@ -713,7 +713,7 @@ impl Agent {
             Ok(started) => (started.pid, None),
             Err(refused) => (0, Some(refused)),
         };
-        self.say(&Report::SpawnStarted { task, pid, refused });
+        self.send_report(&Report::SpawnStarted { task, pid, refused });
     }
 
     fn reaped(&mut self, pid: Pid, status: WaitStatus) {
@@ -740,7 +740,7 @@ impl Agent {
             .map(Feed::flush)
             .filter(|&taken| taken > 0)
         {
-            self.say(&Report::Taken {
+            self.send_report(&Report::Taken {
                 bytes: taken as u32,
             });
         }
@@ -764,7 +764,7 @@ impl Agent {
         if !none_left && (helpers.is_empty() || !tree::descendants(&helpers).is_empty()) {
             if !self.told_strays {
                 self.told_strays = true;
-                self.say(&Report::Strays {
+                self.send_report(&Report::Strays {
                     names: tasks::strays(&helpers),
                 });
             }
@@ -781,7 +781,7 @@ impl Agent {
         }) {
             self.settled = true;
             let starts = self.starts;
-            self.say(&Report::Settled { starts });
+            self.send_report(&Report::Settled { starts });
         }
     }
 }

@@ -55,7 +55,7 @@ pub fn run(pid: u32) -> Result<u8, Refusal> {
         None => {
             let guest = Guest { pid, fd };
             let status = serve(job, control, guest).unwrap_or_else(|refusal| {
-                crate::tell(Form::Inherit, &refusal);
+                crate::report_refusal(Form::Inherit, &refusal);
                 refusal.status
             });
             std::process::exit(i32::from(status));
@@ -88,6 +88,7 @@ fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
         tasks: Some(Tasks::adopt(job, control, guest, recipe)?),
         here: None,
         remotes: Vec::new(),
+        addresses: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
         join_socket: None,

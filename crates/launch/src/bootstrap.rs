@@ -86,7 +86,7 @@ impl Bootstrap<'_> {
     }
 
     /// Tells a host's starter something.
-    pub fn tell(&mut self, number: u32, bytes: Vec<u8>) -> Result<(), Refusal> {
+    pub fn send(&mut self, number: u32, bytes: Vec<u8>) -> Result<(), Refusal> {
         let remotes = &mut self.gathering.remotes;
         match remotes.iter_mut().find(|remote| remote.number == number) {
             Some(remote) => remote.send(&Order::Charge { bytes }),
@@ -95,7 +95,7 @@ impl Bootstrap<'_> {
     }
 
     /// Waits for an answer of every starter.
-    pub fn hear(&mut self) -> Vec<Outcome<Vec<u8>>> {
+    pub fn receive_all(&mut self) -> Vec<Outcome<Vec<u8>>> {
         let numbers = self.numbers();
         let answers = self.gathering.round(true, |remote| {
             loop {

@@ -65,7 +65,7 @@ impl BootstrapPeer {
         peer.link.send_raw(ready.as_bytes());
         let hello = gather::hello(&beacon, gather::connection().as_deref());
         peer.beacon = Some(beacon);
-        peer.say(&Report::Hello { hello });
+        peer.send_report(&Report::Hello { hello });
         Ok(peer)
     }
 
@@ -80,14 +80,14 @@ impl BootstrapPeer {
             }
             self.link.flush();
             if self.spoken.elapsed() >= BEAT {
-                self.say(&Report::Beat {});
+                self.send_report(&Report::Beat {});
             }
             said = self.link.next();
         }
         match said {
             Ok(Some(Order::Probe { targets })) => {
                 let seen = reach::look_for(&targets);
-                self.say(&Report::Probed { seen });
+                self.send_report(&Report::Probed { seen });
                 Word::Nothing
             }
             Ok(Some(Order::Charge { bytes })) => {
@@ -113,18 +113,18 @@ impl BootstrapPeer {
 
     /// Answers a charge.
     pub fn answer(&mut self, bytes: Vec<u8>) {
-        self.say(&Report::Answer { bytes });
+        self.send_report(&Report::Answer { bytes });
     }
 
     /// Says why it cannot be done.
     pub fn refuse(&mut self, refusal: &Refusal) {
-        self.say(&Report::Refused {
+        self.send_report(&Report::Refused {
             status: u32::from(refusal.status),
             sentence: refusal.sentence.clone(),
         });
     }
 
-    fn say(&mut self, report: &Report) {
+    fn send_report(&mut self, report: &Report) {
         self.spoken = Instant::now();
         // Nothing that is said here comes near the longest frame.
         let _ = self.link.send(report);

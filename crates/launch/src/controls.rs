@@ -104,7 +104,7 @@ impl Controls {
     }
 
     /// What the tasks have asked, as far as it has arrived, and who has closed its socket.
-    pub(crate) fn heed(&mut self, mut asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
+    pub(crate) fn read_requests(&mut self, mut asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
         let mut events = [const {
             epoll::Event {
                 flags: EventFlags::empty(),
@@ -136,7 +136,7 @@ impl Controls {
     }
 
     /// Says something to a task, or keeps it until the task reads.
-    pub(crate) fn say(&mut self, task: u32, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, task: u32, bytes: &[u8]) {
         let Some(line) = self.lines.get_mut(&task) else {
             return;
         };
@@ -222,12 +222,12 @@ mod tests {
         rustix::io::write(&one, &question[..3]).unwrap();
         rustix::io::write(&two, &question).unwrap();
         let mut heard = Vec::new();
-        controls.heed(|task, bytes| heard.push((task, bytes.to_vec())));
+        controls.read_requests(|task, bytes| heard.push((task, bytes.to_vec())));
         rustix::io::write(&one, &question[3..]).unwrap();
-        controls.heed(|task, bytes| heard.push((task, bytes.to_vec())));
+        controls.read_requests(|task, bytes| heard.push((task, bytes.to_vec())));
         assert_eq!(heard, [(2, b"what".to_vec()), (1, b"what".to_vec())]);
         drop(two);
-        assert_eq!(controls.heed(|_, _| ()), [2]);
+        assert_eq!(controls.read_requests(|_, _| ()), [2]);
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let mut controls = Controls::new().unwrap();
         let task = controls.open(1).unwrap();
         let answer = vec![7; 8 << 20];
-        controls.say(1, &answer);
+        controls.send(1, &answer);
         let mut frames = Frames::default();
         let mut buffer = vec![0; 1 << 16];
         let came = loop {
@@ -245,16 +245,16 @@ mod tests {
                 break bytes.to_vec();
             }
             // Whoever sleeps by now has to be woken for the rest.
-            controls.heed(|_, _| ());
+            controls.read_requests(|_, _| ());
             assert!(controls.written.iter().all(|&task| task == 1));
         };
         assert_eq!(came, answer);
         assert!(!std::mem::take(&mut controls.written).is_empty());
         for _ in 0..12 {
-            controls.say(1, &answer);
+            controls.send(1, &answer);
         }
         assert!(controls.lines.is_empty());
-        assert_eq!(controls.heed(|_, _| ()), [1]);
+        assert_eq!(controls.read_requests(|_, _| ()), [1]);
     }
 
     #[test]
@@ -262,11 +262,11 @@ mod tests {
         let mut controls = Controls::new().unwrap();
         let task = controls.open(1).unwrap();
         rustix::io::write(&task, &written(b"last words")).unwrap();
-        controls.say(1, &vec![7; 8 << 20]);
+        controls.send(1, &vec![7; 8 << 20]);
         drop(task);
         let mut heard = Vec::new();
         while controls
-            .heed(|_, bytes| heard.push(bytes.to_vec()))
+            .read_requests(|_, bytes| heard.push(bytes.to_vec()))
             .is_empty()
         {}
         assert_eq!(heard, [b"last words".to_vec()]);
@@ -278,6 +278,6 @@ mod tests {
         let mut controls = Controls::new().unwrap();
         let task = controls.open(4).unwrap();
         rustix::io::write(&task, &[255; 8]).unwrap();
-        assert_eq!(controls.heed(|_, _| ()), [4]);
+        assert_eq!(controls.read_requests(|_, _| ()), [4]);
     }
 }

@@ -115,8 +115,8 @@ impl Entrance {
     }
 
     /// The requests to join that have come by now.
-    pub(crate) fn heed(&mut self, tasks: &mut Tasks) -> Vec<Report> {
-        let arrivals = self.socket.heed();
+    pub(crate) fn handle_requests(&mut self, tasks: &mut Tasks) -> Vec<Report> {
+        let arrivals = self.socket.handle_callers();
         let newcomers = arrivals.into_iter();
         let newcomers = newcomers.filter_map(|arrival| Newcomer::of(arrival, tasks));
         newcomers

@@ -38,8 +38,10 @@ pub(crate) struct Fleet {
     pub tasks: Option<Tasks>,
     /// The number of this host, if it is one of several.
     pub here: Option<u32>,
-    /// The other hosts.
+    /// The other hosts. They have prepared their tasks.
     pub remotes: Vec<Remote>,
+    /// Where each task listens, if there are other hosts.
+    pub addresses: Vec<SocketAddr>,
     /// What the hosts are called and the host of each rank; empty when there is only this one.
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
@@ -102,6 +104,7 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
         tasks: Some(tasks),
         here: None,
         remotes: Vec::new(),
+        addresses: Vec::new(),
         names: Vec::new(),
         host_of: Vec::new(),
         join_socket: None,
@@ -152,7 +155,10 @@ fn assemble_across(
     };
     let mut gathering = Gathering::open(across, Role::Agent, None, signals, owner)?;
     let greeted = gathering.greet(false);
-    gathering.notes.drain(..).for_each(|note| output.say(&note));
+    gathering
+        .notes
+        .drain(..)
+        .for_each(|note| output.report(&note));
     greeted.into_iter().collect::<Result<Vec<()>, _>>()?;
     gathering.check_distinct()?;
 
@@ -180,7 +186,7 @@ fn assemble_across(
     if across.verbose {
         describe(&gathering, &host_of, &addresses)
             .iter()
-            .for_each(|note| output.say(note));
+            .for_each(|note| output.report(note));
     }
     prepare(plan, across, before, gathering, host_of, &addresses)
 }
@@ -331,13 +337,11 @@ fn prepare(
         if let Some(plan) = failover_plan(plan, across) {
             remote.send(&Order::Failover { plan })?;
         }
-        remote.send(&Order::Start {
-            addresses: addresses.clone(),
-        })?;
     }
     Ok(Fleet {
         size,
         tasks,
+        addresses: addresses.clone(),
         names: across.hosts.iter().map(|host| host.name.clone()).collect(),
         host_of,
         here: gathering.local.as_ref().map(|(number, _)| *number),

@@ -62,7 +62,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
                 group,
             };
             let status = supervise::run_for(plan, signals, owner).unwrap_or_else(|refusal| {
-                crate::tell(plan.form, &refusal);
+                crate::report_refusal(plan.form, &refusal);
                 refusal.status
             });
             std::process::exit(i32::from(status));
@@ -116,13 +116,13 @@ fn watch(worker: Pid, named: Option<&str>) -> ! {
     tree::kill_all(PATIENCE);
     let signal = status.terminating_signal();
     if let (Some(signal), Some(named)) = (signal, named) {
-        tell_killed(named, worker, signal);
+        report_killed(named, worker, signal);
     }
     let killed = 128 + signal.unwrap_or(libc::SIGKILL);
     std::process::exit(status.exit_status().unwrap_or(killed));
 }
 
-fn tell_killed(named: &str, pid: Pid, signal: i32) {
+fn report_killed(named: &str, pid: Pid, signal: i32) {
     crate::warn(&format!(
         "the {named} (pid {pid}) was killed by {}; its tasks have been ended",
         words::signal(signal)
@@ -173,7 +173,7 @@ fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signa
         (Some(status), _) => status as u8,
         (_, signal) => {
             let signal = signal.unwrap_or(libc::SIGKILL);
-            tell_killed(
+            report_killed(
                 "process between launcher and supervisor",
                 supervisor,
                 signal,

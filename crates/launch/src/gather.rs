@@ -406,7 +406,7 @@ pub(crate) fn greeting(
     while !*ready {
         match remote.link.line(rsh::MARK) {
             Ok(None) => return Ok(None),
-            Ok(Some(line)) => *ready = heed(remote, &line, notes)?,
+            Ok(Some(line)) => *ready = handle_line(remote, &line, notes)?,
             Err(_) => return Err(strange(remote)),
         }
     }
@@ -475,7 +475,7 @@ pub(crate) fn or_failed<T>(
 }
 
 /// What a line of a host's shell asks for. Returns whether the agent is there.
-fn heed(remote: &mut Remote, line: &str, notes: &mut Vec<String>) -> Result<bool, Refusal> {
+fn handle_line(remote: &mut Remote, line: &str, notes: &mut Vec<String>) -> Result<bool, Refusal> {
     let name = &remote.name;
     let refused = |sentence: String| Err(Refusal::of_regatta(sentence));
     match line.split_once(' ') {

@@ -113,9 +113,9 @@ impl JoinSocket {
     }
 
     /// Those who have said by now that they want to enter.
-    pub(crate) fn heed(&mut self) -> Vec<Arrival> {
+    pub(crate) fn handle_callers(&mut self) -> Vec<Arrival> {
         // Callers that have said all are no callers any more when places and files are counted.
-        let mut arrivals = self.hear();
+        let mut arrivals = self.read_callers();
         if self.until_open().is_none_or(|left| left.is_zero()) {
             self.paused = None;
             while let Some(stream) = self.accept(|listener| Ok(listener.accept()?.0)) {
@@ -132,7 +132,7 @@ impl JoinSocket {
                 });
             }
         }
-        arrivals.extend(self.hear());
+        arrivals.extend(self.read_callers());
         arrivals
     }
 
@@ -172,10 +172,10 @@ impl JoinSocket {
     }
 
     /// The callers that have said that they want to enter.
-    fn hear(&mut self) -> Vec<Arrival> {
+    fn read_callers(&mut self) -> Vec<Arrival> {
         let mut arrivals = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
-            match caller.heed() {
+            match caller.read_request() {
                 Heard::Nothing => self.callers.push(caller),
                 Heard::Enter { program, ticket } => {
                     arrivals.extend(caller.arrive(program, ticket));
@@ -204,7 +204,7 @@ enum Heard {
 }
 
 impl Caller {
-    fn heed(&mut self) -> Heard {
+    fn read_request(&mut self) -> Heard {
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
             Ok(0) => return Heard::Nonsense,
@@ -330,7 +330,7 @@ mod tests {
     fn a_caller_that_says_nothing_gives_way_where_no_file_is_to_be_had() {
         let (mut socket, place) = join_socket("way");
         let silent = [call(&place), call(&place)];
-        assert!(socket.heed().is_empty());
+        assert!(socket.handle_callers().is_empty());
         let third = call(&place);
         let mut tries = 0;
         let let_in = socket.accept(|listener| {
@@ -352,14 +352,14 @@ mod tests {
         // Nothing wakes the launcher but time.
         assert_eq!(socket.polls().count(), 0);
         assert!(socket.until_open().is_some());
-        assert!(socket.heed().is_empty() && socket.callers.is_empty());
+        assert!(socket.handle_callers().is_empty() && socket.callers.is_empty());
         let said = socket.take_mishap();
         assert!(said.is_some_and(|said| said.contains("ulimit -n")));
         assert!(socket.accept(|_| Err(full())).is_none());
         assert_eq!(socket.take_mishap(), None);
         socket.paused = Some(Instant::now());
         assert_eq!(socket.polls().count(), 1);
-        assert!(socket.heed().is_empty());
+        assert!(socket.handle_callers().is_empty());
         assert_eq!((socket.callers.len(), socket.until_open()), (1, None));
     }
 
@@ -371,7 +371,7 @@ mod tests {
         let callers: Vec<UnixStream> = (0..4)
             .map(|_| {
                 let caller = call(&place);
-                assert!(socket.heed().is_empty());
+                assert!(socket.handle_callers().is_empty());
                 caller
             })
             .collect();

@@ -76,7 +76,7 @@ pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, OWNER_LOST};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.
-pub fn tell(form: Form, refusal: &Refusal) {
+pub fn report_refusal(form: Form, refusal: &Refusal) {
     if form == Form::Json {
         let event = serde_json::json!({"event": "job", "schema": "regatta-run/1", "status": refusal.status, "error": refusal.sentence});
         // A reader that has gone still sees the status.

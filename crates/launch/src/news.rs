@@ -243,7 +243,7 @@ impl News {
     }
 
     /// Says a line to the command. False: it has not taken the one before yet, or has ended and will be started again.
-    pub(crate) fn say(&mut self, line: &[u8]) -> bool {
+    pub(crate) fn send_line(&mut self, line: &[u8]) -> bool {
         self.flush();
         if self.pipe.is_none() {
             return self.over;
@@ -467,7 +467,7 @@ mod tests {
     }
 
     /// Runs a script of the shell, which knows in `$life` how often it was started, until it is over. Counts its reports.
-    fn tell(script: &str) -> (u32, Vec<String>) {
+    fn run_script(script: &str) -> (u32, Vec<String>) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("regatta-news-{}-{number}", std::process::id());
@@ -500,7 +500,7 @@ mod tests {
              2) echo '{\"hosts\":[]}' ;; \
              3) echo '{\"ending\":true}'; exit 125 ;; \
              esac";
-        let (reports, remarks) = tell(script);
+        let (reports, remarks) = run_script(script);
         assert_eq!((reports, remarks.len()), (2, 1), "{remarks:?}");
         assert!(remarks[0].contains("killed by signal 9"), "{remarks:?}");
     }
@@ -513,7 +513,7 @@ mod tests {
              2) kill -9 $$ ;; \
              3) echo '{\"hosts\":[]}'; echo '{\"ending\":true,\"hosts\":[]}' ;; \
              esac";
-        let (reports, remarks) = tell(script);
+        let (reports, remarks) = run_script(script);
         assert!(reports > 0);
         assert_eq!(remarks.len(), 2, "{remarks:?}");
         let first = "has ended with status 125 without a word";
@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn a_command_that_has_told_of_the_daemons_end_is_not_started_again() {
         let script = "echo '{\"ending\":true,\"hosts\":[]}'";
-        assert_eq!(tell(script), (1, Vec::new()));
+        assert_eq!(run_script(script), (1, Vec::new()));
     }
 
     proptest! {

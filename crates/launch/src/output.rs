@@ -117,7 +117,7 @@ impl Output {
     }
 
     /// A sentence about output that was lost, if some was. It is for standard error in every form.
-    pub(crate) fn tell_loss(&mut self) -> bool {
+    pub(crate) fn report_loss(&mut self) -> bool {
         let failed = |sink: &Sink| sink.failure();
         let Some((errno, name)) = self
             .sinks
@@ -142,7 +142,7 @@ impl Output {
     }
 
     /// A sentence of the launcher itself.
-    pub(crate) fn say(&mut self, sentence: &str) {
+    pub(crate) fn report(&mut self, sentence: &str) {
         if self.form == Form::Json {
             self.event(&json!({"event": "note", "text": sentence}));
         } else {

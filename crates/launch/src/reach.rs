@@ -101,7 +101,7 @@ pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
         .iter()
         .flat_map(|target| target.candidates.iter().map(move |&ip| (target, ip)));
     let attempts = abreast(candidates, |(target, address)| {
-        let token = hear(SocketAddr::new(address, target.port)).ok()?;
+        let token = read_token(SocketAddr::new(address, target.port)).ok()?;
         Some(Sight {
             host: target.host,
             address,
@@ -111,7 +111,7 @@ pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
     attempts.into_iter().flatten().collect()
 }
 
-fn hear(address: SocketAddr) -> std::io::Result<Token> {
+fn read_token(address: SocketAddr) -> std::io::Result<Token> {
     let until = Instant::now() + PATIENCE;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     let mut token = Token::default();

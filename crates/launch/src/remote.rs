@@ -201,7 +201,7 @@ impl Remote {
     pub(crate) fn keep_up(&mut self) {
         self.link.flush();
         while self.read() {}
-        self.hear_errors();
+        self.read_errors();
         self.beat();
     }
 
@@ -228,7 +228,7 @@ impl Remote {
     }
 
     /// Reads what the command says to its standard error.
-    pub(crate) fn hear_errors(&mut self) {
+    pub(crate) fn read_errors(&mut self) {
         let mut bytes = [0_u8; 1024];
         while let Some(errors) = &self.errors {
             match rustix::io::read(errors, &mut bytes) {
@@ -247,7 +247,7 @@ impl Remote {
     /// The lines of that which are whole, from a host that has an agent. One that may be a command's last word is kept for a
     /// moment, since the end of the channel may be about to come.
     pub(crate) fn errors(&mut self) -> Vec<String> {
-        self.hear_errors();
+        self.read_errors();
         let mut end = self.said.rfind('\n').map_or(0, |end| end + 1);
         if self.said.len() == end && self.last_words().is_some() {
             let held = *self.held.get_or_insert_with(Instant::now);
@@ -260,7 +260,7 @@ impl Remote {
 
     /// All of these lines, at the end of the job.
     pub(crate) fn last_errors(&mut self) -> Vec<String> {
-        self.hear_errors();
+        self.read_errors();
         self.hand_out(self.said.len())
     }
 
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_command_that_has_closed_its_channel_and_stays() {
         let mut remote = open("exec >&- 2>&-; read -r line; exit 3");
-        await_end_of_channel(&mut remote, Remote::hear_errors);
+        await_end_of_channel(&mut remote, Remote::read_errors);
         let before = Instant::now();
         assert!(!remote.is_concluded() && remote.status().is_none());
         assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");

@@ -101,7 +101,7 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
         None => {
             let streams = (&nothing, &log);
             let status = serve(beginning, streams, leash, ready).unwrap_or_else(|refusal| {
-                crate::tell(Form::Inherit, &refusal);
+                crate::report_refusal(Form::Inherit, &refusal);
                 refusal.status
             });
             std::process::exit(i32::from(status));
@@ -207,6 +207,7 @@ fn serve(
         tasks: Some(tasks),
         here: Some(0),
         remotes: Vec::new(),
+        addresses: Vec::new(),
         names,
         host_of: vec![0],
         join_socket: Some(

@@ -30,7 +30,7 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::{self, Remote};
 use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
-use crate::succession::rally::hears_nobody;
+use crate::succession::rally::daemon_has_ended;
 use crate::tasks::{self, Started, Tasks};
 use crate::wakes::Wakes;
 use crate::{closing, fleet, front, program, tree};
@@ -238,7 +238,12 @@ impl<'p> Supervisor<'p> {
             signals,
             owner,
         };
+        // No task starts on a host that does not know who leads next: with the launcher's host lost a moment later, the job would be, too.
         supervisor.hosts_changed();
+        for remote in &mut supervisor.remotes {
+            let addresses = fleet.addresses.clone();
+            remote.send(&Order::Start { addresses })?;
+        }
         Ok(supervisor)
     }
 
@@ -249,21 +254,21 @@ impl<'p> Supervisor<'p> {
             self.task_started(Started { rank: 0, pid });
         }
         // Nothing may happen before a process asks to join: it waits for this.
-        self.heed_join_socket();
+        self.handle_join_socket();
         loop {
             self.start_some();
             self.speak();
             self.wait();
-            self.heed_signals();
-            self.heed_hosts();
+            self.handle_signals();
+            self.handle_hosts();
             self.handle_tasks();
             self.send_input();
             self.reap();
-            self.heed_join_socket();
-            self.heed_guests();
-            self.heed_starter();
-            self.heed_hosters();
-            self.heed_persons();
+            self.handle_join_socket();
+            self.handle_guests();
+            self.handle_starter();
+            self.handle_hosters();
+            self.handle_persons();
             self.watch_reaches();
             self.speak();
             self.pump();
@@ -276,7 +281,7 @@ impl<'p> Supervisor<'p> {
         self.pass_last_errors();
         self.conclude();
         self.flush();
-        let lost = self.output.tell_loss();
+        let lost = self.output.report_loss();
         self.flush();
         self.input.iter_mut().for_each(Input::close);
         self.growing.iter_mut().for_each(Growing::close);
@@ -324,7 +329,7 @@ impl<'p> Supervisor<'p> {
     }
 
     fn cannot_start(&mut self, refusal: &Refusal) {
-        self.output.say(&refusal.sentence);
+        self.output.report(&refusal.sentence);
         let mut actions = Vec::new();
         self.lifecycle
             .cannot_start(self.started.elapsed(), refusal.status, &mut actions);
@@ -379,12 +384,12 @@ impl<'p> Supervisor<'p> {
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
     }
 
-    fn heed_signals(&mut self) {
+    fn handle_signals(&mut self) {
         let mut actions = Vec::new();
         let now = self.started.elapsed();
         let (arrived, lives) = self.owner.wishes(&self.signals);
-        let untethered = self.tether.take_if(hears_nobody).is_some();
-        if !lives || untethered && !self.heed_end_of_tether() {
+        let untethered = self.tether.take_if(daemon_has_ended).is_some();
+        if !lives || untethered && !self.handle_end_of_tether() {
             self.lifecycle.abandoned(now, &mut actions);
         }
         for Arrived {
@@ -455,7 +460,7 @@ impl<'p> Supervisor<'p> {
         self.output
             .event(&closing::task_event(&self.lifecycle, rank, pid, end));
         if state == TaskState::Left {
-            self.tell_gone(rank, None);
+            self.notify_gone(rank, None);
         }
         let mut actions = Vec::new();
         // What becomes of a task that was started by hand sees who started it.
@@ -488,7 +493,7 @@ impl<'p> Supervisor<'p> {
     }
 
     /// Writes into every host's table that a task is no more. Its own host knows.
-    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+    fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.history.note_gone(rank, cause);
         if let Some(tasks) = &self.tasks {
             match cause {
@@ -541,25 +546,25 @@ impl<'p> Supervisor<'p> {
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Report(sentence) => self.output.say(&sentence),
+                Action::Report(sentence) => self.output.report(&sentence),
                 Action::ReportEnding(reason) => {
                     let left = left(&self.tasks, &self.remotes, &self.helpers());
-                    self.output.say(&reason.sentence(&left));
+                    self.output.report(&reason.sentence(&left));
                 }
-                Action::MarkDead(rank, cause) => self.tell_gone(rank, Some(cause)),
+                Action::MarkDead(rank, cause) => self.notify_gone(rank, Some(cause)),
                 Action::Signal(signal) => {
                     if let Some(signal) = Signal::from_named_raw(signal) {
                         tree::signal_all(signal, &self.helpers());
                         let tasks = self.tasks.iter();
                         tasks.for_each(|tasks| tasks.signal_guests(signal));
                     }
-                    self.tell_all(&Order::Signal { signal });
+                    self.send_to_all(&Order::Signal { signal });
                 }
-                Action::SignalElsewhere(signal) => self.tell_all(&Order::Signal { signal }),
+                Action::SignalElsewhere(signal) => self.send_to_all(&Order::Signal { signal }),
                 Action::StopStarting => {
                     self.end_spawns();
                     self.tasks.iter_mut().for_each(Tasks::stop_starting);
-                    self.tell_all(&Order::Stop {});
+                    self.send_to_all(&Order::Stop {});
                 }
             }
         }
@@ -574,10 +579,10 @@ impl<'p> Supervisor<'p> {
         if let Some(sentence) =
             closing::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
         {
-            self.output.say(&sentence);
+            self.output.report(&sentence);
         }
         if let Some(sentence) = self.lifecycle.unreported() {
-            self.output.say(&sentence);
+            self.output.report(&sentence);
         }
         self.output.event(&closing::job_event(
             &self.lifecycle,
@@ -590,7 +595,7 @@ impl<'p> Supervisor<'p> {
     fn flush(&mut self) {
         while !self.output.is_flushed() && self.owner.leash.is_some() {
             self.wait();
-            self.heed_hosts();
+            self.handle_hosts();
             self.output.flush();
             let (arrived, lives) = self.owner.wishes(&self.signals);
             if !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {

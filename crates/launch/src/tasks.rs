@@ -431,16 +431,16 @@ impl Tasks {
     }
 
     /// Says something to a task of this host.
-    pub(crate) fn tell(&mut self, rank: u32, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, rank: u32, bytes: &[u8]) {
         if rank < self.job.tasks() {
-            self.controls.say(rank, bytes);
+            self.controls.send(rank, bytes);
             self.job.announce_news(rank);
         }
     }
 
     /// What the tasks of this host have asked, as far as it has arrived, and who has closed its socket.
-    pub(crate) fn heed(&mut self, asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
-        let ended = self.controls.heed(asked);
+    pub(crate) fn read_requests(&mut self, asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
+        let ended = self.controls.read_requests(asked);
         // Who did not read what was said reads it when it is told that there is something.
         for rank in std::mem::take(&mut self.controls.written) {
             if rank < self.job.tasks() {

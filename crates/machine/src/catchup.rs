@@ -56,25 +56,25 @@ impl Membership {
         self.send_to(from, &Body::Behind { by, epoch, page });
     }
 
-    pub(crate) fn tell_what_is_new(&mut self, by: HostId, epoch: u32, page: u32) {
+    pub(crate) fn send_what_is_new(&mut self, by: HostId, epoch: u32, page: u32) {
         let missing = self.roll.epoch().saturating_sub(epoch) as usize;
         if page == 0 && (1..=self.history.len()).contains(&missing) {
-            self.tell_changes(by, epoch, missing);
+            self.send_changes(by, epoch, missing);
         } else if missing > 0 {
-            self.tell_pages(by, page);
+            self.send_pages(by, page);
         }
     }
 
-    pub(crate) fn tell_pages(&mut self, by: HostId, page: u32) {
+    pub(crate) fn send_pages(&mut self, by: HostId, page: u32) {
         let mut first = page as usize;
         for _ in 0..WINDOW {
             if first < self.roll.len() {
-                first += self.tell_page(by, first);
+                first += self.send_page(by, first);
             }
         }
     }
 
-    fn tell_changes(&mut self, by: HostId, epoch: u32, missing: usize) {
+    fn send_changes(&mut self, by: HostId, epoch: u32, missing: usize) {
         let mut room = self.settings.datagram - HEAD - 6;
         let size =
             |change: &Change| 3 + HostId::BYTES * (change.removed.len() + change.added.len());
@@ -94,7 +94,7 @@ impl Membership {
     }
 
     /// Sends the page that begins with this host; tells how many it holds.
-    fn tell_page(&mut self, by: HostId, first: usize) -> usize {
+    fn send_page(&mut self, by: HostId, first: usize) -> usize {
         let mut room = self.settings.datagram - PAGE_HEAD;
         let mut hosts = Vec::new();
         for (host, at) in &self.roll.entries()[first..] {

@@ -224,7 +224,7 @@ impl Detector {
         self.arm(now);
     }
 
-    pub fn tell_facts(&mut self, host: &HostId, facts: &Facts) {
+    pub fn send_facts(&mut self, host: &HostId, facts: &Facts) {
         let _ = self.foca.add_broadcast(&encode(host, facts));
     }
 

@@ -256,7 +256,7 @@ impl Membership {
                 self.rename(own);
             }
             Body::Taken(_) => {}
-            Body::Behind { by, epoch, page } => self.tell_what_is_new(by, epoch, page),
+            Body::Behind { by, epoch, page } => self.send_what_is_new(by, epoch, page),
             Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
             Body::Page(page) => self.take_page(from, &head, page, true),
             // The caller is behind.
@@ -298,7 +298,7 @@ impl Membership {
 
     pub(crate) fn describe_itself(&mut self) {
         let (own, facts) = (self.own(), self.facts.clone());
-        self.detector.tell_facts(&own, &facts);
+        self.detector.send_facts(&own, &facts);
     }
 
     fn leave(&mut self) {
@@ -308,7 +308,7 @@ impl Membership {
             self.live = false;
             self.detector.leaving = true;
             self.voting.proposal = None;
-            self.say_goodbye();
+            self.send_goodbye();
         }
     }
 
@@ -349,7 +349,7 @@ impl Membership {
         });
     }
 
-    pub(crate) fn tell(&mut self, event: Event) {
+    pub(crate) fn notify(&mut self, event: Event) {
         self.output.push_back(Output::Event(event));
     }
 }

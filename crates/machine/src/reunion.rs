@@ -72,7 +72,7 @@ impl Membership {
             Body::Page(page) if gives_way => self.take_page(from, head, page, true),
             _ if gives_way => self.ask_what_is_new(from),
             Body::Page(page) if self.is_curious(head) => self.take_page(from, head, page, false),
-            Body::Behind { by, page, .. } => self.tell_pages(by, page),
+            Body::Behind { by, page, .. } => self.send_pages(by, page),
             // Let it notice.
             _ if self.live => self.hail(from),
             _ if !head.live && !self.is_lineage_live() => {
@@ -91,7 +91,7 @@ impl Membership {
             self.hail(from);
         }
         if !std::mem::replace(&mut self.told_of_deadlock, true) {
-            self.tell(Event::Deadlock(from));
+            self.notify(Event::Deadlock(from));
         }
     }
 
@@ -165,7 +165,7 @@ impl Membership {
             if !roll.contains(&host) {
                 self.book.lock().forget(&host);
             }
-            self.tell(Event::Dead(host, Cause::GaveWay));
+            self.notify(Event::Dead(host, Cause::GaveWay));
         }
         let (seed, book) = (self.rng.random(), self.book.clone());
         let own = own.next(&own);

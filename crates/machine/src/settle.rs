@@ -22,7 +22,7 @@ impl Membership {
         }
         for (to, bytes) in std::mem::take(&mut self.detector.sink.sends) {
             if bytes.get(KIND) == Some(&TOLD_DEAD) {
-                self.tell_name_is_taken(to);
+                self.send_name_is_taken(to);
             }
             self.send(to, &Body::Swim(&bytes));
         }
@@ -30,7 +30,7 @@ impl Membership {
         for host in described {
             let facts = self.book.lock().get(&host).cloned();
             if let Some(facts) = facts.filter(|_| self.detector.is_there(&host)) {
-                self.tell(Event::Described(host, facts));
+                self.notify(Event::Described(host, facts));
             }
         }
     }
@@ -49,7 +49,7 @@ impl Membership {
                 self.outlive(&new);
                 if self.view.is_active(&self.roll, &old) {
                     self.view.gone(&self.roll, old);
-                    self.tell(Event::Dead(old, Cause::Replaced));
+                    self.notify(Event::Dead(old, Cause::Replaced));
                     self.host_up(new);
                 }
                 self.book.lock().forget(&old);
@@ -70,7 +70,7 @@ impl Membership {
         self.parted.retain(|place| *place != host.address());
         self.undescribed
             .push_back((host, self.now + self.settings.silence));
-        self.tell(Event::HostUp(host));
+        self.notify(Event::HostUp(host));
         // Facts may have come before their host.
         self.book.lock().refresh(host);
     }
@@ -84,7 +84,7 @@ impl Membership {
             self.remember_place(host.address());
         }
         self.book.lock().forget(&host);
-        self.tell(match cause {
+        self.notify(match cause {
             LEFT => Event::Left(host),
             GONE => Event::Dead(host, Cause::DaemonGone),
             _ => Event::Dead(host, Cause::Silent),
@@ -102,12 +102,12 @@ impl Membership {
         self.acceptor = Default::default();
         self.voting = Default::default();
         self.describe_itself();
-        self.tell(Event::Renewed { old, new, why });
+        self.notify(Event::Renewed { old, new, why });
         self.judge_standing();
     }
 
     /// A daemon that starts after its host's clock was set back has an older name than its own past. It is told which.
-    fn tell_name_is_taken(&mut self, to: HostId) {
+    fn send_name_is_taken(&mut self, to: HostId) {
         if let Some(known) = self
             .detector
             .known_at(&to)

@@ -60,13 +60,13 @@ impl Membership {
             .copied()
             .collect();
         for host in risen {
-            self.tell(Event::Suspected(host));
-            self.tell(Event::Examine(host));
+            self.notify(Event::Suspected(host));
+            self.notify(Event::Examine(host));
         }
         self.examine_again();
         for host in before.into_keys() {
             if !self.view.suspects.contains_key(&host) && self.view.is_active(&self.roll, &host) {
-                self.tell(Event::Cleared(host));
+                self.notify(Event::Cleared(host));
             }
         }
     }
@@ -80,7 +80,7 @@ impl Membership {
             suspect
                 .map(Event::Examine)
                 .into_iter()
-                .for_each(|event| self.tell(event));
+                .for_each(|event| self.notify(event));
         }
     }
 
@@ -140,7 +140,7 @@ impl Membership {
     pub(crate) fn judge_standing(&mut self) {
         if self.was_ended() {
             if !std::mem::replace(&mut self.ended, true) {
-                self.tell(Event::Ended);
+                self.notify(Event::Ended);
             }
             return;
         }
@@ -161,8 +161,8 @@ impl Membership {
         };
         if standing != self.standing {
             match standing {
-                Standing::Majority => self.tell(Event::Majority { seen, known }),
-                Standing::Minority => self.tell(Event::Minority { seen, known }),
+                Standing::Majority => self.notify(Event::Majority { seen, known }),
+                Standing::Minority => self.notify(Event::Minority { seen, known }),
                 Standing::Outside => {}
             }
             self.standing = standing;
@@ -184,7 +184,7 @@ impl Membership {
     }
 
     /// The others hear it from some of us soon enough; the one who leads hears it first.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn send_goodbye(&mut self) {
         let own = self.own();
         let leader = self
             .roll
@@ -210,9 +210,9 @@ impl Membership {
             || self.now.saturating_sub(since) >= self.settings.silence
         {
             self.departed = true;
-            self.tell(Event::Departed);
+            self.notify(Event::Departed);
         } else {
-            self.say_goodbye();
+            self.send_goodbye();
         }
     }
 

@@ -173,7 +173,7 @@ impl DeadlockDetector {
                 process.engine.recall(handle)?;
             }
             job.blocked_on(me).fetch_or(ASKS, Ordering::SeqCst);
-            leaving.tell_state(process);
+            leaving.send_state(process);
         }
         leaving.let_in(process, me);
         if leaving.step == Step::Recalled {
@@ -187,7 +187,7 @@ impl DeadlockDetector {
             }
             leaving.begin(Step::Over);
             job.blocked_on(me).fetch_or(OVER, Ordering::SeqCst);
-            leaving.tell_state(process);
+            leaving.send_state(process);
         }
         if leaving.waits_for(|member| is_leaving(process, member)) {
             return Ok(None);
@@ -278,12 +278,12 @@ impl DeadlockDetector {
         let all = || members.iter().copied().zip(now.iter().map(|one| one.word));
         // First those who may not be told, and then nobody is.
         for (member, word) in all().filter(|&(member, _)| !job.is_here(member)) {
-            if !process.engine.transport.tell_circle(member, word, &members) {
+            if !process.engine.transport.send_circle(member, word, &members) {
                 return;
             }
         }
         for (member, word) in all().filter(|&(member, _)| job.is_here(member)) {
-            if job.tell_in_ring(member, word) && member != me {
+            if job.notify_in_ring(member, word) && member != me {
                 job.bell(member).wake();
             }
         }
@@ -314,9 +314,9 @@ impl DeadlockDetector {
 
 impl Leaving {
     /// Tell the members on other hosts how far this one has come.
-    fn tell_state(&self, process: &mut Process) {
+    fn send_state(&self, process: &mut Process) {
         for &member in &self.members {
-            process.engine.transport.tell_state(member);
+            process.engine.transport.send_state(member);
         }
     }
 

@@ -95,7 +95,7 @@ pub fn is_initialized() -> bool {
 
 /// Leave in good order. Requests still open are dropped; messages already sent stay readable.
 pub fn finalize() -> Result<()> {
-    crate::leave::say_goodbye()?;
+    crate::leave::send_goodbye()?;
     // From here on no thread gets in: whatever one did after the others know that this task has left, they might undo.
     let taken = PROCESS.lock().ok_or_else(fork::in_child)?.take();
     let mut process = taken.ok_or_else(outside)?;

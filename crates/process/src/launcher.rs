@@ -141,16 +141,16 @@ impl Drop for Control {
 impl Process {
     /// Hear what the launcher has to tell, if there is something. Says whether there was.
     #[inline(always)]
-    pub(crate) fn heed(&mut self) -> bool {
+    pub(crate) fn handle_news(&mut self) -> bool {
         match &self.control {
-            Some(control) if control.seen != self.job.news(self.engine.me()) => self.hear(),
-            Some(_) if self.engine.receipt_credits().sum() >= PAID => self.hear(),
+            Some(control) if control.seen != self.job.news(self.engine.me()) => self.read_news(),
+            Some(_) if self.engine.receipt_credits().sum() >= PAID => self.read_news(),
             _ => false,
         }
     }
 
     #[cold]
-    fn hear(&mut self) -> bool {
+    fn read_news(&mut self) -> bool {
         let news = self.job.news(self.engine.me());
         let Some(control) = &mut self.control else {
             return false;
@@ -246,12 +246,12 @@ impl Process {
     #[inline]
     pub(crate) fn report_reaches(&mut self) {
         if self.engine.transport.has_reaches() {
-            self.tell_reaches();
+            self.send_reaches();
         }
     }
 
     #[cold]
-    fn tell_reaches(&mut self) {
+    fn send_reaches(&mut self) {
         let reaches = self.engine.transport.take_reaches();
         let Some(control) = &mut self.control else {
             return;
@@ -272,7 +272,7 @@ impl Process {
     /// While a task waits: a launcher that has died does not ring; and one that was busy may take more of a long question
     /// now.
     pub(crate) fn listen(&mut self) {
-        self.hear();
+        self.read_news();
     }
 
     /// Whoever was started by a launcher goes with it; a task that was let in does not, but nobody tells it any more of who ends,
@@ -281,7 +281,7 @@ impl Process {
         if waited < LOOK {
             return Ok(());
         }
-        self.hear();
+        self.read_news();
         self.launcher()
     }
 
@@ -313,12 +313,16 @@ impl Process {
             control.watches.remove(&number);
         }
         self.engine
-            .tell_self(watch.context, watch.tag, bytes, ReceiptCredit::FREE);
+            .notify_self(watch.context, watch.tag, bytes, ReceiptCredit::FREE);
     }
 }
 
 /// Ask the launcher something, without waiting for the answer: the number of the question.
-fn say(id: Option<u32>, question: impl FnOnce(u32) -> Ask, watch: Option<Watch>) -> Result<u32> {
+fn send_request(
+    id: Option<u32>,
+    question: impl FnOnce(u32) -> Ask,
+    watch: Option<Watch>,
+) -> Result<u32> {
     let mut held = enter()?;
     if held.control.is_none() && held.alone {
         let socket = crate::alone::call_launcher(held.job.fd())?;
@@ -349,19 +353,19 @@ fn say(id: Option<u32>, question: impl FnOnce(u32) -> Ask, watch: Option<Watch>)
 
 /// Ask the launcher something; blocks until it has answered.
 pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
-    let id = say(None, question, None)?;
+    let id = send_request(None, question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
 /// The same under a number of [`Control::next_id`]; it may have been answered already.
 pub(crate) fn ask_under(id: u32, question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
-    let id = say(Some(id), question, None)?;
+    let id = send_request(Some(id), question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
 /// Ask the launcher to tell of something; blocks until it has said that it will. The number of the question.
 pub(crate) fn ask_to_watch(question: impl FnOnce(u32) -> Ask, watch: Watch) -> Result<u32> {
-    let id = say(None, question, Some(watch))?;
+    let id = send_request(None, question, Some(watch))?;
     let answer = wait_for(Answer(id)).and_then(unless_refused);
     if answer.is_err()
         && let Some(control) = &mut enter()?.control

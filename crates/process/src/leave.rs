@@ -42,7 +42,7 @@ impl Awaited for Goodbye {
 }
 
 /// Wait until all is there, or those it was for are gone.
-pub(crate) fn say_goodbye() -> Result<()> {
+pub(crate) fn send_goodbye() -> Result<()> {
     wait_for(Goodbye {
         moved: Instant::now(),
     })

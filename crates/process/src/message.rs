@@ -274,7 +274,7 @@ pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Sta
         return Ok(Some(Status::EMPTY));
     }
     let select = selection(&held, group, from, tag)?;
-    let moved = held.heed() | held.engine.progress();
+    let moved = held.handle_news() | held.engine.progress();
     let found = held.engine.probe(&select)?;
     held.looked(moved || found.is_some());
     Ok(found.map(|status| held.in_ranks(status)))

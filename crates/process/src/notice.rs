@@ -111,7 +111,7 @@ fn anything(shared: &Shared) -> bool {
     held.engine.transport.look_everywhere();
     let mut cursor = 0;
     let found = held.moves() != shared.seen.load(Ordering::Relaxed)
-        || held.heed()
+        || held.handle_news()
         || held.engine.transport.next_ready(&mut cursor).is_some()
         || held.engine.progress();
     if !found {

@@ -87,7 +87,7 @@ impl Process {
             amount: 0,
         };
         self.engine
-            .tell_self(manner.context, manner.tag, &message, credit);
+            .notify_self(manner.context, manner.tag, &message, credit);
     }
 
     /// A task has written something that this one wants to have: that becomes messages.
@@ -105,7 +105,7 @@ impl Process {
                 amount: paid as u32,
             };
             let message = message(task, stream, text);
-            engine.tell_self(manner.context, manner.tag, &message, credit);
+            engine.notify_self(manner.context, manner.tag, &message, credit);
         };
         let kept = cut(&mut begun, &piece.bytes, manner.lines, &mut tell);
         if piece.then != Then::More && !begun.is_empty() {

@@ -242,7 +242,7 @@ impl Process {
 /// Make progress once and run the callbacks that are due. Says whether anything moved.
 pub fn progress() -> Result<bool> {
     let mut held = enter()?;
-    let moved = held.heed() | held.engine.progress();
+    let moved = held.handle_news() | held.engine.progress();
     held.looked(moved);
     let due = if held.engine.has_called() {
         held.due()

@@ -145,7 +145,7 @@ fn poll_some<A: Awaited>(
     polls: u32,
 ) -> Result<Polled<A::Output>> {
     let moves = process.engine.moves();
-    let heard = process.heed();
+    let heard = process.handle_news();
     for _ in 0..polls {
         if let Some(output) = awaited.poll(process)? {
             return Ok(Polled::Output(output));

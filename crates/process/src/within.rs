@@ -128,7 +128,7 @@ pub fn first_arrived(groups: impl Iterator<Item = GroupId>) -> Result<Option<usi
     let contexts: Result<Vec<u32>> = groups.map(|group| held.context(group)).collect();
     let contexts = contexts?;
     held.engine.transport.look_everywhere();
-    let moved = held.heed();
+    let moved = held.handle_news();
     let found = held.engine.first_arrived(&contexts);
     held.looked(moved || found.is_some());
     Ok(found)

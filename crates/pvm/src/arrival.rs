@@ -190,7 +190,7 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
             return hoster::wanted(&hosts).map(Some);
         }
         if let Some((head, text)) = output::piece(bytes) {
-            return output::heard(&head, text, tag, select.context);
+            return output::receive_piece(&head, text, tag, select.context);
         }
     }
     if let Some(birth) = Birth::read(bytes) {

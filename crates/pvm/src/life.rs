@@ -72,12 +72,12 @@ fn enter() -> Result<i32, i32> {
     trace::inherit();
     system::look_around();
     trace::settle();
-    say_begun(&birth);
+    notify_begun(&birth);
     Ok(me)
 }
 
 /// Who has us traced hears that we have begun.
-fn say_begun(birth: &Birth) {
+fn notify_begun(birth: &Birth) {
     let library = library();
     if birth.trace.0 <= 0 || library.options.trace().0 <= 0 {
         return;
@@ -89,7 +89,7 @@ fn say_begun(birth: &Birth) {
         flags: birth.flags,
         name: known.as_ref().map_or(b"", |name| name.to_bytes()),
     }
-    .tell(library.options.trace());
+    .send_to_tracer(library.options.trace());
 }
 
 /// PVM keeps what nobody has received until memory ends; Regatta until a limit, which is set accordingly.

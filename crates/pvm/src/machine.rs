@@ -328,7 +328,7 @@ pub fn add(names: &[&CStr]) -> Result<Vec<c_int>, i32> {
 ///
 /// # Safety
 /// `infos` has room for as many numbers, or is NULL.
-unsafe fn tell(codes: &[c_int], infos: *mut c_int) -> c_int {
+unsafe fn write_codes(codes: &[c_int], infos: *mut c_int) -> c_int {
     if !infos.is_null() {
         // SAFETY: as the caller promises.
         unsafe { std::ptr::copy_nonoverlapping(codes.as_ptr(), infos, codes.len()) };
@@ -352,7 +352,7 @@ unsafe extern "C" fn pvm_addhosts(
             None => add(&names)?,
         };
         // SAFETY: the C contract.
-        Ok(unsafe { tell(&codes, infos) })
+        Ok(unsafe { write_codes(&codes, infos) })
     };
     let added = || error::result("pvm_addhosts", added().unwrap_or_else(|code| code));
     // SAFETY: the C contract.
@@ -376,7 +376,7 @@ unsafe extern "C" fn pvm_delhosts(
             None => change(rg::rg_remove_hosts, &names, false)?,
         };
         // SAFETY: the C contract.
-        Ok(unsafe { tell(&codes, infos) })
+        Ok(unsafe { write_codes(&codes, infos) })
     };
     let deleted = || error::result("pvm_delhosts", deleted().unwrap_or_else(|code| code));
     // SAFETY: the C contract.

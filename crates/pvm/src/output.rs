@@ -107,7 +107,12 @@ fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>
 }
 
 /// A piece has come: the message it makes, if it makes one.
-pub fn heard(head: &rg::Output, text: &[u8], tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+pub fn receive_piece(
+    head: &rg::Output,
+    text: &[u8],
+    tag: i32,
+    context: i32,
+) -> Result<Option<c_int>, i32> {
     let Some(task) = tid::of_task(head.tid) else {
         return Ok(None);
     };

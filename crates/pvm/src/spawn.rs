@@ -199,7 +199,7 @@ pub fn spawn(
     match order(flags, place) {
         Ok(order) => {
             let tids = start(&order, program, arguments, count);
-            tell_tracer(&tids, program, flags);
+            notify_tracer(&tids, program, flags);
             Ok(tids)
         }
         Err(code) => Ok(vec![code; count as usize]),
@@ -207,7 +207,7 @@ pub fn spawn(
 }
 
 /// Who has our children traced hears of these.
-fn tell_tracer(tids: &[i32], program: &CStr, flags: i32) {
+fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     let tracer = library().options.children_trace();
     if tracer.0 <= 0 {
         return;
@@ -223,7 +223,7 @@ fn tell_tracer(tids: &[i32], program: &CStr, flags: i32) {
             flags,
             name: program.to_bytes(),
         }
-        .tell(tracer);
+        .send_to_tracer(tracer);
     }
 }
 

@@ -30,7 +30,7 @@ impl Progress {
     }
 
     /// A sentence between launches.
-    pub fn say(&self, sentence: &str) {
+    pub fn print(&self, sentence: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{sentence}")),
             None if self.quiet => {}

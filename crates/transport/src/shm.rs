@@ -137,13 +137,13 @@ impl Shm {
 
     /// Has that peer sent to this task before?
     #[inline(always)]
-    pub(crate) fn hears_from(&self, peer: Peer) -> bool {
+    pub(crate) fn has_received_from(&self, peer: Peer) -> bool {
         matches!(self.ins.get(peer as usize), Some(Some(_)))
     }
 
     /// Peers `next_ready` goes through.
     #[inline(always)]
-    pub(crate) fn heard(&self) -> usize {
+    pub(crate) fn open_rings(&self) -> usize {
         self.open.len()
     }
 
@@ -161,7 +161,7 @@ impl Shm {
 
     #[cold]
     fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
-        self.let_go_of_heard_out();
+        self.let_go_of_read_out();
         let channel =
             Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
                 Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
@@ -199,7 +199,7 @@ impl Shm {
     /// Take in the rings others have opened towards this task.
     #[cold]
     fn notice_opened(&mut self) {
-        self.let_go_of_heard_out();
+        self.let_go_of_read_out();
         for (source, channel) in In::opened(&self.job, self.me) {
             let place = place(&mut self.ins, source);
             if place.is_none() && !self.closed.contains(&source) {
@@ -631,7 +631,7 @@ impl Transport for Shm {
 
     fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
         if !self.leaving.is_empty() {
-            self.let_go_of_heard_out();
+            self.let_go_of_read_out();
         }
         self.with_loans(|loans, around| loans.lend(around, len))
             .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))

@@ -53,7 +53,7 @@ impl Running {
     }
 
     /// Type something.
-    pub fn say(&mut self, text: &str) {
+    pub fn type_in(&mut self, text: &str) {
         if let Some(input) = &mut self.input {
             // Who has ended reads nothing any more; what it has said is looked at later.
             let _ = input
@@ -68,12 +68,12 @@ impl Running {
     }
 
     /// Has it said this by now, or says it in time?
-    pub fn says(&self, is_said: impl Fn(&Words) -> bool) -> bool {
-        self.says_within(LIMIT, is_said)
+    pub fn has_printed(&self, is_said: impl Fn(&Words) -> bool) -> bool {
+        self.has_printed_within(LIMIT, is_said)
     }
 
     /// The same in this time.
-    pub fn says_within(&self, limit: Duration, is_said: impl Fn(&Words) -> bool) -> bool {
+    pub fn has_printed_within(&self, limit: Duration, is_said: impl Fn(&Words) -> bool) -> bool {
         let words = self
             .heard
             .words
@@ -88,7 +88,7 @@ impl Running {
 
     /// Its status and its words at its end, if that comes in time.
     pub fn end(&mut self) -> Option<(Option<i32>, Words)> {
-        if !self.says(|words| words.ended == 2) {
+        if !self.has_printed(|words| words.ended == 2) {
             return None;
         }
         let status = self.child.wait().expect("its end");

@@ -110,7 +110,7 @@ impl Play<'_> {
         match step {
             Step::Run(line, input) => {
                 let mut running = self.start(line);
-                running.say(input);
+                running.type_in(input);
                 running.hush();
                 self.answer(line, running);
             }
@@ -135,9 +135,9 @@ impl Play<'_> {
             Step::Type(line, text, whose, part) => {
                 let before = self.running[whose].words().out.len();
                 let mut typist = self.take(line);
-                typist.say(text);
+                typist.type_in(text);
                 self.running.insert(line, typist);
-                if !self.running[whose].says(|words| words.out[before..].contains(part)) {
+                if !self.running[whose].has_printed(|words| words.out[before..].contains(part)) {
                     self.hang(
                         &format!("{text:?} typed to {line}, {part:?} from {whose}"),
                         None,
@@ -204,15 +204,15 @@ impl Play<'_> {
     /// A job that the console starts, to the console's word that it is finished.
     fn console(&mut self, line: &'static str) {
         let mut console = Running::start(&mut self.side.command(&self.side.console));
-        console.say(&format!("{line}\n"));
+        console.type_in(&format!("{line}\n"));
         let deadline = Instant::now() + PATIENCE;
-        while !console.says_within(NUDGES, |words| words.out.contains("[1] finished")) {
-            console.say(&format!("echo {NUDGE}\n"));
+        while !console.has_printed_within(NUDGES, |words| words.out.contains("[1] finished")) {
+            console.type_in(&format!("echo {NUDGE}\n"));
             if Instant::now() > deadline {
                 self.hang(line, Some(&console));
             }
         }
-        console.say("quit\n");
+        console.type_in("quit\n");
         console.hush();
         let (status, (out, _)) = self.end(line, &mut console);
         // Which of the tasks says something first is chance, and where the nudges come.

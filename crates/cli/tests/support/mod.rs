@@ -88,7 +88,7 @@ impl Running {
     }
 
     /// Waits for `count` lines that contain `part`, and returns them.
-    pub fn hear(&mut self, count: usize, part: &str) -> Vec<String> {
+    pub fn read_lines(&mut self, count: usize, part: &str) -> Vec<String> {
         let mut heard = Vec::new();
         while heard.len() < count {
             let mut line = String::new();

@@ -6,7 +6,7 @@ use crate::report;
 
 pub(super) fn conf<M: Machine>(console: &mut Console<M>) {
     if let Ok((formats, hosts)) = console.machine.hosts() {
-        console.say_all(report::hosts(formats, &hosts));
+        console.print_all(report::hosts(formats, &hosts));
     }
 }
 
@@ -15,18 +15,18 @@ pub(super) fn add<M: Machine>(console: &mut Console<M>, lines: &[String]) {
         return;
     };
     let report = report::added(lines, &answers, console.explain());
-    console.say_all(report);
+    console.print_all(report);
     if answers.contains(&Err(Code::CANT_START)) {
-        console.say("");
-        console.say("A host cannot be started if it cannot be reached, or is not allowed to run anything without a password.");
-        console.say("`regatta doctor --host HOST` looks for the reason.");
+        console.print("");
+        console.print("A host cannot be started if it cannot be reached, or is not allowed to run anything without a password.");
+        console.print("`regatta doctor --host HOST` looks for the reason.");
     }
 }
 
 pub(super) fn delete<M: Machine>(console: &mut Console<M>, names: &[String]) {
     if let Ok(answers) = console.machine.delete(names) {
         let report = report::deleted(names, &answers, console.explain());
-        console.say_all(report);
+        console.print_all(report);
     }
 }
 
@@ -34,6 +34,6 @@ pub(super) fn mstat<M: Machine>(console: &mut Console<M>, names: &[String]) {
     for name in names {
         let answer = console.machine.host_state(name);
         let line = report::host_state(name, answer, console.explain());
-        console.say(line);
+        console.print(line);
     }
 }

@@ -7,7 +7,7 @@ use crate::report;
 pub(super) fn names<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let pattern = words.first().map_or("*", String::as_str);
     for class in console.machine.names(pattern).unwrap_or_default() {
-        console.say_all(report::class(&class));
+        console.print_all(report::class(&class));
     }
 }
 
@@ -18,13 +18,13 @@ pub(super) fn put<M: Machine>(console: &mut Console<M>, words: &[String]) {
         (Some(flags), Some(value)) => {
             let _ = console.machine.put(&words[0], flags, value);
         }
-        _ => console.say("put: flags and what is put are numbers"),
+        _ => console.print("put: flags and what is put are numbers"),
     }
 }
 
 pub(super) fn reset<M: Machine>(console: &mut Console<M>, info: &str, words: &[String]) {
     if info != "info" {
-        console.say(format!("\"{info}\" arg to reset not valid"));
+        console.print(format!("\"{info}\" arg to reset not valid"));
         return;
     }
     match words {
@@ -32,9 +32,9 @@ pub(super) fn reset<M: Machine>(console: &mut Console<M>, info: &str, words: &[S
         [name] => clear(console, Some(name), None),
         [name, index] => match index.parse() {
             Ok(index) => clear(console, Some(name), Some(index)),
-            Err(_) => console.say(format!("{index} is not an index")),
+            Err(_) => console.print(format!("{index} is not an index")),
         },
-        _ => console.say("reset: wrong #args"),
+        _ => console.print("reset: wrong #args"),
     }
 }
 

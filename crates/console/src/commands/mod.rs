@@ -46,12 +46,12 @@ pub(crate) fn run<M: Machine>(console: &mut Console<M>, verb: Verb, words: &[Str
         Verb::Setenv => words::setenv(console, words),
         Verb::Alias => words::alias(console, words),
         Verb::Unalias => words.iter().for_each(|name| console.aliases.forget(name)),
-        Verb::Echo => console.say(words.join(" ")),
+        Verb::Echo => console.print(words.join(" ")),
         Verb::Help => help(console, words),
-        Verb::Id => console.say(format!("t{:x}", console.machine.tid())),
+        Verb::Id => console.print(format!("t{:x}", console.machine.tid())),
         Verb::Idump => console.machine.dump(),
         Verb::Tickle => settings::tickle(console, words),
-        Verb::Version => console.say(console.machine.version()),
+        Verb::Version => console.print(console.machine.version()),
         Verb::Quit => return Next::Quit,
     }
     Next::Line
@@ -60,10 +60,10 @@ pub(crate) fn run<M: Machine>(console: &mut Console<M>, verb: Verb, words: &[Str
 fn help<M: Machine>(console: &mut Console<M>, words: &[String]) {
     match words.first().map(|word| (word, Verb::meant(word))) {
         None => {
-            console.say_all(help::about(Verb::Help));
-            console.say_all(help::overview());
+            console.print_all(help::about(Verb::Help));
+            console.print_all(help::overview());
         }
-        Some((_, Ok(verb))) => console.say_all(help::about(verb)),
-        Some((word, Err(_))) => console.say(format!("{word}: not found")),
+        Some((_, Ok(verb))) => console.print_all(help::about(verb)),
+        Some((word, Err(_))) => console.print(format!("{word}: not found")),
     }
 }

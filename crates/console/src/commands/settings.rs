@@ -10,7 +10,7 @@ pub(super) fn getopt<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let mut found = false;
     for (name, number) in options::ALL.iter().filter(|(name, _)| wanted(name)) {
         let value = console.machine.option(*number);
-        console.say(format!("{name} Currently Set to {value}"));
+        console.print(format!("{name} Currently Set to {value}"));
         found = true;
     }
     if !found {
@@ -25,15 +25,15 @@ pub(super) fn setopt<M: Machine>(console: &mut Console<M>, words: &[String]) {
         return;
     };
     let Ok(value) = value.parse() else {
-        console.say(format!("{value} is not a number"));
+        console.print(format!("{value} is not a number"));
         return;
     };
     let before = console.machine.set_option(number, value);
-    console.say(format!("{name} Changed from {before} to {value}"));
+    console.print(format!("{name} Changed from {before} to {value}"));
 }
 
 fn unknown<M: Machine>(console: &mut Console<M>, name: &str) {
-    console.say(format!("PVM Option \"{name}\" Unknown."));
+    console.print(format!("PVM Option \"{name}\" Unknown."));
 }
 
 pub(super) fn trace<M: Machine>(console: &mut Console<M>, words: &[String]) {
@@ -41,7 +41,7 @@ pub(super) fn trace<M: Machine>(console: &mut Console<M>, words: &[String]) {
     match said[..] {
         [] => {
             let table = console.events.table();
-            console.say_all(table);
+            console.print_all(table);
         }
         ["xpvm"] => console.events = crate::traces::Events::usual(),
         ["buf", ref rest @ ..] => buffer(console, rest),
@@ -55,7 +55,7 @@ pub(super) fn trace<M: Machine>(console: &mut Console<M>, words: &[String]) {
 fn choose<M: Machine>(console: &mut Console<M>, names: &[&str], chosen: bool) {
     for name in names {
         if let Err(NoSuchEvent(name)) = console.events.set(name, chosen) {
-            console.say(format!("no such event \"{name}\""));
+            console.print(format!("no such event \"{name}\""));
         }
     }
     // Why not the library has said.
@@ -66,7 +66,7 @@ fn buffer<M: Machine>(console: &mut Console<M>, words: &[&str]) {
     match words {
         [] => {
             let bytes = console.machine.option(options::TRACE_BUFFER);
-            console.say_all(["", &format!("Trace Buffering set to {bytes} bytes"), ""]);
+            console.print_all(["", &format!("Trace Buffering set to {bytes} bytes"), ""]);
         }
         [bytes]
             if bytes.parse::<u16>().is_ok()
@@ -75,7 +75,7 @@ fn buffer<M: Machine>(console: &mut Console<M>, words: &[&str]) {
             let bytes = bytes.parse().unwrap_or_default();
             console.machine.set_option(options::TRACE_BUFFER, bytes);
         }
-        _ => console.say("trace: buf takes a number of bytes"),
+        _ => console.print("trace: buf takes a number of bytes"),
     }
 }
 
@@ -89,15 +89,17 @@ fn amount<M: Machine>(console: &mut Console<M>, words: &[&str]) {
                 || format!("<Unknown={now}>"),
                 |(name, _)| format!("\"{name}\""),
             );
-            console.say_all(["", &format!("Trace Options set to {name}"), ""]);
+            console.print_all(["", &format!("Trace Options set to {name}"), ""]);
         }
         [word] => match named(word) {
             Some((_, amount)) => {
                 console.machine.set_option(options::TRACE_OPTIONS, *amount);
             }
-            None => console.say_all(["", &format!("Error:  Unknown Trace Option \"{word}\""), ""]),
+            None => {
+                console.print_all(["", &format!("Error:  Unknown Trace Option \"{word}\""), ""])
+            }
         },
-        _ => console.say("trace: opt takes one of full, time, count"),
+        _ => console.print("trace: opt takes one of full, time, count"),
     }
 }
 
@@ -107,11 +109,11 @@ pub(super) fn tickle<M: Machine>(console: &mut Console<M>, words: &[String]) {
         None => word.parse().ok(),
     };
     let Some(numbers) = words.iter().map(number).collect::<Option<Vec<i32>>>() else {
-        console.say("tickle: numbers only");
+        console.print("tickle: numbers only");
         return;
     };
     if let Ok(answer) = console.machine.tickle(&numbers) {
         let answer: String = answer.iter().map(|number| format!("{number} ")).collect();
-        console.say(format!("( {answer})"));
+        console.print(format!("( {answer})"));
     }
 }

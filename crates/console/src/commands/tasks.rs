@@ -33,19 +33,19 @@ pub(super) fn ps<M: Machine>(console: &mut Console<M>, words: &[String]) {
             'n' => {
                 match hosts.iter().find(|host| host.name == rest) {
                     Some(host) => asked = host.tid,
-                    None => console.say(format!("unknown host {rest}")),
+                    None => console.print(format!("unknown host {rest}")),
                 }
                 break;
             }
-            _ => console.say(format!("unknown flag -{flag}")),
+            _ => console.print(format!("unknown flag -{flag}")),
         }
     }
     let Ok(tasks) = console.machine.tasks(asked) else {
         return;
     };
-    console.say(report::tasks_heading(long));
+    console.print(report::tasks_heading(long));
     for task in tasks.iter().filter(|task| all || is_shown(task)) {
-        console.say(report::task(task, name_of(&hosts, task.host), own, long));
+        console.print(report::task(task, name_of(&hosts, task.host), own, long));
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn jobs<M: Machine>(console: &mut Console<M>, words: &[String]) {
     if !long {
         for (job, tids) in jobs {
             let tids: String = tids.iter().map(|tid| format!(" t{tid:x}")).collect();
-            console.say(format!("{job}:{tids}"));
+            console.print(format!("{job}:{tids}"));
         }
         return;
     }
@@ -69,11 +69,11 @@ pub(super) fn jobs<M: Machine>(console: &mut Console<M>, words: &[String]) {
         return;
     };
     let own = console.machine.tid();
-    console.say(report::tasks_heading(false));
+    console.print(report::tasks_heading(false));
     for (job, tids) in jobs {
-        console.say(format!("{job}:"));
+        console.print(format!("{job}:"));
         for task in tasks.iter().filter(|task| tids.contains(&task.tid)) {
-            console.say(report::task(task, name_of(&hosts, task.host), own, false));
+            console.print(report::task(task, name_of(&hosts, task.host), own, false));
         }
     }
 }
@@ -82,13 +82,13 @@ pub(super) fn pstat<M: Machine>(console: &mut Console<M>, words: &[String]) {
     for word in words {
         let answer = console.machine.task_state(tid(word));
         let line = report::task_state(tid(word), answer, console.explain());
-        console.say(line);
+        console.print(line);
     }
 }
 
 pub(super) fn sig<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let Ok(signal) = words[0].parse() else {
-        console.say(format!("{} is not the number of a signal", words[0]));
+        console.print(format!("{} is not the number of a signal", words[0]));
         return;
     };
     for word in &words[1..] {
@@ -102,10 +102,10 @@ pub(super) fn kill<M: Machine>(console: &mut Console<M>, words: &[String]) {
     for word in words {
         match word.strip_prefix('-') {
             Some("c") => children = true,
-            Some(flag) => console.say(format!("unknown flag -{flag}")),
+            Some(flag) => console.print(format!("unknown flag -{flag}")),
             None if children => kill_children(console, tid(word)),
             None if tid(word) == console.machine.tid() => {
-                console.say(format!("t{:x}: that's me.", tid(word)))
+                console.print(format!("t{:x}: that's me.", tid(word)))
             }
             None => {
                 let _ = console.machine.kill(tid(word));
@@ -142,21 +142,21 @@ pub(super) fn spawn<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let hosts = console.hosts();
     let is_arch = |word: &str| hosts.iter().any(|host| host.arch == word);
     let Ok(mut spawning) = spawning::read(words, is_arch) else {
-        console.say("incorrect arg count");
+        console.print("incorrect arg count");
         return;
     };
     if let Err(sentence) = begin_job(console, &mut spawning) {
-        console.say(sentence);
+        console.print(sentence);
         return;
     }
     let answers = console.machine.spawn(&spawning.order).unwrap_or_default();
     let started: Vec<i32> = answers.iter().filter_map(|answer| answer.ok()).collect();
     if !answers.is_empty() {
-        console.say(format!("{} successful", started.len()));
+        console.print(format!("{} successful", started.len()));
     }
     for answer in &answers {
         let line = answer.map_or_else(console.explain(), |tid| format!("t{tid:x}"));
-        console.say(line);
+        console.print(line);
     }
     if let Some(job) = spawning.order.job {
         started
@@ -176,7 +176,7 @@ fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> R
         if heard {
             let job = console.jobs.begin(file);
             spawning.order.job = Some(job);
-            console.say(format!("[{job}]"));
+            console.print(format!("[{job}]"));
         }
         return Ok(());
     };
@@ -185,10 +185,10 @@ fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> R
     let _ = console.machine.set_trace_mask(&console.events.mask());
     let job = console.jobs.begin_traced(heard, file, trace);
     (spawning.order.job, spawning.order.traced) = (Some(job), true);
-    console.say(format!("[{job}]"));
+    console.print(format!("[{job}]"));
     let (heading, hosts) = (heading(&console.machine), console.hosts());
     let told = console.jobs.begin_trace(job, &heading, &hosts);
-    console.say_bytes(&told);
+    console.print_bytes(&told);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub(super) fn alias<M: Machine>(console: &mut Console<M>, words: &[String]) {
                 .aliases
                 .list(words.first().map(String::as_str))
                 .collect();
-            console.say_all(lines);
+            console.print_all(lines);
         }
     }
 }
@@ -26,11 +26,11 @@ pub(super) fn setenv<M: Machine>(console: &mut Console<M>, words: &[String]) {
             let shown = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
                 format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
             };
-            console.say_all(std::env::vars_os().map(shown).collect::<Vec<_>>());
+            console.print_all(std::env::vars_os().map(shown).collect::<Vec<_>>());
         }
         [name] => {
             if let Some(value) = console.machine.variable(name) {
-                console.say(value);
+                console.print(value);
             }
         }
         [name, value @ ..] => set(console, name, &value.join(" ")),
@@ -40,7 +40,7 @@ pub(super) fn setenv<M: Machine>(console: &mut Console<M>, words: &[String]) {
 /// Sets a variable, unless no variable can have that name.
 fn set<M: Machine>(console: &mut Console<M>, name: &str, value: &str) {
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-        console.say(format!("{name:?} cannot be the name of a variable"));
+        console.print(format!("{name:?} cannot be the name of a variable"));
     } else {
         console.machine.set_variable(name, value);
     }
@@ -57,7 +57,7 @@ fn exported<M: Machine>(console: &Console<M>) -> Vec<String> {
 pub(super) fn export<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let mut names = exported(console);
     if words.is_empty() {
-        console.say(format!("{EXPORT}={}", names.join(":")));
+        console.print(format!("{EXPORT}={}", names.join(":")));
         return;
     }
     for word in words {

@@ -58,7 +58,7 @@ pub trait Successor {
     /// Has a host enter a world into its table. A host that is not there any more is passed over.
     fn enter(&mut self, host: u32, world: &World);
     /// Enters into every table that a task is gone, also into those that have it so.
-    fn tell_gone(&mut self, task: u32, cause: Option<Cause>);
+    fn notify_gone(&mut self, task: u32, cause: Option<Cause>);
     /// Gives the first candidates replicas.
     fn replicate(&mut self);
     /// Sends a message to a task once more. It waits as every message does until another host's replica knows of what it comes.
@@ -88,7 +88,7 @@ pub fn take_over(
     }
     // Some hosts may have heard of these and others not.
     for (task, cause) in gone {
-        launcher.tell_gone(task, cause);
+        launcher.notify_gone(task, cause);
     }
     launcher.replicate();
     let answered = send_again(launcher, handovers);

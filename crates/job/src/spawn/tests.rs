@@ -250,6 +250,8 @@ fn a_lost_host_is_waited_for_in_no_step() {
         if steps == 0 {
             job.effects();
             job.entered_here(0, Ok(()));
+            job.effects();
+            job.spawns.entering(0, []);
         }
         // The launcher is told to have both start, and says that the lost one cannot.
         job.effects();

@@ -177,7 +177,7 @@ impl Sim {
         self.speak(launcher);
     }
 
-    fn tell_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
+    fn notify_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
         let own = self.launchers[launcher].host;
         let table = &mut self.hosts[own as usize].table;
         table.entry(task).or_insert(cause);
@@ -192,7 +192,7 @@ impl Sim {
     pub fn task_ended(&mut self, launcher: usize, ended: Ended) {
         let left = ended.state == TaskState::Left;
         let cause = (!left).then(|| ended.end.cause());
-        self.tell_gone(launcher, ended.rank, cause);
+        self.notify_gone(launcher, ended.rank, cause);
         let registry = &mut self.launchers[launcher].registry;
         registry.task_ended(ended.rank, ended.end);
     }
@@ -221,7 +221,7 @@ impl Sim {
         };
         let lost: Vec<u32> = all.filter(on_host).collect();
         for task in &lost {
-            self.tell_gone(launcher, *task, Some(Cause::Lost));
+            self.notify_gone(launcher, *task, Some(Cause::Lost));
         }
         let registry = &mut self.launchers[launcher].registry;
         lost.iter()
@@ -354,8 +354,8 @@ impl Successor for Hands<'_> {
         unreachable!("nobody spawns: {world:?}");
     }
 
-    fn tell_gone(&mut self, task: u32, cause: Option<Cause>) {
-        self.sim.tell_gone(self.launcher, task, cause);
+    fn notify_gone(&mut self, task: u32, cause: Option<Cause>) {
+        self.sim.notify_gone(self.launcher, task, cause);
     }
 
     fn replicate(&mut self) {

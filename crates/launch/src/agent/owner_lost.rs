@@ -36,18 +36,18 @@ impl Agent {
                 self.spoken = Instant::now();
                 self.link.send_raw(OWNER_LOST.as_bytes());
             }
-            false => self.say(&Report::Beat {}),
+            false => self.send_report(&Report::Beat {}),
         }
     }
 
     /// Whether requests to join are taken now: a launcher is there for whom this agent has begun.
-    pub(super) fn heeds_entrance(&self) -> bool {
+    pub(super) fn handles_entrance(&self) -> bool {
         self.begun && !self.is_without_owner()
     }
 
     /// Until something is due although nothing arrives. An entrance that is not heeded makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
-        let entrance = self.entrance.as_ref().filter(|_| self.heeds_entrance());
+        let entrance = self.entrance.as_ref().filter(|_| self.handles_entrance());
         let beat = BEAT.saturating_sub(self.spoken.elapsed());
         let open = entrance.and_then(Entrance::until_open);
         open.map_or(beat, |open| open.min(beat))
@@ -86,7 +86,7 @@ impl Agent {
     }
 
     /// Says what the new launcher may not know; it knows of so many tasks, and of so many changes of the registry.
-    pub(super) fn tell_state(&mut self, known: u32, changes: u64) {
+    pub(super) fn report_state(&mut self, known: u32, changes: u64) {
         if let Some(follower) = self.follower_mut() {
             follower.adopt();
         }
@@ -126,13 +126,15 @@ impl Agent {
         let later = replica.later_snapshot(changes).unwrap_or_default();
         for piece in later.chunks(PIECE) {
             let bytes = piece.to_vec();
-            self.say(&Report::Copy { bytes });
+            self.send_report(&Report::Copy { bytes });
         }
-        self.say(&Report::State { state, asked });
-        unanswered.iter().for_each(|report| self.say(report));
+        self.send_report(&Report::State { state, asked });
+        unanswered
+            .iter()
+            .for_each(|report| self.send_report(report));
         let waiting = self.entrance.as_ref().map(Entrance::waiting);
         let waiting = waiting.unwrap_or_default();
-        waiting.iter().for_each(|report| self.say(report));
+        waiting.iter().for_each(|report| self.send_report(report));
         (self.settled, self.told_strays) = (false, false);
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
     news.close();
     let cause = told.causes.get(&line.launcher);
     let cause = cause.map_or("it is gone", String::as_str);
-    output.say(&format!(
+    output.report(&format!(
         "the launcher of the job {} is lost with its host {}, and {} goes on in its place{place}",
         will.job, line.name, here.name
     ));

@@ -103,7 +103,7 @@ impl Seeker<'_> {
                 *self.told = report;
             }
             self.parted.retain_mut(|remote| !remote.has_ended());
-            let alone = hears_nobody(self.tether).then(|| DAEMON_ENDED.to_owned());
+            let alone = daemon_has_ended(self.tether).then(|| DAEMON_ENDED.to_owned());
             if let Some(why) = alone.or_else(|| why_cut_off(self.told, candidates)) {
                 let why = format!("{why}. The job ends here, since it may go on there");
                 return Err(Refusal::new(STATUS_REFUSED, why));
@@ -171,7 +171,7 @@ impl Seeker<'_> {
                 })),
                 Err(_) => Step::Waiting(Instant::now() + AGAIN),
             },
-            Step::Calling(calling) => self.hear(calling),
+            Step::Calling(calling) => self.read_answer(calling),
             done => done,
         };
     }
@@ -195,7 +195,7 @@ impl Seeker<'_> {
         Step::Done(Err("its agent says what cannot be understood".to_owned()))
     }
 
-    fn hear(&mut self, mut calling: Box<Calling>) -> Step {
+    fn read_answer(&mut self, mut calling: Box<Calling>) -> Step {
         let remote = &mut calling.remote;
         remote.link.flush();
         while remote.read() {}
@@ -223,7 +223,7 @@ impl Seeker<'_> {
                 calling.remote.greeted(state.hello.clone());
                 if self.across.verbose {
                     let name = &calling.remote.name;
-                    self.output.say(&format!(
+                    self.output.report(&format!(
                         "the agent on the host {name} follows this launcher"
                     ));
                     self.output.flush();
@@ -291,7 +291,7 @@ pub(crate) fn dead_hosts(registry: &Registry) -> impl Iterator<Item = u32> {
 
 /// Whether the daemon of this host has ended, which holds the other end of this channel. Nothing that it says is of interest: it is
 /// for an agent.
-pub(crate) fn hears_nobody(tether: &mut Link) -> bool {
+pub(crate) fn daemon_has_ended(tether: &mut Link) -> bool {
     while tether.read() > 0 {
         tether.forget();
     }

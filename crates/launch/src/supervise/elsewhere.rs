@@ -17,7 +17,7 @@ const BATCH: usize = 64;
 
 impl Supervisor<'_> {
     /// Says something to every host.
-    pub(super) fn tell_all(&mut self, order: &Order) {
+    pub(super) fn send_to_all(&mut self, order: &Order) {
         for remote in &mut self.remotes {
             // What is said while a job runs fits every frame.
             let _ = remote.send(order);
@@ -46,7 +46,7 @@ impl Supervisor<'_> {
     }
 
     /// Heeds what the hosts report.
-    pub(super) fn heed_hosts(&mut self) {
+    pub(super) fn handle_hosts(&mut self) {
         let away = self.wakes.away();
         self.grow(away);
         for index in 0..self.remotes.len() {
@@ -55,13 +55,13 @@ impl Supervisor<'_> {
             }
             self.remotes[index].heard += away;
             self.remotes[index].link.flush();
-            let gone = match self.heed_host(index) {
+            let gone = match self.handle_host(index) {
                 Ok(()) => self.is_gone(index),
                 Err(cause) => Some(cause),
             };
             self.pass_errors(index);
             if let Some(cause) = gone {
-                self.heed_own_daemon(&cause);
+                self.handle_own_daemon(&cause);
                 self.host_lost(index, &cause);
             } else {
                 self.repay(index);
@@ -74,10 +74,10 @@ impl Supervisor<'_> {
     fn pass_errors(&mut self, index: usize) {
         let remote = &mut self.remotes[index];
         if remote.link.is_ended() {
-            return remote.hear_errors();
+            return remote.read_errors();
         }
         for line in remote.errors() {
-            self.output.say(&format!("{}: {line}", remote.name));
+            self.output.report(&format!("{}: {line}", remote.name));
         }
     }
 
@@ -85,13 +85,13 @@ impl Supervisor<'_> {
     pub(super) fn pass_last_errors(&mut self) {
         for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
             for line in remote.last_errors() {
-                self.output.say(&format!("{}: {line}", remote.name));
+                self.output.report(&format!("{}: {line}", remote.name));
             }
         }
     }
 
     /// Takes what has arrived from one host. An error is a reason to give it up.
-    fn heed_host(&mut self, index: usize) -> Result<(), String> {
+    fn handle_host(&mut self, index: usize) -> Result<(), String> {
         // Of a channel that has ended everything is heeded: the last word says why.
         let mut batch = 0;
         while batch < BATCH || self.remotes[index].link.is_ended() {
@@ -101,7 +101,7 @@ impl Supervisor<'_> {
                 .next()
                 .map_err(|_| "its agent says what cannot be understood".to_owned())?;
             match report {
-                Some(report) => self.heed_report(index, report)?,
+                Some(report) => self.handle_report(index, report)?,
                 None if self.remotes[index].read() => {}
                 None => return Ok(()),
             }
@@ -109,7 +109,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    fn heed_report(&mut self, index: usize, report: Report) -> Result<(), String> {
+    fn handle_report(&mut self, index: usize, report: Report) -> Result<(), String> {
         let remote = &mut self.remotes[index];
         let stranger = |rank: u32| format!("its agent speaks of task {rank}, which is not there");
         match report {
@@ -268,7 +268,7 @@ impl Supervisor<'_> {
             let status = remote
                 .status()
                 .map_or(String::new(), |status| format!(" with status {status}"));
-            remote.hear_errors();
+            remote.read_errors();
             // A command of our own says why in a sentence.
             if let Some(why) = remote.last_words() {
                 let known = format!("the host {} is lost: ", remote.name);

@@ -102,14 +102,14 @@ impl<'p> Growing<'p> {
     }
 
     /// Says to the command that tells of hosts which tasks cannot reach each other. False: not now.
-    pub(super) fn say_unreached(&mut self, mut unreached: Vec<Value>) -> bool {
+    pub(super) fn send_unreached(&mut self, mut unreached: Vec<Value>) -> bool {
         let job = self.across.growth.as_ref().map(|growth| &growth.job);
         for one in &mut unreached {
             one["job"] = json!(job);
         }
         let line = format!("{}\n", Value::from(unreached));
         let mut news = self.news.iter_mut();
-        news.all(|news| news.say(line.as_bytes()))
+        news.all(|news| news.send_line(line.as_bytes()))
     }
 
     /// The processes that carry channels, and the one that tells: no signal of the job is theirs.
@@ -220,7 +220,7 @@ impl Supervisor<'_> {
         // The end of the job needs all of it in its place.
         if let Some(report) = &report {
             told = true;
-            self.heed_standing(report);
+            self.handle_standing(report);
         }
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
         if news.is_some_and(News::is_over) {
@@ -235,9 +235,9 @@ impl Supervisor<'_> {
         }
         if let Some(news) = &mut growing.news {
             let remark = news.take_remark();
-            remark.iter().for_each(|remark| self.output.say(remark));
+            remark.iter().for_each(|remark| self.output.report(remark));
             if news.take_revived() {
-                self.retell_reaches();
+                self.resend_reaches();
             }
         }
         if self.lifecycle.is_over() || self.lifecycle.is_ending() {
@@ -260,7 +260,7 @@ impl Supervisor<'_> {
     fn end_with_machine(&mut self) {
         if self.plan.stays && !self.lifecycle.is_over() && !self.lifecycle.is_ending() {
             let sentence = "the virtual machine has ended on this host, and the job with it";
-            self.output.say(sentence);
+            self.output.report(sentence);
             let mut actions = Vec::new();
             self.lifecycle.halt(self.started.elapsed(), &mut actions);
             self.perform(actions);
@@ -277,7 +277,7 @@ impl Supervisor<'_> {
         let others: Vec<_> = living.filter_map(identity).collect();
         let mut notes = Vec::new();
         let arrived = growing.advance(&mut arriving, &self.signals, &others, &mut notes);
-        notes.iter().for_each(|note| self.output.say(note));
+        notes.iter().for_each(|note| self.output.report(note));
         match (arrived, arriving.step) {
             (Ok(true), Step::Preparing(mut remote)) => {
                 let number = remote.number;
@@ -289,7 +289,7 @@ impl Supervisor<'_> {
             (Ok(_), step) => growing.arriving.push(Arriving { step, ..arriving }),
             (Err(refusal), step) if arriving.wish.is_some() => {
                 growing.part(step);
-                self.output.say(&refusal.sentence);
+                self.output.report(&refusal.sentence);
                 // Who starts hosts in our place may know names that nobody else does.
                 let ours = arriving.number.is_none();
                 let wish = arriving.wish.as_ref();
@@ -302,7 +302,7 @@ impl Supervisor<'_> {
                 self.registry.add_known_run(&arriving.host.run);
                 growing.part(step);
                 let sentence = format!("{}; the job goes on without that host", refusal.sentence);
-                self.output.say(&sentence);
+                self.output.report(&sentence);
             }
         }
     }
@@ -323,7 +323,7 @@ impl Supervisor<'_> {
         }
         if growing.across.verbose {
             let sentence = format!("the host {} is a host of the job from now on", remote.name);
-            self.output.say(&sentence);
+            self.output.report(&sentence);
         }
         self.lifecycle.add_host(remote.number, &remote.name);
         self.registry.add_known_run(run);

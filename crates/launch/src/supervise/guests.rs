@@ -25,7 +25,7 @@ impl Supervisor<'_> {
     }
 
     /// Lets in the processes that have asked to join.
-    pub(super) fn heed_join_socket(&mut self) {
+    pub(super) fn handle_join_socket(&mut self) {
         if !self.is_open() {
             return;
         }
@@ -39,9 +39,9 @@ impl Supervisor<'_> {
         let arrivals = self
             .join_socket
             .as_mut()
-            .map_or_else(Vec::new, JoinSocket::heed);
+            .map_or_else(Vec::new, JoinSocket::handle_callers);
         if let Some(mishap) = self.join_socket.as_mut().and_then(JoinSocket::take_mishap) {
-            self.output.say(&mishap);
+            self.output.report(&mishap);
         }
         for arrival in arrivals {
             let Some(arrival) = self.claimed(arrival) else {
@@ -76,7 +76,7 @@ impl Supervisor<'_> {
     }
 
     /// Takes note of guests that have ended, or have left.
-    pub(super) fn heed_guests(&mut self) {
+    pub(super) fn handle_guests(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
         for ended in tasks.take_gone_guests() {
             self.task_ended(ended);

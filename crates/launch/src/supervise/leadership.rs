@@ -101,7 +101,7 @@ impl Supervisor<'_> {
 
     /// Ends the job here if a channel has ended because the daemon of this host has, or goes on as another host: then all do, and
     /// the others take this host for lost, so that one of them may go on with the job.
-    pub(super) fn heed_own_daemon(&mut self, cause: &str) {
+    pub(super) fn handle_own_daemon(&mut self, cause: &str) {
         let is_own = cause == DAEMON_ENDED || cause.ends_with(GOES_ON_AS_ANOTHER);
         if is_own && self.leads_others() && !self.lifecycle.is_ending() {
             self.leave_to_others(cause);
@@ -117,7 +117,7 @@ impl Supervisor<'_> {
 
     /// Ends the job here because the way has ended on which another launcher spoke to this process before: the daemon of this host
     /// has ended or lets go of the job. True: other hosts may go on with it.
-    pub(super) fn heed_end_of_tether(&mut self) -> bool {
+    pub(super) fn handle_end_of_tether(&mut self) -> bool {
         let leaves = self.leads_others() && !self.lifecycle.is_ending();
         if leaves {
             self.leave_to_others(LET_GO);
@@ -130,7 +130,7 @@ impl Supervisor<'_> {
         if let Some(leadership) = &mut self.leadership {
             leadership.give_up();
         }
-        self.output.say(&format!(
+        self.output.report(&format!(
             "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
         ));
         let mut actions = Vec::new();
@@ -140,11 +140,11 @@ impl Supervisor<'_> {
     }
 
     /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead by them.
-    pub(super) fn heed_standing(&mut self, report: &Report) {
+    pub(super) fn handle_standing(&mut self, report: &Report) {
         let view = &report.view;
         let other_run = |leadership: &Leadership| leadership.is_another_run(view);
         if self.leadership.as_ref().is_some_and(other_run) {
-            self.heed_own_daemon(ANOTHER_RUN);
+            self.handle_own_daemon(ANOTHER_RUN);
         }
         let (Some(leadership), Some(why)) = (&self.leadership, &view.hindrance) else {
             return;

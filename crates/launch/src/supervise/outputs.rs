@@ -109,6 +109,6 @@ impl Supervisor<'_> {
             tasks.caught.taken(by, usize::MAX);
         }
         let bytes = u32::MAX;
-        self.tell_all(&Order::Taken { by, bytes });
+        self.send_to_all(&Order::Taken { by, bytes });
     }
 }

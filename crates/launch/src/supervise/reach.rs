@@ -117,7 +117,7 @@ impl Reaches {
 impl Supervisor<'_> {
     /// A task says that another one, which listens at `address`, has not answered for so many milliseconds; without a
     /// number, that it answers again.
-    pub(super) fn heed_reach(
+    pub(super) fn handle_reach(
         &mut self,
         by: u32,
         task: u32,
@@ -178,12 +178,12 @@ impl Supervisor<'_> {
         let now = Instant::now();
         let hosts: Vec<Two> = self.reaches.hosts.keys().copied().collect();
         for hosts in hosts {
-            self.say_healed(hosts, now);
-            self.say_cut(hosts, now);
+            self.report_healed(hosts, now);
+            self.report_cut(hosts, now);
             self.give_up_between(hosts);
         }
-        self.say_count(now);
-        self.tell_machine(now);
+        self.report_count(now);
+        self.notify_machine(now);
         self.reaches.tidy(now);
     }
 
@@ -204,7 +204,7 @@ impl Supervisor<'_> {
     }
 
     /// The command that was told for the daemon has ended: another one is to be told all of it.
-    pub(super) fn retell_reaches(&mut self) {
+    pub(super) fn resend_reaches(&mut self) {
         self.reaches.changed = !self.reaches.hosts.is_empty();
     }
 
@@ -261,7 +261,7 @@ impl Supervisor<'_> {
         }));
     }
 
-    fn say_cut(&mut self, hosts: Two, now: Instant) {
+    fn report_cut(&mut self, hosts: Two, now: Instant) {
         let named = self.reaches.named();
         let waits = |between: &Between| {
             between.told == Told::Nothing && between.quiet.is_none_or(|until| now >= until)
@@ -292,12 +292,12 @@ impl Supervisor<'_> {
             Some(limit) => format!("giving up after {} s (--unreachable)", limit.as_secs_f64()),
         };
         let seconds = lasted.as_secs_f64();
-        self.output.say(&format!(
+        self.output.report(&format!(
             "{sentence}: no answer for {seconds:.1} s; {patience}"
         ));
     }
 
-    fn say_count(&mut self, now: Instant) {
+    fn report_count(&mut self, now: Instant) {
         if self.reaches.count_due.is_none_or(|due| now < due) {
             return;
         }
@@ -307,12 +307,12 @@ impl Supervisor<'_> {
             1 => "1 more pair of hosts has".to_owned(),
             counted => format!("{counted} more pairs of hosts have"),
         };
-        self.output.say(&format!(
+        self.output.report(&format!(
             "{pairs} tasks that cannot reach each other (--json names one of each)"
         ));
     }
 
-    fn say_healed(&mut self, hosts: Two, now: Instant) {
+    fn report_healed(&mut self, hosts: Two, now: Instant) {
         let Some(between) = self.reaches.hosts.get_mut(&hosts) else {
             return;
         };
@@ -329,14 +329,14 @@ impl Supervisor<'_> {
         if told == Told::Named {
             let (one, other) = (self.task_named(tasks.0), self.task_named(tasks.1));
             let seconds = lasted.as_secs_f64();
-            self.output.say(&format!(
+            self.output.report(&format!(
                 "{one} and {other} reach each other again, after {seconds:.1} s"
             ));
         }
     }
 
     /// Has the daemons of the virtual machine tell it to who asks for the hosts.
-    fn tell_machine(&mut self, now: Instant) {
+    fn notify_machine(&mut self, now: Instant) {
         if !self.reaches.changed {
             return;
         }
@@ -354,7 +354,7 @@ impl Supervisor<'_> {
         });
         let unreached: Vec<Value> = firsts.take(LISTED).collect();
         let growing = self.growing.as_mut();
-        self.reaches.changed = !growing.is_none_or(|growing| growing.say_unreached(unreached));
+        self.reaches.changed = !growing.is_none_or(|growing| growing.send_unreached(unreached));
     }
 
     /// Tells both tasks of each pair whose time is over, and whose silence was just reported again, that the other one is dead for
@@ -400,7 +400,7 @@ impl Supervisor<'_> {
                 1 => ", and 1 more pair of tasks on these hosts".to_owned(),
                 more => format!(", and {more} more pairs of tasks on these hosts"),
             };
-            self.output.say(&format!("{first}{more}"));
+            self.output.report(&format!("{first}{more}"));
         }
         for ((one, other), sentence) in over {
             self.event("given-up", (one, other), limit);

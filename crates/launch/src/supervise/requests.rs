@@ -15,7 +15,7 @@ impl Supervisor<'_> {
     pub(super) fn handle_tasks(&mut self) {
         let (mut asked, mut ended) = (Vec::new(), Vec::new());
         if let Some(tasks) = &mut self.tasks {
-            ended = tasks.heed(|task, bytes| asked.push((task, bytes.to_vec())));
+            ended = tasks.read_requests(|task, bytes| asked.push((task, bytes.to_vec())));
         }
         for (task, bytes) in asked {
             self.asked(task, &bytes);
@@ -60,7 +60,7 @@ impl Supervisor<'_> {
                 task,
                 address,
                 silent,
-            }) => self.heed_reach(by, task, address, silent),
+            }) => self.handle_reach(by, task, address, silent),
             Some(Effect::Halt) => {
                 let mut actions = Vec::new();
                 self.lifecycle.halt(self.started.elapsed(), &mut actions);
@@ -112,7 +112,7 @@ impl Supervisor<'_> {
         } else if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::Tell { task, bytes });
         } else if let Some(tasks) = &mut self.tasks {
-            tasks.tell(task, &bytes);
+            tasks.send(task, &bytes);
             return true;
         }
         false

@@ -322,7 +322,7 @@ impl Successor for TakingOver<'_, '_> {
         }
     }
 
-    fn tell_gone(&mut self, rank: u32, cause: Option<Cause>) {
+    fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         let supervisor = &mut *self.supervisor;
         supervisor.history.note_gone(rank, cause);
         let job = supervisor.tasks.as_ref().map(Tasks::job);

@@ -153,11 +153,13 @@ impl Supervisor<'_> {
 
     fn have_entered(&mut self, spawn: u32, world: &World) {
         self.history.note_world(world);
+        let mut hosts = Vec::new();
         for remote in self.remotes.iter_mut().filter(|remote| !remote.lost) {
             let world = world.clone();
             let _ = remote.send(&Order::Enter { world });
-            self.spawns.entering(spawn, [remote.number]);
+            hosts.push(remote.number);
         }
+        self.spawns.entering(spawn, hosts);
     }
 
     fn have_started(&mut self, host: u32, share: SpawnedTasks) {
@@ -270,7 +272,7 @@ impl Supervisor<'_> {
     /// A task has a number and will not start.
     pub(super) fn never_started(&mut self, task: u32) {
         self.lifecycle.start_failed();
-        self.tell_gone(task, Some(Cause::Lost));
+        self.notify_gone(task, Some(Cause::Lost));
         self.registry.task_ended(task, End::Lost);
     }
 }

@@ -162,7 +162,7 @@ impl Supervisor<'_> {
     }
 
     /// Waits no longer for tasks that will not come: the starter has ended, or the job is being ended.
-    pub(super) fn heed_starter(&mut self) {
+    pub(super) fn handle_starter(&mut self) {
         let Some(starter) = self.starter else { return };
         let lives = self.registry.is_alive(starter.task);
         if lives && !self.lifecycle.is_ending() {

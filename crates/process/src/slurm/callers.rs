@@ -135,7 +135,8 @@ impl Porch {
             let mut at = 0;
             self.callers.retain_mut(|caller| {
                 at += 1;
-                let goes_on = !spoken[at - 1] || hear(caller, self.need, &self.claims, &self.held);
+                let goes_on =
+                    !spoken[at - 1] || read_caller(caller, self.need, &self.claims, &self.held);
                 goes_on && now < caller.until
             });
             self.make_room();
@@ -209,7 +210,12 @@ impl Porch {
 }
 
 /// Reads what a caller has said. False: it goes, or what it says is being checked.
-fn hear(caller: &mut Caller, need: Need, claims: &SyncSender<Claim>, held: &AtomicUsize) -> bool {
+fn read_caller(
+    caller: &mut Caller,
+    need: Need,
+    claims: &SyncSender<Claim>,
+    held: &AtomicUsize,
+) -> bool {
     let mut piece = [0; PIECE];
     let Some(more) = need(&caller.said) else {
         return false;

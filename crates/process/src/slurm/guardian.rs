@@ -52,7 +52,7 @@ pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     founded.store(true, Ordering::Relaxed);
     match found {
         Ok((job, mesh)) => watch(&job, tasks, mesh),
-        Err(refusal) => tasks.iter().for_each(|task| say_no(task, &refusal)),
+        Err(refusal) => tasks.iter().for_each(|task| send_refusal(task, &refusal)),
     }
 }
 
@@ -121,7 +121,7 @@ fn gather(
             .partition(|_| called.next().copied().unwrap_or_default());
         callers = silent;
         for line in speaking {
-            tasks.extend(hear(line, step, tasks)?);
+            tasks.extend(read_hello(line, step, tasks)?);
         }
         if ready[0] {
             let caller = rustix::net::accept_with(listener, SocketFlags::CLOEXEC);
@@ -167,7 +167,7 @@ fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
 }
 
 /// What a caller says. Strangers, and tasks that are here already, are sent away; what concerns the whole job is an error.
-fn hear(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
+fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
     let Some((pid, user)) = node_socket::peer(&line) else {
         return Ok(None);
     };
@@ -240,7 +240,7 @@ fn answer(line: &OwnedFd, refusal: &Refusal) {
     let _ = node_socket::send(line, &answer.encode(), &[]);
 }
 
-fn say_no(task: &Task, refusal: &Refusal) {
+fn send_refusal(task: &Task, refusal: &Refusal) {
     task.line.iter().for_each(|line| answer(line, refusal));
 }
 
@@ -249,7 +249,7 @@ const HELLO: Duration = Duration::from_secs(1);
 
 /// Tells all tasks of this node, those too that are still to come, that there will be no job.
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
-    tasks.iter().for_each(|task| say_no(task, refusal));
+    tasks.iter().for_each(|task| send_refusal(task, refusal));
     let mut told = tasks.len();
     while told < step.here.len() && node_socket::readable(listener.as_fd(), until) {
         let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
@@ -333,7 +333,7 @@ fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
             }
         }
         tasks.retain(|task| !task.told);
-        for news in mesh.hear() {
+        for news in mesh.receive() {
             note(job, news);
         }
         mesh.beat();
@@ -345,11 +345,11 @@ fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
 fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
     if job.state(task.rank) == TaskState::Left {
         task.told = true;
-        mesh.tell(Record::Left(task.rank));
+        mesh.send_to_all(Record::Left(task.rank));
     } else if ended {
         task.told = true;
         job.mark_ended(task.rank);
-        mesh.tell(Record::Dead(task.rank));
+        mesh.send_to_all(Record::Dead(task.rank));
     }
     // Only now: the task waits for it.
     task.line = None;

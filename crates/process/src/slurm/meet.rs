@@ -208,7 +208,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         let left = until.saturating_duration_since(Instant::now());
         let Ok((letter, stream)) = calls.heard.recv_timeout(left) else {
             let refusal = missing(step, &letters);
-            say_no(&letters, &refusal, user);
+            send_refusals(&letters, &refusal, user);
             return Err(refusal);
         };
         let versions = letter.versions;
@@ -218,7 +218,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         }
         if versions != OURS {
             let refusal = guardian::other_version(versions);
-            say_no(&letters, &refusal, user);
+            send_refusals(&letters, &refusal, user);
             return Err(refusal);
         }
     }
@@ -226,7 +226,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
     let (places, addresses, guardians, listeners) = match met {
         Ok(decided) => decided,
         Err(refusal) => {
-            say_no(&letters, &refusal, user);
+            send_refusals(&letters, &refusal, user);
             return Err(refusal);
         }
     };
@@ -282,7 +282,7 @@ fn missing<T>(step: &Step, come: &BTreeMap<u32, T>) -> Refusal {
     ))
 }
 
-fn say_no(letters: &BTreeMap<u32, (Letter, TcpStream)>, refusal: &Refusal, user: u32) {
+fn send_refusals(letters: &BTreeMap<u32, (Letter, TcpStream)>, refusal: &Refusal, user: u32) {
     for (letter, stream) in letters.values() {
         let reply = Reply::Refused {
             nonce: letter.nonce,

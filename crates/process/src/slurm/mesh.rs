@@ -109,7 +109,7 @@ impl Other {
     /// Calls the guardian of `node`, and says who is there.
     pub(super) fn call(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
         let mut other = Self::new(key, me, node, stream)?;
-        other.say(Record::Node(me));
+        other.send(Record::Node(me));
         (!other.lost).then_some(other)
     }
 
@@ -135,7 +135,7 @@ impl Other {
         self.node
     }
 
-    fn say(&mut self, record: Record) {
+    fn send(&mut self, record: Record) {
         let whole = self.ours.sign(record);
         // So little fits, unless nobody has read for long.
         if !matches!(self.stream.write(&whole), Ok(count) if count == whole.len()) {
@@ -143,7 +143,7 @@ impl Other {
         }
     }
 
-    fn hear(&mut self, news: &mut Vec<News>) {
+    fn receive(&mut self, news: &mut Vec<News>) {
         let mut bytes = [0; 16 * WHOLE];
         while !self.lost {
             match self.stream.read(&mut bytes) {
@@ -189,23 +189,23 @@ impl Mesh {
     }
 
     /// Says something to all others.
-    pub(super) fn tell(&mut self, record: Record) {
-        self.others.iter_mut().for_each(|other| other.say(record));
+    pub(super) fn send_to_all(&mut self, record: Record) {
+        self.others.iter_mut().for_each(|other| other.send(record));
     }
 
     /// Says that we are there, when it is time.
     pub(super) fn beat(&mut self) {
         if self.spoken.is_none_or(|spoken| spoken.elapsed() >= BEAT) {
             self.spoken = Some(Instant::now());
-            self.tell(Record::Beat);
+            self.send_to_all(Record::Beat);
         }
     }
 
     /// What has been said, and who is lost.
-    pub(super) fn hear(&mut self) -> Vec<News> {
+    pub(super) fn receive(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         for other in &mut self.others {
-            other.hear(&mut news);
+            other.receive(&mut news);
             if other.lost {
                 news.push(News::Lost(other.node));
             }
@@ -225,7 +225,7 @@ impl Mesh {
             for fd in fds {
                 super::node_socket::readable(fd, until);
             }
-            self.hear();
+            self.receive();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use super::news::{Word, tell};
+use super::news::{Word, notify};
 use super::team::{self, Team};
 use super::{Group, answer, as_it_was, groups, known, named, news, view};
 use crate::message::codes;
@@ -64,7 +64,7 @@ fn thaw(group: &Group) {
 
 /// Tell whoever leads the other members, if they may be a team, that members are others now: it ends the team at
 /// once, and not only when all have come to a barrier. Says whether there are others.
-fn tell_leader(group: &Group) -> Result<bool, i32> {
+fn notify_leader(group: &Group) -> Result<bool, i32> {
     let members = group.ask()?;
     let me = library().task;
     let others = members.iter().flatten().copied().filter(|&task| task != me);
@@ -72,7 +72,7 @@ fn tell_leader(group: &Group) -> Result<bool, i32> {
         return Ok(false);
     };
     if !view::are_near(&members) {
-        tell(leader, Word::Changed, group.hash, 0);
+        notify(leader, Word::Changed, group.hash, 0);
     }
     Ok(true)
 }
@@ -97,7 +97,7 @@ fn join(group: &mut Group) -> Result<i32, i32> {
     group.instance = Some(instance);
     group.frozen = None;
     group.team = None;
-    tell_leader(group)?;
+    notify_leader(group)?;
     Ok(instance)
 }
 
@@ -112,7 +112,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
     }
     group.instance = None;
     let frozen = group.frozen.take().is_some();
-    if !tell_leader(group)? && frozen {
+    if !notify_leader(group)? && frozen {
         thaw(group);
     }
     Ok(())
@@ -171,7 +171,7 @@ fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
         _ => return Err(codes::MISMATCH),
     };
     if group.team.is_some() {
-        news::hear_all(groups()?)?;
+        news::receive_all(groups()?)?;
         let team = known(hash)?.team.as_ref().map_or(0, Team::size) as c_int;
         if (count == -1 || count == team) && team::meet(hash)? {
             return Ok(0);

@@ -93,7 +93,7 @@ fn known(hash: u64) -> Result<&'static mut Group, i32> {
 unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
     // SAFETY: the caller's.
     let hash = unsafe { as_it_was(name) }?.hash;
-    news::hear_all(groups()?)?;
+    news::receive_all(groups()?)?;
     known(hash)
 }
 

@@ -56,7 +56,7 @@ impl News {
 }
 
 /// Tell a task. One that is gone needs no news.
-pub fn tell(task: i32, word: Word, group: u64, team: u32) {
+pub fn notify(task: i32, word: Word, group: u64, team: u32) {
     let news = News {
         word: word as u32,
         team,
@@ -67,7 +67,7 @@ pub fn tell(task: i32, word: Word, group: u64, team: u32) {
 }
 
 /// Hear what has been told, or wait so long for it (negative: as long as it takes). From whom, and what.
-fn hear(seconds: f64) -> Result<Option<(i32, News)>, i32> {
+fn receive(seconds: f64) -> Result<Option<(i32, News)>, i32> {
     let mut news = News {
         word: 0,
         team: 0,
@@ -98,8 +98,8 @@ fn hear(seconds: f64) -> Result<Option<(i32, News)>, i32> {
 
 /// Hear all that has been told.
 #[inline]
-pub fn hear_all(groups: &mut Groups) -> Result<(), i32> {
-    while let Some((from, news)) = hear(0.0)? {
+pub fn receive_all(groups: &mut Groups) -> Result<(), i32> {
+    while let Some((from, news)) = receive(0.0)? {
         take(&mut groups.all, from, news);
     }
     Ok(())
@@ -112,15 +112,15 @@ const TURNS: u32 = 64;
 const MOMENT: f64 = 1.0;
 
 /// Wait for news. Whether there were any, in a moment.
-pub fn hear_next(all: &mut [Group]) -> Result<bool, i32> {
+pub fn receive_next(all: &mut [Group]) -> Result<bool, i32> {
     for _ in 0..TURNS {
-        if let Some((from, news)) = hear(0.0)? {
+        if let Some((from, news)) = receive(0.0)? {
             take(all, from, news);
             return Ok(true);
         }
         std::thread::yield_now();
     }
-    let heard = hear(MOMENT)?;
+    let heard = receive(MOMENT)?;
     if let Some((from, news)) = heard {
         take(all, from, news);
     }
@@ -130,6 +130,6 @@ pub fn hear_next(all: &mut [Group]) -> Result<bool, i32> {
 fn take(all: &mut [Group], from: i32, news: News) {
     let group = all.iter_mut().find(|group| group.hash == news.group);
     if let (Some(group), Some(word)) = (group, news.word()) {
-        group.heard(from, word, news.team);
+        group.handle_word(from, word, news.team);
     }
 }

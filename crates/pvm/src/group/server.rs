@@ -145,7 +145,7 @@ impl Told {
 pub fn asked(tag: c_int) -> Result<(), i32> {
     message::outgoing(0)?;
     match tag {
-        tag::LIST => tell(&all()?),
+        tag::LIST => send_list(&all()?),
         tag::DUMP => {
             for group in all()? {
                 eprintln!("{}", group.line());
@@ -158,7 +158,7 @@ pub fn asked(tag: c_int) -> Result<(), i32> {
 }
 
 /// The answer, as a message of the group server's.
-fn tell(groups: &[Told]) -> Result<(), i32> {
+fn send_list(groups: &[Told]) -> Result<(), i32> {
     let count = Body::new().int(groups.len() as i32);
     let body = groups.iter().fold(count, |body, group| group.pack(body));
     let info = Info {

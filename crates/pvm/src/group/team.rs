@@ -11,7 +11,7 @@
 //! another size. Its number, which the leader counts, tells news of a team that is over from the news
 //! of the next one.
 
-use super::news::{Word, tell};
+use super::news::{Word, notify};
 use super::{Group, groups, known, news, view};
 use crate::message::codes;
 use crate::rg;
@@ -62,14 +62,14 @@ impl Group {
         if team.led_by_us() {
             team.number = Some(number);
             for task in team.others() {
-                tell(task, Word::Team, self.hash, number);
+                notify(task, Word::Team, self.hash, number);
             }
         }
         self.team = Some(team);
     }
 
     /// News of this group.
-    pub fn heard(&mut self, from: i32, word: Word, number: u32) {
+    pub fn handle_word(&mut self, from: i32, word: Word, number: u32) {
         let Some(team) = &mut self.team else {
             return;
         };
@@ -101,7 +101,7 @@ impl Group {
             && let Some(number) = team.number
         {
             team.others()
-                .for_each(|task| tell(task, Word::Over, self.hash, number));
+                .for_each(|task| notify(task, Word::Over, self.hash, number));
         }
     }
 }
@@ -115,7 +115,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
         Some(team) if team.led_by_us() => group.end_team(),
         Some(team) => {
             if let Some(number) = team.number {
-                tell(team.leader, Word::Without, hash, number);
+                notify(team.leader, Word::Without, hash, number);
             }
             group.team = None;
         }
@@ -131,14 +131,14 @@ fn await_number(hash: u64) -> Result<Option<&'static mut Group>, i32> {
         match &group.team {
             None => return Ok(None),
             Some(team) if team.number.is_some() => return Ok(Some(group)),
-            Some(_) => hear_or_doubt(hash)?,
+            Some(_) => receive_or_doubt(hash)?,
         }
     }
 }
 
 /// Hear more; if for long there was nothing to hear, and the leader is gone, there is no team.
-fn hear_or_doubt(hash: u64) -> Result<(), i32> {
-    if news::hear_next(&mut groups()?.all)? {
+fn receive_or_doubt(hash: u64) -> Result<(), i32> {
+    if news::receive_next(&mut groups()?.all)? {
         return Ok(());
     }
     let group = known(hash)?;
@@ -164,12 +164,12 @@ pub fn meet(hash: u64) -> Result<bool, i32> {
         return lead(hash, number);
     }
     team.go = false;
-    tell(team.leader, Word::Arrived, hash, number);
+    notify(team.leader, Word::Arrived, hash, number);
     loop {
         match &known(hash)?.team {
             None => return Ok(false),
             Some(team) if team.go => return Ok(true),
-            Some(_) => hear_or_doubt(hash)?,
+            Some(_) => receive_or_doubt(hash)?,
         }
     }
 }
@@ -183,7 +183,7 @@ fn lead(hash: u64, number: u32) -> Result<bool, i32> {
         if team.arrived + 1 == team.tasks.len() {
             break;
         }
-        news::hear_next(&mut groups()?.all)?;
+        news::receive_next(&mut groups()?.all)?;
     }
     if !known(hash)?.is_whole_team()? {
         known(hash)?.end_team();
@@ -194,6 +194,6 @@ fn lead(hash: u64, number: u32) -> Result<bool, i32> {
     };
     team.arrived = 0;
     team.others()
-        .for_each(|task| tell(task, Word::Go, hash, number));
+        .for_each(|task| notify(task, Word::Go, hash, number));
     Ok(true)
 }

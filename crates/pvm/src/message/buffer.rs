@@ -152,7 +152,7 @@ impl Buffer {
 
     /// The length that `pvm_bufinfo` tells: what has been packed, or what has come. Of a message that
     /// is left in place it is not known before it has been sent.
-    pub fn tell_length(&mut self) -> usize {
+    pub fn reported_length(&mut self) -> usize {
         if self.mode == Mode::Packing {
             self.told = self.len;
         }

@@ -83,7 +83,7 @@ pub extern "C" fn pvm_setrbuf(id: c_int) -> c_int {
 ///
 /// # Safety
 /// The place is valid or NULL.
-unsafe fn tell(place: *mut c_int, value: c_int) {
+unsafe fn write_to(place: *mut c_int, value: c_int) {
     if !place.is_null() {
         // SAFETY: the caller's.
         unsafe { place.write(value) };
@@ -106,10 +106,10 @@ unsafe extern "C" fn pvm_bufinfo(
             // SAFETY: the C contract: places are valid or NULL.
             unsafe {
                 if !bytes.is_null() {
-                    tell(bytes, length(buffer.tell_length()));
+                    write_to(bytes, length(buffer.reported_length()));
                 }
-                tell(tag, buffer.info.tag);
-                tell(tid, buffer.info.src);
+                write_to(tag, buffer.info.tag);
+                write_to(tid, buffer.info.src);
             }
         });
         result("pvm_bufinfo", code(known))
@@ -138,7 +138,7 @@ pub struct MessageInfo {
 unsafe extern "C" fn pvm_getminfo(id: c_int, place: *mut MessageInfo) -> c_int {
     let known = || {
         let known = state().buffer(id).and_then(|buffer| {
-            let len = length(buffer.tell_length());
+            let len = length(buffer.reported_length());
             let info = buffer.info;
             // SAFETY: the C contract: a place is valid or NULL.
             let place = unsafe { place.as_mut() }.ok_or(BAD_PARAM)?;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fmt::Write;
 
-use super::error::say_line;
+use super::error::print_line;
 use super::state;
 use super::table::Buffers;
 
@@ -31,7 +31,7 @@ fn dump(buffers: &Buffers) -> String {
 /// what is asked PVM says as well what has been written past an end, of which the library has no knowledge.
 #[unsafe(no_mangle)]
 extern "C" fn i_dump(_asked: c_int) {
-    say_line(&dump(state()));
+    print_line(&dump(state()));
 }
 
 #[cfg(test)]

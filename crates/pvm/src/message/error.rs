@@ -107,7 +107,7 @@ fn failed(function: &str, code: i32) -> c_int {
     pvm_errno.store(code, Ordering::Relaxed);
     let way = AUTO_ERR.load(Ordering::Relaxed);
     if way != 0 {
-        say(&format!("{function}()"), code);
+        print_failure(&format!("{function}()"), code);
     }
     match way {
         2 => {
@@ -123,14 +123,14 @@ fn failed(function: &str, code: i32) -> c_int {
 }
 
 /// Write a line about a failure.
-fn say(what: &str, code: i32) {
+fn print_failure(what: &str, code: i32) {
     // SAFETY: the texts are constants.
     let text = unsafe { CStr::from_ptr(text_of(code).0) }.to_string_lossy();
-    say_line(&format!("{what}: {text}\n"));
+    print_line(&format!("{what}: {text}\n"));
 }
 
 /// Write a line to standard error, or some, with who says so.
-pub(super) fn say_line(text: &str) {
+pub(super) fn print_line(text: &str) {
     let who = match state().me {
         -1 => format!("pid{}", std::process::id()),
         tid => format!("t{tid:x}"),
@@ -186,7 +186,7 @@ pub fn set_my_tid(tid: i32) {
 unsafe extern "C" fn pvm_perror(what: *const c_char) -> c_int {
     // SAFETY: the C contract: a text, or NULL.
     let what = unsafe { words(what) };
-    say(&what, pvm_errno.load(Ordering::Relaxed));
+    print_failure(&what, pvm_errno.load(Ordering::Relaxed));
     0
 }
 

@@ -110,7 +110,7 @@ pub fn info(id: i32) -> Option<Info> {
 /// How long a message is told to be; -1: there is none.
 pub fn length(id: i32) -> i32 {
     let buffer = state().buffer(id);
-    buffer.map_or(-1, |buffer| calls::length(buffer.tell_length()))
+    buffer.map_or(-1, |buffer| calls::length(buffer.reported_length()))
 }
 
 /// Change what goes with a message, but for its encoding.

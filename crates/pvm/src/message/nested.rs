@@ -18,7 +18,7 @@ const USER_DEFINED: (i32, &[u8]) = (108, b"user_defined\0");
 impl Buffer {
     /// `pvm_pkmesg`: another message with all that goes with it.
     fn pack_message(&mut self, shelf: &mut Shelf, other: &mut Buffer) -> Result<(), i32> {
-        let told = other.tell_length() as i32;
+        let told = other.reported_length() as i32;
         let Info {
             src,
             dst,

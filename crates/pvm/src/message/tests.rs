@@ -253,7 +253,7 @@ fn a_message_in_place_is_where_the_user_has_it() {
     let few = [7i32, 8];
     pack(&mut buffers, Kind::Int, &few, 2, 1).unwrap();
     assert_eq!(pack(&mut buffers, Kind::Int, &few, 1, 2), Err(NOT_IMPL));
-    assert_eq!(buffers.sending().unwrap().0.tell_length(), 0);
+    assert_eq!(buffers.sending().unwrap().0.reported_length(), 0);
     let small = buffers.outgoing(id).unwrap();
     assert!(small.pieces.is_null());
     assert_eq!(

@@ -15,7 +15,7 @@ use crate::{contexts, receive, rg, tid};
 const CONTEXT: i32 = 0;
 
 /// Send the manager something. False: there is none.
-pub fn tell(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
+pub fn send_to_manager(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
     let library = library();
     let Some(task) = tid::task(library.manager) else {
         return Ok(false);
@@ -50,7 +50,7 @@ fn ask(tag: i32, body: Body) -> Result<Option<Vec<u8>>, i32> {
         library.asked = library.asked.wrapping_add(1).max(1);
         library.asked
     };
-    if !tell(tag, wid, body)? {
+    if !send_to_manager(tag, wid, body)? {
         return Ok(None);
     }
     let select = Select {
@@ -214,7 +214,7 @@ pub fn notify(what: c_int, tag: c_int, count: c_int, tids: &[c_int]) -> Result<b
         return Ok(false);
     }
     let about = Body::new().int(what).int(library().context).int(tag);
-    tell(tag::NOTIFY, 0, about.int(count).ints(tids))
+    send_to_manager(tag::NOTIFY, 0, about.int(count).ints(tids))
 }
 
 /// Have the manager start tasks: for each its number or why there is none.

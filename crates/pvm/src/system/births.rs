@@ -44,7 +44,7 @@ impl<'a> Birth<'a> {
     }
 
     /// Tell the tracer. If it is gone nobody misses it.
-    pub fn tell(&self, (to, tag, context): (i32, i32, i32)) {
+    pub fn send_to_tracer(&self, (to, tag, context): (i32, i32, i32)) {
         if let Ok(to) = way(to, tag, context) {
             send_bytes(&self.write(), to);
         }

@@ -99,7 +99,7 @@ pub fn concerns(event: &rg::Event) -> bool {
 }
 
 /// A message of a daemon to the manager.
-fn say(tag: i32, wid: i32, body: Body) -> Result<c_int, i32> {
+fn daemon_message(tag: i32, wid: i32, body: Body) -> Result<c_int, i32> {
     told_with(wid, body, tag, CONTEXT)
 }
 
@@ -109,20 +109,20 @@ pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
     match event.kind {
         // Of tasks that tasks start it has decided itself.
         rg::TASKS if event.value == rg::NONE => {
-            say(tag::EXECACK, 0, Body::new().int(1).int(task)).map(Some)
+            daemon_message(tag::EXECACK, 0, Body::new().int(1).int(task)).map(Some)
         }
         rg::TASK_EXIT => {
             let usage = [0; 4];
             let ended = Body::new().int(task).int(super::status(event));
             // Who has asked to be told of this end has asked before it: the manager is to know that first.
             let mut all = take_all(REQUESTS);
-            all.push(say(tag::TASKX, 0, ended.ints(&usage))?);
+            all.push(daemon_message(tag::TASKX, 0, ended.ints(&usage))?);
             Ok(in_order(all))
         }
         rg::HOST_ADDED => watch(rg::HOST_LOST, event.host).map(|()| None),
         rg::HOST_LOST => {
             let host = tid::of_daemon(event.host);
-            say(tag::HOSTX, 0, Body::new().int(host)).map(Some)
+            daemon_message(tag::HOSTX, 0, Body::new().int(host)).map(Some)
         }
         _ => Ok(None),
     }
@@ -193,7 +193,7 @@ pub fn execute(daemon: c_int, wid: i32, body: &mut Reader) -> Result<(), i32> {
     let started = execution.start(daemon);
     let started = started.unwrap_or_else(|code| vec![code; execution.count as usize]);
     let body = Body::new().int(started.len() as i32).ints(&started);
-    let answer = say(tag::EXECACK, wid, body)?;
+    let answer = daemon_message(tag::EXECACK, wid, body)?;
     receive::keep(answer);
     Ok(())
 }
@@ -217,7 +217,7 @@ pub fn add(wid: i32, body: &mut Reader) -> Result<(), i32> {
             None => body.int(tid).string("").string("").ints(&[0, 0]),
         };
     }
-    let answer = say(tag::ADDACK, wid, body)?;
+    let answer = daemon_message(tag::ADDACK, wid, body)?;
     receive::keep(answer);
     Ok(())
 }

@@ -216,7 +216,7 @@ enum Said<'a> {
 }
 
 /// The messages by which it says so: this one, and before the first of all another one.
-fn say(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_int>, i32> {
+fn messages_of(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_int>, i32> {
     let (number, which, values) = match said {
         Said::New {
             parent,
@@ -287,7 +287,7 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
             reserved: tag < 0,
         });
     }
-    all.extend(say(task, said, tag, context)?);
+    all.extend(messages_of(task, said, tag, context)?);
     Ok(in_order(all))
 }
 
@@ -314,8 +314,13 @@ pub fn begun(birth: &Birth, tag: i32, context: i32) -> Result<Option<c_int>, i32
         flags,
         name,
     };
-    let mut all = say(birth.task, born, tag, context)?;
-    all.extend(say(birth.task, Said::Spawned { parent }, tag, context)?);
+    let mut all = messages_of(birth.task, born, tag, context)?;
+    all.extend(messages_of(
+        birth.task,
+        Said::Spawned { parent },
+        tag,
+        context,
+    )?);
     Ok(in_order(all))
 }
 

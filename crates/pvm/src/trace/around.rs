@@ -101,7 +101,7 @@ pub fn apart<'a, const N: usize>(
     if !telling.looks || !wants(call.event) {
         return run();
     }
-    tell(call, Side::Entry, entry);
+    trace_call(call, Side::Entry, entry);
     let inside = std::mem::take(&mut library().telling.inside);
     run();
     library().telling.inside = inside;
@@ -116,7 +116,7 @@ fn begin<'a, const N: usize>(call: &Call, entry: impl Fn() -> [Value<'a>; N]) {
     if telling.inside == 1 {
         telling.untold = me == 0;
         if me != 0 {
-            tell(call, Side::Entry, entry);
+            trace_call(call, Side::Entry, entry);
         }
     }
 }
@@ -135,25 +135,29 @@ fn end<'a, 'b, const N: usize, const M: usize>(
         return;
     }
     if telling.untold {
-        tell(call, Side::Entry, entry);
+        trace_call(call, Side::Entry, entry);
     }
-    tell(call, Side::Exit, exit);
+    trace_call(call, Side::Exit, exit);
 }
 
 /// Tell this of a call, or count it, if it is wanted.
-fn tell<'a, const N: usize>(call: &Call, side: Side, values: impl FnOnce() -> [Value<'a>; N]) {
+fn trace_call<'a, const N: usize>(
+    call: &Call,
+    side: Side,
+    values: impl FnOnce() -> [Value<'a>; N],
+) {
     if !library().telling.looks || !wants(call.event) {
         return;
     }
     match library().options.trace_way() {
-        way::FULL => tell_fully(call, side, values),
+        way::FULL => trace_fully(call, side, values),
         way::TIME => events::time(call.event, side == Side::Entry),
         way::COUNT => events::count(call.event),
         _ => {}
     }
 }
 
-fn tell_fully<'a, const N: usize>(
+fn trace_fully<'a, const N: usize>(
     call: &Call,
     side: Side,
     values: impl FnOnce() -> [Value<'a>; N],

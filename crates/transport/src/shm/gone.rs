@@ -20,12 +20,12 @@ impl Shm {
             out.let_go();
         }
         self.leaving.push(peer);
-        self.let_go_of_heard_out();
+        self.let_go_of_read_out();
     }
 
     /// Lets go of the rings from peers that are gone, and takes in what these had lent to this task and not sent, when all
     /// that they sent has been read.
-    pub(super) fn let_go_of_heard_out(&mut self) {
+    pub(super) fn let_go_of_read_out(&mut self) {
         let heard_out = |channel: &mut In| !channel.has_line();
         for at in (0..self.leaving.len()).rev() {
             let peer = self.leaving[at];

@@ -61,7 +61,7 @@ impl Tcp {
     }
 
     /// Tell a peer how it is with this task, as the answer to a question or to none. False: not now.
-    pub(crate) fn tell_state(&mut self, peer: Peer, number: u32) -> bool {
+    pub(crate) fn send_state(&mut self, peer: Peer, number: u32) -> bool {
         let me = self.own.me;
         let state = DeadlockProbe::State {
             number,
@@ -72,21 +72,21 @@ impl Tcp {
     }
 
     /// Tell a peer that the wait it has shown with `word` is part of a circle. False: not now.
-    pub(crate) fn tell_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
+    pub(crate) fn send_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
         let members = members.to_vec();
         let link = self.link(peer).filter(|_| members.len() <= MEMBERS);
         link.is_some_and(|link| link.send_probe(&DeadlockProbe::Circle { word, members }))
     }
 
     /// Deal with what a peer has said.
-    pub(super) fn heed(&mut self, peer: Peer) {
+    pub(super) fn handle_probes(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else {
             return;
         };
         for probe in std::mem::take(&mut link.probes) {
             match probe {
                 DeadlockProbe::Ask(number) => {
-                    if !self.tell_state(peer, number)
+                    if !self.send_state(peer, number)
                         && let Some(link) = self.link(peer).filter(|link| link.is_open())
                     {
                         note(&mut link.probes, probe);
@@ -121,7 +121,7 @@ impl Tcp {
             return;
         }
         job.write_down_ring(members);
-        job.tell_in_ring(me, word);
+        job.notify_in_ring(me, word);
     }
 }
 

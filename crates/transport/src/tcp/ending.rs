@@ -57,7 +57,7 @@ impl Link {
     }
 
     /// Whether more may come from a peer that the table calls gone.
-    fn may_hear_more(&mut self, now: Instant) -> bool {
+    fn may_receive_more(&mut self, now: Instant) -> bool {
         if !matches!(self.phase, Phase::Open(_) | Phase::Resuming(_)) {
             return false;
         }
@@ -88,7 +88,7 @@ impl Tcp {
             return false;
         };
         link.read_out();
-        if link.may_hear_more(now) {
+        if link.may_receive_more(now) {
             return true;
         }
         link.gone = true;
@@ -151,7 +151,7 @@ mod tests {
         let start = Instant::now();
         let tick = GRACE * 3 / 4;
         let (mut now, mut ticks) = (start, 0);
-        while link.may_hear_more(now) {
+        while link.may_receive_more(now) {
             theirs.write_all(&word).unwrap();
             // As any look at the connection does.
             link.receive();
@@ -159,7 +159,7 @@ mod tests {
         }
         assert!(now >= start + MOST && now < start + MOST + tick, "{ticks}");
         link.farewell = None;
-        assert!(link.may_hear_more(now) && link.may_hear_more(now + tick));
-        assert!(!link.may_hear_more(now + GRACE), "nothing came");
+        assert!(link.may_receive_more(now) && link.may_receive_more(now + tick));
+        assert!(!link.may_receive_more(now + GRACE), "nothing came");
     }
 }

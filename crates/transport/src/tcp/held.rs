@@ -85,7 +85,7 @@ impl Noticed {
     }
 
     /// The count to tell; it counts as told from now on.
-    pub(crate) fn tell(&mut self) -> u64 {
+    pub(crate) fn take_count(&mut self) -> u64 {
         self.again = false;
         self.told = self.released;
         self.told
@@ -117,7 +117,7 @@ mod tests {
                         theirs.release();
                         held -= 1;
                     }
-                    6 if theirs.is_due() => word = Some(theirs.tell()),
+                    6 if theirs.is_due() => word = Some(theirs.take_count()),
                     7 if word.is_some_and(|word| word % 3 == 0) => {
                         word = None;
                         theirs.reconnected();
@@ -135,7 +135,7 @@ mod tests {
             (0..on_the_way).for_each(|_| theirs.notice().unwrap());
             (0..on_the_way + held).for_each(|_| theirs.release());
             theirs.reconnected();
-            ours.told(theirs.tell()).unwrap();
+            ours.told(theirs.take_count()).unwrap();
             prop_assert_eq!(ours.opened, ours.released);
         }
     }
@@ -152,7 +152,7 @@ mod tests {
         assert!(!theirs.is_due());
         theirs.release();
         assert!(theirs.is_due());
-        assert_eq!(ours.told(theirs.tell()), Ok(()));
+        assert_eq!(ours.told(theirs.take_count()), Ok(()));
         assert!(ours.may_open() && theirs.notice().is_ok());
         assert!(ours.told(MOST_HELD + 1).is_err());
     }

@@ -174,7 +174,7 @@ impl Link {
             && channel.is_flushed()
             && self.outbox.is_between()
         {
-            let _ = say(channel, &Head::bare(Parcel::Closed, 0, 0).encode());
+            let _ = send_first(channel, &Head::bare(Parcel::Closed, 0, 0).encode());
         }
         self.forget_connection();
         self.phase = Phase::Idle;
@@ -198,7 +198,7 @@ impl Link {
             && self.outbox.is_between()
         {
             // If that does not arrive, the next connection begins with it.
-            let _ = say(channel, &Head::bare(Parcel::Disowned, 0, 0).encode());
+            let _ = send_first(channel, &Head::bare(Parcel::Disowned, 0, 0).encode());
         }
         self.trouble(Trouble::Lost);
     }
@@ -336,7 +336,7 @@ impl Link {
     }
 
     /// The last words.
-    pub(crate) fn say_bye(&mut self) {
+    pub(crate) fn send_bye(&mut self) {
         self.keep(Parcel::Bye, 0);
         self.pump(0);
     }
@@ -392,11 +392,11 @@ impl Link {
             self.outbox.urge(&head, &stream.received.to_le_bytes());
         }
         // A peer that does not take what it is told of its streams opens no more of them.
-        if self.noticed.is_due() && self.outbox.is_heeded() {
+        if self.noticed.is_due() && self.outbox.is_acknowledged() {
             if !self.outbox.has_room_to_urge() {
                 return false;
             }
-            let head = Head::bare(Parcel::Released, 0, self.noticed.tell());
+            let head = Head::bare(Parcel::Released, 0, self.noticed.take_count());
             self.outbox.urge(&head, &[]);
         }
         true
@@ -833,7 +833,7 @@ impl Link {
 }
 
 /// Send the first parcel of a connection.
-pub(crate) fn say(channel: &mut Channel, bytes: &[u8]) -> Result<(), Trouble> {
+pub(crate) fn send_first(channel: &mut Channel, bytes: &[u8]) -> Result<(), Trouble> {
     match channel.send(&[IoSlice::new(bytes)])? {
         n if n == bytes.len() => Ok(()),
         _ => Err(Trouble::Lost),

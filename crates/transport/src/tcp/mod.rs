@@ -48,7 +48,7 @@ use rustix::event::epoll;
 
 use crate::job::{Job, TaskState};
 use channel::Channel;
-use link::{Link, Trouble, say};
+use link::{Link, Trouble, send_first};
 use listener::Listener;
 use phase::{Phase, Resuming, rest};
 use progress_thread::ProgressThread;
@@ -369,7 +369,7 @@ impl Tcp {
         for event in &events[..n] {
             match event.data.u64() {
                 LISTENER => self.accept_guests(),
-                token @ GUESTS.. => self.hear(token),
+                token @ GUESTS.. => self.handle_guest(token),
                 token @ SPARE.. => self.stir_spare((token - SPARE) as Peer),
                 peer => self.stir(peer as Peer),
             }
@@ -382,7 +382,7 @@ impl Tcp {
     fn accept_guests(&mut self) {
         for token in self.listener.accept() {
             match self.listener.watch(token, &self.epoll) {
-                true => self.hear(token),
+                true => self.handle_guest(token),
                 false => self.listener.dismiss(token),
             }
         }
@@ -390,7 +390,7 @@ impl Tcp {
     }
 
     /// A guest has said something.
-    fn hear(&mut self, token: u64) {
+    fn handle_guest(&mut self, token: u64) {
         match self.listener.advance(token, &self.own) {
             Some(End::Met { peer, .. }) if peer >= self.job.tasks() => self.listener.dismiss(token),
             Some(End::Met { peer, seed }) => {
@@ -501,7 +501,7 @@ impl Tcp {
         // Bytes that have come on the connection before need not come again, and could not from a peer that has ended since.
         link.read_out();
         link.forget_connection();
-        let said = say(&mut channel, &link.first_head());
+        let said = send_first(&mut channel, &link.first_head());
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
@@ -609,7 +609,7 @@ impl Tcp {
         let (mut blocked, mut waiting) = (false, false);
         for index in 0..self.known.len() {
             let peer = self.known[index];
-            self.heed(peer);
+            self.handle_probes(peer);
             let mut gone = self.is_lost(peer);
             let Some(link) = self.link(peer) else {
                 continue;
@@ -723,7 +723,7 @@ impl Tcp {
             }
             if !link.said_bye && link.is_open() {
                 link.said_bye = true;
-                link.say_bye();
+                link.send_bye();
             }
             link.receive();
             if link.mute {

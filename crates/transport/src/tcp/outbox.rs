@@ -103,7 +103,7 @@ impl Outbox {
 
     /// Does the peer acknowledge enough of what it is sent? If not, it should give cause to fewer bare parcels.
     #[inline]
-    pub(crate) fn is_heeded(&self) -> bool {
+    pub(crate) fn is_acknowledged(&self) -> bool {
         self.end - self.start <= RETAIN + SPARE / 2
     }
 

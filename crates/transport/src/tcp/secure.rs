@@ -177,7 +177,7 @@ fn failed(error: Error) -> io::Error {
 }
 
 /// Does what rustls asks for, as far as that needs no socket; how many bytes it is done with, and what it needs next.
-fn heed<D>(
+fn handle_status<D>(
     status: UnbufferedStatus<'_, '_, D>,
     outgoing: &mut Vec<u8>,
 ) -> (usize, Result<Next, Error>) {
@@ -239,7 +239,7 @@ impl Handshake {
                 }
                 Err(error) => {
                     // The alert goes out if the socket takes it. After an error rustls must not look at what comes again.
-                    while self.has_more_to_say() && self.step().is_ok() {}
+                    while self.has_more_to_send() && self.step().is_ok() {}
                     let _ = self.flush(socket);
                     return Err(failed(error));
                 }
@@ -255,11 +255,11 @@ impl Handshake {
         let (incoming, outgoing) = (&mut self.incoming, &mut self.outgoing);
         let ((done, next), under) = match &mut self.side {
             Side::Client(tls) => {
-                let heeded = heed(tls.process_tls_records(incoming), outgoing);
+                let heeded = handle_status(tls.process_tls_records(incoming), outgoing);
                 (heeded, tls.is_handshaking())
             }
             Side::Server(tls) => {
-                let heeded = heed(tls.process_tls_records(incoming), outgoing);
+                let heeded = handle_status(tls.process_tls_records(incoming), outgoing);
                 (heeded, tls.is_handshaking())
             }
         };
@@ -272,7 +272,7 @@ impl Handshake {
     }
 
     /// Has rustls something to send that is not in `outgoing` yet?
-    fn has_more_to_say(&self) -> bool {
+    fn has_more_to_send(&self) -> bool {
         match &self.side {
             Side::Client(tls) => tls.wants_write(),
             Side::Server(tls) => tls.wants_write(),
@@ -502,7 +502,7 @@ mod tests {
         out
     }
 
-    fn say(from: &mut (Sealer, Opener, Keys), to: &mut (Sealer, Opener, Keys), text: &[u8]) {
+    fn transmit(from: &mut (Sealer, Opener, Keys), to: &mut (Sealer, Opener, Keys), text: &[u8]) {
         let mut wire = vec![];
         let sent = from.0.send(&[IoSlice::new(text)], &mut from.2, |bytes| {
             wire.extend_from_slice(bytes);
@@ -528,9 +528,9 @@ mod tests {
             let [mut caller, mut callee] = sides.map(|side| side.unwrap().finish(0).unwrap());
             // The directions change their keys at different times.
             for number in 0..3 * records::LEAST {
-                say(&mut caller, &mut callee, &number.to_le_bytes());
+                transmit(&mut caller, &mut callee, &number.to_le_bytes());
                 if number % 2 == 0 {
-                    say(&mut callee, &mut caller, b"answer");
+                    transmit(&mut callee, &mut caller, b"answer");
                 }
             }
         }
@@ -560,8 +560,8 @@ mod tests {
             // The version in the head of a record means nothing, so that a change there may pass.
             if sides.iter().all(is_met) {
                 let [mut caller, mut callee] = sides.map(|side| side.unwrap().finish(0).unwrap());
-                say(&mut caller, &mut callee, b"question");
-                say(&mut callee, &mut caller, b"answer");
+                transmit(&mut caller, &mut callee, b"question");
+                transmit(&mut callee, &mut caller, b"answer");
             }
         }
     }

@@ -248,13 +248,13 @@ impl Shake {
             encrypted: own.encrypted,
             nonce: nonce()?,
         };
-        self.say(own, "regatta hello", &hello.encode())?;
+        self.send_proved(own, "regatta hello", &hello.encode())?;
         self.stage = Stage::Welcome;
         Ok(true)
     }
 
     /// Say something and prove it, as one.
-    fn say(&mut self, own: &Own, label: &str, bytes: &[u8]) -> io::Result<()> {
+    fn send_proved(&mut self, own: &Own, label: &str, bytes: &[u8]) -> io::Result<()> {
         self.said.extend_from_slice(bytes);
         let proof = own.proof(label, &self.said);
         self.said.extend_from_slice(&proof);
@@ -284,7 +284,7 @@ impl Shake {
                     version: VERSION,
                     nonce: nonce()?,
                 };
-                self.say(own, "regatta welcome", &welcome.encode())?;
+                self.send_proved(own, "regatta welcome", &welcome.encode())?;
                 self.stage = Stage::Proof;
                 Ok((hello.version != VERSION).then_some(End::Version(self.peer)))
             }
@@ -296,7 +296,7 @@ impl Shake {
                 if welcome.version != VERSION {
                     return Ok(Some(End::Version(self.peer)));
                 }
-                self.say(own, "regatta proof", &[])?;
+                self.send_proved(own, "regatta proof", &[])?;
                 self.met(own)
             }
             _ => self.met(own),

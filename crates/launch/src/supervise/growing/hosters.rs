@@ -153,7 +153,7 @@ impl Supervisor<'_> {
             );
             return self.refuse_request(request, &sentence);
         }
-        self.hear_of(request, |arriving| {
+        self.handle_answer(request, |arriving| {
             let said = hosts
                 .iter()
                 .find(|said| Some(said.host) == arriving.number);
@@ -181,7 +181,7 @@ impl Supervisor<'_> {
     }
 
     /// Waits no longer for tasks that have ended.
-    pub(in crate::supervise) fn heed_hosters(&mut self) {
+    pub(in crate::supervise) fn handle_hosters(&mut self) {
         let Some(growing) = &mut self.growing else {
             return;
         };
@@ -214,7 +214,7 @@ impl Supervisor<'_> {
 
     /// Nothing comes of a request: nor of all that was asked for together with its hosts.
     fn refuse_request(&mut self, request: u32, sentence: &str) {
-        self.output.say(sentence);
+        self.output.report(sentence);
         let Some(growing) = &mut self.growing else {
             return;
         };
@@ -232,7 +232,11 @@ impl Supervisor<'_> {
     }
 
     /// Takes the hosts of a request on from where they wait.
-    fn hear_of(&mut self, request: u32, heard: impl Fn(&Arriving) -> Result<ContactLine, Refused>) {
+    fn handle_answer(
+        &mut self,
+        request: u32,
+        heard: impl Fn(&Arriving) -> Result<ContactLine, Refused>,
+    ) {
         let Some(mut growing) = self.growing.take() else {
             return;
         };
@@ -249,7 +253,7 @@ impl Supervisor<'_> {
                     growing.arriving.push(arriving);
                 }
                 Err((why, sentence)) => {
-                    self.output.say(&sentence);
+                    self.output.report(&sentence);
                     self.fulfil(&mut growing, arriving.wish, Err((why, sentence)));
                 }
             }

@@ -78,7 +78,7 @@ impl Person {
             terminal,
             typed: Vec::new(),
         };
-        person.say(&format!(
+        person.print(&format!(
             "*** Manual startup ***\nLogin to \"{}\" and type:\n{}\nType response: ",
             arriving.host.name,
             apart::command(&own.path, daemon)
@@ -87,12 +87,12 @@ impl Person {
     }
 
     /// Says something, as much of it as the terminal takes now.
-    fn say(&self, words: &str) {
+    fn print(&self, words: &str) {
         let _ = rustix::io::write(&self.terminal, words.as_bytes());
     }
 
     /// The line that was typed, if there is one; an error if there will be none.
-    fn hear(&mut self) -> Result<Option<String>, String> {
+    fn read_line(&mut self) -> Result<Option<String>, String> {
         let mut bytes = [0; 256];
         loop {
             match rustix::io::read(&self.terminal, &mut bytes) {
@@ -119,12 +119,12 @@ impl Person {
 
 impl Supervisor<'_> {
     /// Hears what persons have typed, and asks the next one.
-    pub(in crate::supervise) fn heed_persons(&mut self) {
+    pub(in crate::supervise) fn handle_persons(&mut self) {
         let Some(mut growing) = self.growing.take() else {
             return;
         };
         self.forget_who_has_gone(&mut growing);
-        while let Some((at, heard)) = growing.hear_person() {
+        while let Some((at, heard)) = growing.read_answer() {
             let mut arriving = growing.arriving.remove(at);
             match heard {
                 Ok(contact_line) => {
@@ -135,7 +135,7 @@ impl Supervisor<'_> {
                 Err(why) => {
                     let name = &arriving.host.name;
                     let sentence = format!("the host {name} was not started by hand: {why}");
-                    self.output.say(&sentence);
+                    self.output.report(&sentence);
                     let refused = Err((Why::System, sentence));
                     self.fulfil(&mut growing, arriving.wish, refused);
                 }
@@ -168,7 +168,7 @@ impl Supervisor<'_> {
 
 impl Growing<'_> {
     /// Where the next host is whose person has answered, or cannot be asked, and what that comes to.
-    fn hear_person(&mut self) -> Option<(usize, Result<ContactLine, String>)> {
+    fn read_answer(&mut self) -> Option<(usize, Result<ContactLine, String>)> {
         loop {
             let asked = self.person.as_ref().map(|person| person.host);
             let mut all = self.arriving.iter().enumerate();
@@ -192,7 +192,7 @@ impl Growing<'_> {
                 }
                 continue;
             };
-            let line = match person.hear() {
+            let line = match person.read_line() {
                 Ok(None) => return None,
                 Ok(Some(line)) => line,
                 Err(why) => {
@@ -207,7 +207,7 @@ impl Growing<'_> {
             } else {
                 "That is not what the command prints\n"
             };
-            person.say(words);
+            person.print(words);
             self.person = None;
             return Some((at, contact_line.map_err(str::to_owned)));
         }

@@ -113,7 +113,7 @@ impl Supervisor<'_> {
         if let Err(refused) = self.begin_wish(&mut growing, &requester, change) {
             self.registry.reply(by, id, Err(refused));
         }
-        self.tell_answered(&mut growing);
+        self.send_answers(&mut growing);
         self.growing = Some(growing);
     }
 
@@ -252,10 +252,10 @@ impl Supervisor<'_> {
         if let Some(wish) = wish {
             growing.wishes.answer(wish.question, wish.index, outcome);
         }
-        self.tell_answered(growing);
+        self.send_answers(growing);
     }
 
-    fn tell_answered(&mut self, growing: &mut Growing) {
+    fn send_answers(&mut self, growing: &mut Growing) {
         growing
             .wishes
             .open
