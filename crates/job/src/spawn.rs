@@ -316,9 +316,7 @@ impl Spawns {
         for spawning in &mut self.open {
             let begins = spawning.parts.iter().any(|part| part.first == Some(first));
             if let (true, Step::Entering(awaited, why)) = (begins, &mut spawning.step) {
-                awaited
-                    .iter_mut()
-                    .for_each(|awaited| drop(awaited.remove(&host)));
+                done(awaited, host);
                 *why = why.take().or(refused.take());
             }
         }
@@ -354,9 +352,7 @@ impl Spawns {
             }
             match &mut spawning.step {
                 Step::Preparing | Step::EnteringHere(_) => {}
-                Step::Entering(awaited, _) => awaited
-                    .iter_mut()
-                    .for_each(|awaited| drop(awaited.remove(&host))),
+                Step::Entering(awaited, _) => done(awaited, host),
                 Step::Starting(outcomes) => {
                     let ours = unstarted.iter().filter(|task| ours.contains(task));
                     outcomes.extend(ours.map(|task| (*task, Err(lost()))));
@@ -554,6 +550,13 @@ impl Spawning {
             tasks: tasks.collect(),
             sentence,
         }
+    }
+}
+
+/// This host is waited for no more.
+fn done(awaited: &mut Option<BTreeSet<u32>>, host: u32) {
+    if let Some(awaited) = awaited {
+        awaited.remove(&host);
     }
 }
 
