@@ -20,9 +20,11 @@ on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
 sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
 on h0 "$@" &
 job=$!
+# The next line of a task. The writer of the line before may still have the pipe open, and its end is no end of ours.
+next_line() { until read -r "$@" <plug; do :; done; }
 # Waits for a task's word, and loses the host that it names.
 pull() {
-    read -r host how <plug
+    next_line host how
     echo "pulling $host: $how"
     case $how in
     cut) ip link set v${host#h} down ;;
@@ -148,7 +150,7 @@ launcher_ends
 for pid in $(ip netns pids h0); do
     case $(cat /proc/$pid/comm) in regatta-daemon) ;; *) echo "FAIL still on h0: $(cat /proc/$pid/comm)" ;; esac
 done
-read -r word <plug
+next_line word
 await 'has ended with status' regatta-h0-*.out
 cat regatta-h0-*.out
 # The network heals: h0 comes back as another, and has nothing of the job.
@@ -173,7 +175,7 @@ fn a_launcher_that_is_cut_off_from_a_majority_ends_its_tasks_and_says_why() {
 /// The job goes on, is listed, and is ended from a host that does not lead it.
 const KILLED: &str = r#"
 pull
-read -r word <plug
+next_line word
 listed=$(on h3 $regatta ps --json)
 name=$(echo "$listed" | sed 's/.*"job":"\([^"]*\)".*/\1/')
 echo "listed $(echo "$listed" | grep -o '"rank":' | wc -l) tasks"
@@ -201,7 +203,7 @@ const DAEMON: &str = r#"
 pull
 launcher_ends
 for pid in $(ip netns pids h0); do echo "FAIL still on h0: $(cat /proc/$pid/comm)"; done
-read -r word <plug
+next_line word
 await 'has ended with status' regatta-h0-*.out
 cat regatta-h0-*.out
 finish h2
@@ -239,7 +241,7 @@ fn a_launcher_whose_daemon_is_killed_leaves_the_job_to_another_host() {
 const STOPPED: &str = r#"
 pull
 # The others go on.
-read -r word <plug
+next_line word
 signal CONT h0 regatta-daemon
 launcher_ends
 await 'has ended with status' regatta-h0-*.out
@@ -256,7 +258,7 @@ fn a_launcher_whose_daemon_was_stopped_until_others_led_the_job_leaves_it_to_the
 
 /// The next launcher waits for an agent that is stopped, and its host is lost when another agent follows it.
 const MEANWHILE: &str = r#"
-read -r host how <plug
+next_line host how
 name_output h2
 signal STOP h3 regatta-agent
 ip link set v0 down
@@ -282,7 +284,7 @@ fn a_job_outlives_the_next_host_too_that_is_lost_while_it_takes_over() {
 
 /// The next launcher waits for an agent that is stopped, and the daemon of its host ends.
 const ALONE: &str = r#"
-read -r host how <plug
+next_line host how
 name_output h2
 signal STOP h3 regatta-agent
 ip link set v0 down
@@ -307,7 +309,7 @@ fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_the_job_to_another(
 /// A host was given back. After another host has taken the job over, one more leaves the machine and comes again.
 const BACK: &str = r#"
 pull
-read -r host how <plug
+next_line host how
 on h1 $regatta remove h2
 on h1 $regatta add h2
 await 'has ended with status' regatta-h0-*.out
@@ -328,7 +330,7 @@ fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
 /// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
 /// host is lost.
 const ANOTHER: &str = r#"
-read -r host how <plug
+next_line host how
 name_output h3
 signal STOP h0 regatta-job
 on h3 $regatta remove h2
@@ -354,7 +356,7 @@ fn a_job_is_taken_over_although_one_of_its_hosts_has_come_back_as_another() {
 /// The launcher is stopped for longer than its agents wait for one whose host nobody vouches for.
 const STILL: &str = r#"
 pull
-read -r host how <plug
+next_line host how
 signal CONT h0 regatta-job
 launcher_ends
 finish h0

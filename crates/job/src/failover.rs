@@ -54,7 +54,7 @@ pub use order::{Candidate, SuccessionOrder};
 pub use plan::FailoverPlan;
 pub use replica::{PIECE, Replica, latest};
 pub use replication::Replication;
-pub use takeover::{Handover, Successor, gone, take_over};
+pub use takeover::{Handover, Successor, add_unknown_tasks, all_worlds, gone, take_over};
 
 use crate::Registry;
 

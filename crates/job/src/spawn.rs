@@ -513,10 +513,14 @@ impl Spawning {
                 places.extend(addresses.iter().map(|address| (part.host, *address)));
             }
         }
-        let parent = self.parent();
+        let request = match self.requester {
+            SpawnedBy::Task { by, id } => Some((by, id)),
+            SpawnedBy::Process { .. } => None,
+        };
         (!places.is_empty()).then_some(World {
             first,
-            parent,
+            parent: self.parent(),
+            request,
             places,
         })
     }

@@ -179,6 +179,7 @@ mod tests {
         World {
             first,
             parent: Some(1),
+            request: None,
             places: vec![(0, None); count],
         }
     }

@@ -11,6 +11,8 @@ pub struct World {
     pub first: u32,
     /// The task that spawned them; none: no task of the job did.
     pub parent: Option<u32>,
+    /// The task that requested them, perhaps on behalf of the parent, and the number of its request.
+    pub request: Option<(u32, u32)>,
     /// The host of each, and where it listens, if it does.
     pub places: Vec<(u32, Option<SocketAddr>)>,
 }
@@ -18,5 +20,6 @@ pub struct World {
 fields!(World {
     first,
     parent,
+    request,
     places
 });

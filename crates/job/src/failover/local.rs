@@ -16,8 +16,6 @@ use crate::registry::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
 pub struct Received {
     /// How many messages that are sent again after a take-over. Wraps.
     pub count: u32,
-    /// All tasks that it knows to have started have numbers below this one.
-    pub spawned: u32,
     /// Messages and bytes that the launcher does not know to have been received.
     unacknowledged: (usize, usize),
 }
@@ -71,10 +69,6 @@ impl LocalRecord {
         if let Some(id) = message.id() {
             self.requests.remove(&(task, id));
         }
-        if let Tell::Spawned { tasks, .. } = message {
-            let last = tasks.into_iter().flatten().max();
-            received.spawned = received.spawned.max(last.map_or(0, |task| task + 1));
-        }
         due
     }
 
@@ -97,11 +91,11 @@ impl LocalRecord {
             .collect()
     }
 
-    /// Per task of this host, how much it has received and below which number its known spawned tasks are.
-    pub fn received_counts(&self) -> Vec<(u32, (u32, u32))> {
+    /// Per task of this host, how many messages it has received.
+    pub fn received_counts(&self) -> Vec<(u32, u32)> {
         let received = self.received.iter();
         received
-            .map(|(&task, received)| (task, (received.count, received.spawned)))
+            .map(|(&task, received)| (task, received.count))
             .collect()
     }
 }

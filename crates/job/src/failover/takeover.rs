@@ -29,8 +29,8 @@ pub struct Handover {
     pub running: Vec<(u32, u32)>,
     /// Its own tasks that have ended.
     pub ended: Vec<Ended>,
-    /// Per task, how many messages it has received, and a number below which all tasks are that it knows to have started.
-    pub received: Vec<(u32, (u32, u32))>,
+    /// Per task, how many messages it has received.
+    pub received: Vec<(u32, u32)>,
     /// Tasks of other hosts that are gone by its table.
     pub gone: Vec<(u32, Option<Cause>)>,
     /// Requests of its tasks without an answer.
@@ -49,6 +49,41 @@ impl Handover {
 /// Which tasks are gone, of all that these hosts and the replica know.
 pub fn gone(registry: &Registry, handovers: &[Handover]) -> BTreeMap<u32, Option<Cause>> {
     all_gone(registry, handovers.iter().map(Handover::facts))
+}
+
+/// All worlds that any host has in its table, each once, in the order of their numbers.
+pub fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
+    let mut worlds: Vec<World> = known.into_iter().collect();
+    worlds.sort_by_key(|world| world.first);
+    worlds.dedup_by_key(|world| world.first);
+    worlds
+}
+
+/// Adds the tasks of worlds that some host has in its table, and that the registry does not know: the last launcher was lost before a replica
+/// knew of them. `requests` are those without an answer. Output of these tasks goes to the job, since it is not known who was to get it.
+pub fn add_unknown_tasks<'r>(
+    registry: &mut Registry,
+    worlds: &[World],
+    requests: impl Iterator<Item = &'r (u32, Vec<u8>)> + Clone,
+    program: &[u8],
+) {
+    for world in worlds {
+        if world.first != registry.task_count() {
+            continue;
+        }
+        let order = requests
+            .clone()
+            .find_map(|(by, bytes)| match Ask::decode(bytes) {
+                Ok(Ask::Spawn { id, order }) if world.request == Some((*by, id)) => Some(order),
+                _ => None,
+            });
+        let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
+        let named = order.as_ref().map_or(program, |order| &order.program);
+        let first = registry.add_tasks(world.parent, &hosts, named, None);
+        if order.is_some_and(|order| order.orphans) {
+            registry.detach(first);
+        }
+    }
 }
 
 /// The hands of a launcher that takes a job over.
@@ -117,7 +152,7 @@ pub fn take_over(
         }
     }
     for (task, bytes) in open {
-        request_again(launcher, task, bytes, handovers, worlds);
+        request_again(launcher, task, bytes, worlds);
     }
 }
 
@@ -125,11 +160,7 @@ pub fn take_over(
 fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> BTreeSet<(u32, u32)> {
     let mut answered = BTreeSet::new();
     for handover in handovers {
-        let received: BTreeMap<u32, u32> = handover
-            .received
-            .iter()
-            .map(|&(task, (count, _))| (task, count))
-            .collect();
+        let received: BTreeMap<u32, u32> = handover.received.iter().copied().collect();
         for &(task, _) in &handover.running {
             let count = received.get(&task).copied().unwrap_or_default();
             for bytes in launcher.registry().unacknowledged(task, count) {
@@ -156,19 +187,10 @@ fn not_started(registry: &Registry, handovers: &[Handover]) -> Vec<u32> {
 }
 
 /// Handles a request that the replica does not know.
-fn request_again(
-    launcher: &mut impl Successor,
-    task: u32,
-    bytes: &[u8],
-    handovers: &[Handover],
-    worlds: &[World],
-) {
+fn request_again(launcher: &mut impl Successor, task: u32, bytes: &[u8], worlds: &[World]) {
     if let Ok(Ask::Spawn { id, order }) = Ask::decode(bytes) {
-        let mut received = handovers.iter().flat_map(|handover| &handover.received);
-        let below = received.find(|(by, _)| *by == task);
-        let below = below.map_or(0, |(_, (_, below))| *below);
         let mut worlds = worlds.iter();
-        let begun = worlds.find(|world| world.parent == Some(task) && world.first >= below);
+        let begun = worlds.find(|world| world.request == Some((task, id)));
         if let Some(world) = begun {
             return conclude_spawn(launcher.registry(), (task, id), &order, world);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_job::failover::Follower;
-use regatta_wire::control::{Ask, Event, Tell, What};
+use regatta_wire::control::{Ask, Ending, Event, Tell, What};
 
 use super::tasks::{BOX, GROUP, Task, own_name};
 use super::{Life, Sim};
@@ -32,7 +32,8 @@ impl Sim {
         self.every_request_is_answered_once(leader)?;
         self.every_watch_is_notified_once()?;
         self.an_entry_is_taken_once()?;
-        self.tables_agree()?;
+        self.answers_name_the_spawned_tasks()?;
+        self.tables_agree(leader)?;
         self.replicas_are_equal(leader)?;
         self.promises_survive(leader)
     }
@@ -40,7 +41,7 @@ impl Sim {
     /// Tasks that run.
     fn running(&self) -> impl Iterator<Item = (u32, &Task)> {
         let all = (0..).zip(&self.tasks);
-        all.filter(|(_, task)| task.end.is_none())
+        all.filter(|(_, task)| task.runs())
     }
 
     /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were.
@@ -104,11 +105,27 @@ impl Sim {
                     continue;
                 }
                 let happened = match what {
-                    What::TaskEnds => self.tasks[subject as usize].end.is_some(),
+                    What::TaskEnds => {
+                        let task = self.tasks.get(subject as usize);
+                        // A number that is nobody's.
+                        task.is_none_or(|task| task.end.is_some())
+                    }
                     _ => self.life(subject) == Life::Gone,
                 };
                 let events = task.events.iter().filter(|(watch, _)| *watch == id);
                 let events: Vec<&Event> = events.map(|(_, event)| event).collect();
+                let unknown = |event: &&Event| {
+                    matches!(
+                        event,
+                        Event::TaskEnded {
+                            ending: Ending::Unknown,
+                            ..
+                        }
+                    )
+                };
+                if events.len() == 1 && events.iter().any(unknown) {
+                    continue;
+                }
                 if events.len() != usize::from(happened) {
                     return Err(format!(
                         "watch {id} of task {number}, {what:?} {subject}: {events:?}"
@@ -137,10 +154,44 @@ impl Sim {
         Ok(())
     }
 
+    /// Every task that an answer names as started has started by that request; and a spawned task that runs is named by the answer to it.
+    fn answers_name_the_spawned_tasks(&self) -> Verdict {
+        let mut named = BTreeSet::new();
+        for (number, task) in self.running() {
+            for answer in task.answers.values().flatten() {
+                let Tell::Spawned { id, tasks, .. } = answer else {
+                    continue;
+                };
+                for spawned in tasks.iter().flatten() {
+                    let of = self.tasks.get(*spawned as usize);
+                    let is_right = of.is_some_and(|of| of.request == Some((number, *id)));
+                    if !is_right || !of.is_some_and(|of| of.started) || !named.insert(*spawned) {
+                        return Err(format!(
+                            "task {number} has not spawned {spawned}: {answer:?}"
+                        ));
+                    }
+                }
+            }
+        }
+        let requested = self
+            .running()
+            .filter_map(|(number, task)| Some((number, task.request?)));
+        for (number, (by, id)) in requested {
+            if self.tasks[by as usize].end.is_none() && !named.contains(&number) {
+                return Err(format!(
+                    "task {number} runs, and request {id} of {by} does not say so"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Every table that is left has the same tasks as gone.
-    fn tables_agree(&self) -> Verdict {
+    fn tables_agree(&self, leader: usize) -> Verdict {
+        // Numbers that only lost hosts knew are nobody's.
+        let known = self.launchers[leader].registry.task_count() as usize;
         let ended = |(number, task): (u32, &Task)| task.end.map(|_| (number, task.host));
-        let ended: Vec<(u32, u32)> = (0..).zip(&self.tasks).filter_map(ended).collect();
+        let ended: Vec<(u32, u32)> = (0..).zip(&self.tasks[..known]).filter_map(ended).collect();
         for (number, host) in (0..).zip(&self.hosts) {
             if host.life != Life::Up {
                 continue;

@@ -1,22 +1,31 @@
 //! The launcher, as far as processes and channels would be its own: what it sends when, and how it takes a job over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use regatta_job::failover::{
-    self, Handover, Leadership, Replication, Successor, latest, take_over,
+    self, Handover, Leadership, Replication, Successor, add_unknown_tasks, all_worlds, latest,
+    take_over,
 };
 use regatta_job::registry::DEFAULT_SPEED;
-use regatta_job::{End, Ended, HostRecord, Registry, ReplicatedRegistry};
+use regatta_job::{
+    Effect, End, Ended, HostRecord, Lifecycle, OnFailure, Policy, Registry, ReplicatedRegistry,
+    Spawns,
+};
 use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
 use regatta_wire::world::World;
 
 use super::{Down, Life, Sim, Up, What, run_of};
 
+/// So many tasks may a job have had in all.
+const MOST_TASKS: u32 = 60;
+
 /// The hosts of a job that have not answered their new launcher, and the answers of the others.
 pub struct Rejoin {
     awaited: BTreeSet<u32>,
     handovers: Vec<Handover>,
+    worlds: Vec<World>,
     snapshots: Vec<Vec<u8>>,
     /// Messages of hosts that have answered: they are read when the launcher leads.
     unread: Vec<(u32, Up)>,
@@ -29,6 +38,10 @@ pub struct Launcher {
     pub replication: Replication,
     /// The other hosts of the job that are not lost.
     pub remotes: BTreeSet<u32>,
+    /// Tasks of each host that run or are to start, as far as the launcher knows.
+    pub active: BTreeMap<u32, BTreeSet<u32>>,
+    pub spawns: Spawns,
+    pub lifecycle: Lifecycle,
     /// It does not lead yet.
     pub rejoin: Option<Rejoin>,
 }
@@ -61,9 +74,24 @@ impl Launcher {
             leadership: Leadership::new("h0", "r0", runs(hosts)),
             replication: Replication::default(),
             remotes: (1..hosts).collect(),
+            active: (0..hosts)
+                .map(|host| (host, BTreeSet::from([host, host + hosts])))
+                .collect(),
+            spawns: Spawns::new(MOST_TASKS),
+            lifecycle: lifecycle(2 * hosts),
             rejoin: None,
         }
     }
+}
+
+fn lifecycle(tasks: u32) -> Lifecycle {
+    let policy = Policy {
+        on_failure: OnFailure::Continue,
+        grace: Duration::ZERO,
+        timeout: None,
+        resident: false,
+    };
+    Lifecycle::new(policy, tasks)
 }
 
 impl Launcher {
@@ -172,12 +200,22 @@ impl Sim {
     }
 
     pub fn handle_request(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
-        let leader = &mut self.launchers[launcher];
-        leader.registry.handle_request(task, bytes);
+        self.request_of(launcher, task, bytes);
         self.speak(launcher);
     }
 
-    fn notify_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
+    /// Handles a request, without the messages that come of it.
+    fn request_of(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
+        let leader = &mut self.launchers[launcher];
+        let effect = leader.registry.handle_request(task, bytes);
+        if let Some(Effect::Spawn { by, id, order }) = effect {
+            let (registry, lifecycle) = (&mut leader.registry, &mut leader.lifecycle);
+            leader.spawns.request((by, id), order, registry, lifecycle);
+            self.advance_spawns(launcher);
+        }
+    }
+
+    pub fn notify_gone(&mut self, launcher: usize, task: u32, cause: Option<Cause>) {
         let own = self.launchers[launcher].host;
         let table = &mut self.hosts[own as usize].table;
         table.entry(task).or_insert(cause);
@@ -195,6 +233,8 @@ impl Sim {
         self.notify_gone(launcher, ended.rank, cause);
         let registry = &mut self.launchers[launcher].registry;
         registry.task_ended(ended.rank, ended.end);
+        let active = self.launchers[launcher].active.values_mut();
+        active.for_each(|tasks| tasks.retain(|one| *one != ended.rank));
     }
 
     /// The membership has said that a host is gone.
@@ -219,7 +259,11 @@ impl Sim {
         let on_host = |task: &u32| {
             leader.registry.host_of(*task) == Some(host) && leader.registry.is_alive(*task)
         };
-        let lost: Vec<u32> = all.filter(on_host).collect();
+        let active = leader.active.remove(&host).unwrap_or_default();
+        let lost: Vec<u32> = all
+            .filter(on_host)
+            .filter(|task| active.contains(task))
+            .collect();
         for task in &lost {
             self.notify_gone(launcher, *task, Some(Cause::Lost));
         }
@@ -227,18 +271,21 @@ impl Sim {
         lost.iter()
             .for_each(|task| registry.task_ended(*task, End::Lost));
         registry.host_lost(host);
+        self.launchers[launcher].spawns.host_lost(host, &lost);
+        self.advance_spawns(launcher);
         self.hosts_changed(launcher);
     }
 
     pub fn take_up(&mut self, launcher: usize, host: u32, message: Up) {
         let leader = &mut self.launchers[launcher];
         match message {
-            Up::Handover(handover, snapshot) => {
+            Up::Handover(handover, worlds, snapshot) => {
                 let Some(rejoin) = leader.rejoin.as_mut() else {
                     return;
                 };
                 if rejoin.awaited.remove(&host) {
                     rejoin.handovers.push(*handover);
+                    rejoin.worlds.extend(worlds);
                     rejoin.snapshots.extend(snapshot);
                     self.begin_if_complete(launcher);
                 }
@@ -261,6 +308,21 @@ impl Sim {
                 self.task_ended(launcher, ended);
                 self.speak(launcher);
             }
+            Up::Prepared { spawn, prepared } => {
+                leader.spawns.prepared(host, spawn, prepared);
+                self.advance_spawns(launcher);
+                self.speak(launcher);
+            }
+            Up::Entered { first } => {
+                let _ = leader.spawns.entered(host, first, None);
+                self.advance_spawns(launcher);
+                self.speak(launcher);
+            }
+            Up::Started { task, outcome } => {
+                self.note_outcome(launcher, task, outcome);
+                self.advance_spawns(launcher);
+                self.speak(launcher);
+            }
         }
     }
 
@@ -274,7 +336,7 @@ impl Sim {
             self.wrong = others.or(Some(two));
         }
         let hosts = self.hosts.len() as u32;
-        let handover = self.handover(host);
+        let (handover, worlds) = (self.handover(host), self.worlds(host));
         let view = self.view(host);
         let follower = self.hosts[host as usize].follower.as_mut();
         let follower = follower.expect("a follower");
@@ -291,9 +353,13 @@ impl Sim {
             leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
             replication: Replication::default(),
             remotes: BTreeSet::new(),
+            active: BTreeMap::new(),
+            spawns: Spawns::new(MOST_TASKS),
+            lifecycle: lifecycle(0),
             rejoin: Some(Rejoin {
                 awaited: awaited.clone(),
                 handovers: vec![handover],
+                worlds,
                 snapshots: Vec::new(),
                 unread: Vec::new(),
             }),
@@ -312,8 +378,16 @@ impl Sim {
             return;
         };
         let own = Registry::from_snapshot(&leader.registry.snapshot()).expect("a snapshot");
-        let registry = latest(own, rejoin.snapshots.iter());
+        let mut registry = latest(own, rejoin.snapshots.iter());
+        let worlds = all_worlds(rejoin.worlds);
+        let requests = rejoin.handovers.iter().flat_map(|one| &one.requests);
+        add_unknown_tasks(&mut registry, &worlds, requests, b"program");
         leader.registry = ReplicatedRegistry::new(registry, true);
+        let own = leader.host;
+        for world in &worlds {
+            self.enter(own, world.clone());
+        }
+        let leader = &mut self.launchers[launcher];
         let registry = &leader.registry;
         let host = leader.host;
         let present: BTreeSet<u32> = rejoin.handovers.iter().map(|one| one.host).collect();
@@ -322,6 +396,23 @@ impl Sim {
         let alive = registry.hosts().iter().filter(|host| host.alive);
         let absent = alive.map(|host| host.number);
         let mut lost: Vec<u32> = absent.filter(|host| !present.contains(host)).collect();
+        // As far as is known of hosts that are lost, their tasks run or are to start.
+        for task in (0..registry.task_count()).filter(|task| registry.is_alive(*task)) {
+            if let Some(on) = registry.host_of(task).filter(|on| !present.contains(on)) {
+                leader.active.entry(on).or_default().insert(task);
+            }
+        }
+        for one in &rejoin.handovers {
+            let running = one.running.iter().map(|(task, _)| *task);
+            let tasks = running.chain(one.unstarted.iter().copied());
+            // An end that the registry does not know is still to happen.
+            let news = one.ended.iter().map(|ended| ended.rank);
+            leader
+                .active
+                .entry(one.host)
+                .or_default()
+                .extend(tasks.chain(news));
+        }
         // The old launcher had given these up.
         let given_up =
             |one: &&Handover| one.running.iter().any(|(task, _)| gone.contains_key(task));
@@ -330,7 +421,7 @@ impl Sim {
             sim: self,
             launcher,
         };
-        take_over(&mut hands, &rejoin.handovers, &[], gone, &lost);
+        take_over(&mut hands, &rejoin.handovers, &worlds, gone, &lost);
         self.hosts_changed(launcher);
         self.speak(launcher);
         for (host, message) in rejoin.unread {
@@ -350,8 +441,12 @@ impl Successor for Hands<'_> {
         &mut self.sim.launchers[self.launcher].registry
     }
 
-    fn enter(&mut self, _: u32, world: &World) {
-        unreachable!("nobody spawns: {world:?}");
+    fn enter(&mut self, host: u32, world: &World) {
+        let world = world.clone();
+        if self.sim.launchers[self.launcher].remotes.contains(&host) {
+            self.sim
+                .send_down(self.launcher, host, Down::Enter { world });
+        }
     }
 
     fn notify_gone(&mut self, task: u32, cause: Option<Cause>) {
@@ -375,11 +470,11 @@ impl Successor for Hands<'_> {
     }
 
     fn not_started(&mut self, task: u32) {
-        unreachable!("task {task} has started");
+        self.sim.never_started(self.launcher, task);
     }
 
     fn request(&mut self, task: u32, bytes: &[u8]) {
         // Nothing is sent before the new launcher has given out replicas.
-        self.registry().handle_request(task, bytes);
+        self.sim.request_of(self.launcher, task, bytes);
     }
 }

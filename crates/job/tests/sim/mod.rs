@@ -12,12 +12,16 @@ use regatta_job::Ended;
 use regatta_job::failover::{
     FailoverPlan, Follower, Handover, HostState, MembershipView, SuccessionOrder,
 };
-use regatta_wire::control::Ask;
+use regatta_job::registry::Refused;
+use regatta_job::spawn::{Prepared, SpawnedTasks};
+use regatta_wire::control::{Ask, Why};
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
+use regatta_wire::world::World;
 
 pub mod check;
 pub mod launcher;
+mod spawning;
 pub mod tasks;
 
 use launcher::Launcher;
@@ -32,16 +36,38 @@ pub enum Down {
     Gone { task: u32, cause: Option<Cause> },
     Order(SuccessionOrder),
     Lead { changes: u64 },
+    Prepare { spawn: u32, count: u32 },
+    Enter { world: World },
+    Start { tasks: SpawnedTasks },
 }
 
 /// From a host to its launcher.
 #[derive(Clone, Debug)]
 pub enum Up {
-    Request { task: u32, bytes: Vec<u8> },
-    Received { task: u32, count: u32 },
-    Applied { changes: u64 },
+    Request {
+        task: u32,
+        bytes: Vec<u8>,
+    },
+    Received {
+        task: u32,
+        count: u32,
+    },
+    Applied {
+        changes: u64,
+    },
     Ended(Ended),
-    Handover(Box<Handover>, Option<Vec<u8>>),
+    Prepared {
+        spawn: u32,
+        prepared: Prepared,
+    },
+    Entered {
+        first: u32,
+    },
+    Started {
+        task: u32,
+        outcome: Result<(), Refused>,
+    },
+    Handover(Box<Handover>, Vec<World>, Option<Vec<u8>>),
 }
 
 /// An event. Launchers are given by their place in [`Sim::launchers`].
@@ -59,6 +85,8 @@ enum What {
     },
     /// A host that is cut off sees no majority, and stops.
     Stop(u32),
+    /// A host starts a task that it has prepared.
+    Start(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +105,10 @@ pub struct Host {
     led_by: Option<usize>,
     /// Tasks of other hosts that are gone by its table.
     pub table: BTreeMap<u32, Option<Cause>>,
+    /// So many tasks are in its table.
+    pub entered: u32,
+    /// Its own tasks that are to start.
+    pub unstarted: BTreeSet<u32>,
     suspected: BTreeSet<u32>,
     dead: BTreeSet<u32>,
 }
@@ -112,13 +144,17 @@ impl Sim {
             follower: (number > 0).then(follower),
             led_by: (number > 0).then_some(0),
             table: BTreeMap::new(),
+            entered: 2 * hosts,
+            unstarted: BTreeSet::new(),
             suspected: BTreeSet::new(),
             dead: BTreeSet::new(),
         };
         let mut sim = Sim {
             now: Duration::ZERO,
             hosts: (0..hosts).map(host).collect(),
-            tasks: (0..2 * hosts).map(|task| Task::new(task % hosts)).collect(),
+            tasks: (0..2 * hosts)
+                .map(|task| Task::new(task % hosts, None))
+                .collect(),
             launchers: vec![Launcher::first(hosts)],
             arrivals: BTreeMap::new(),
             queue: BTreeMap::new(),
@@ -216,6 +252,7 @@ impl Sim {
             What::Call(launcher, host) => self.call(launcher, host),
             What::Learn { host, of, gone } => self.learn(host, of, gone),
             What::Stop(host) => self.stop(host),
+            What::Start(task) => self.start_task(task),
         }
     }
 
@@ -269,27 +306,96 @@ impl Sim {
                 follower.adopt();
                 let snapshot = follower.replica.later_snapshot(changes);
                 let handover = self.handover(host);
-                self.send_up(host, Up::Handover(Box::new(handover), snapshot));
+                let worlds = self.worlds(host);
+                self.send_up(host, Up::Handover(Box::new(handover), worlds, snapshot));
             }
+            Down::Prepare { spawn, count } => {
+                let prepared = self.prepare(count);
+                self.send_up(host, Up::Prepared { spawn, prepared });
+            }
+            Down::Enter { world } => {
+                let first = world.first;
+                self.enter(host, world);
+                self.send_up(host, Up::Entered { first });
+            }
+            Down::Start { tasks } => self.start(host, tasks),
         }
     }
 
     /// The facts of a host that follows, or has just begun to lead.
     pub fn handover(&mut self, host: u32) -> Handover {
         let running = (0..).zip(&self.tasks);
-        let running = running.filter(|(_, task)| task.host == host && task.end.is_none());
+        let running = running.filter(|(_, task)| task.host == host && task.runs());
         let running = running.map(|(number, _)| (number, 100 + number)).collect();
-        let tasks = self.tasks.len() as u32;
+        let own = &self.hosts[host as usize];
+        let (tasks, unstarted) = (own.entered, own.unstarted.iter().copied().collect());
         let local = &self.follower(host).expect("a follower").local;
         Handover {
             host,
             tasks,
-            unstarted: Vec::new(),
+            unstarted,
             running,
             ended: local.ended.clone(),
             received: local.received_counts(),
             gone: local.gone.clone(),
             requests: local.unanswered(),
+        }
+    }
+
+    /// The worlds that a follower has in its table, but for those that the job began with.
+    pub fn worlds(&mut self, host: u32) -> Vec<World> {
+        let local = &self.follower(host).expect("a follower").local;
+        local.worlds.clone()
+    }
+
+    /// A host can prepare tasks, or not.
+    pub fn prepare(&mut self, count: u32) -> Prepared {
+        match self.random(8) {
+            0 => Err((Why::Program, "there is no such program".to_owned())),
+            _ => Ok(vec![None; count as usize]),
+        }
+    }
+
+    /// A host enters tasks into its table.
+    pub fn enter(&mut self, host: u32, world: World) {
+        let entered = &mut self.hosts[host as usize].entered;
+        if *entered < world.first {
+            let early = format!("host {host} has {entered} tasks and is to enter {world:?}");
+            self.wrong.get_or_insert(early);
+        } else if *entered == world.first {
+            *entered += world.places.len() as u32;
+            if let Some(follower) = self.follower(host) {
+                follower.local.worlds.push(world);
+            }
+        }
+    }
+
+    /// A host is to start tasks, and does so by and by.
+    pub fn start(&mut self, host: u32, tasks: SpawnedTasks) {
+        for task in tasks.tasks() {
+            self.hosts[host as usize].unstarted.insert(task);
+            let at = self.after(0, 20);
+            self.at(at, What::Start(task));
+        }
+    }
+
+    fn start_task(&mut self, task: u32) {
+        let Some(host) = self.tasks.get(task as usize).map(|task| task.host) else {
+            return;
+        };
+        if self.life(host) == Life::Gone || !self.hosts[host as usize].unstarted.remove(&task) {
+            return;
+        }
+        let outcome = match self.random(8) {
+            0 => Err((Why::System, "there is no process for it".to_owned())),
+            _ => Ok(()),
+        };
+        self.tasks[task as usize].started = outcome.is_ok();
+        let started = Up::Started { task, outcome };
+        match (self.follower(host).is_some(), self.launcher_on(host)) {
+            (true, _) => self.send_up(host, started),
+            (false, Some(launcher)) => self.take_up(launcher, host, started),
+            (false, None) => {}
         }
     }
 

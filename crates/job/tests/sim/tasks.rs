@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_job::{End, Ended};
-use regatta_wire::control::{Ask, Event, Tell, What, flags};
+use regatta_wire::control::{Ask, Ending, Event, Output, Place, Spawn, Tell, What, flags};
 use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
 
@@ -16,7 +16,11 @@ pub const BOX: &str = "box";
 
 pub struct Task {
     pub host: u32,
-    /// None: it runs.
+    /// The request that it comes of, if it was spawned.
+    pub request: Option<(u32, u32)>,
+    /// Its process runs, or ran.
+    pub started: bool,
+    /// None: it runs, or is to start.
     pub end: Option<End>,
     pub asked: BTreeMap<u32, Ask>,
     /// All answers, by the number of the request.
@@ -28,15 +32,22 @@ pub struct Task {
 }
 
 impl Task {
-    pub fn new(host: u32) -> Task {
+    /// One that runs, or is to start when it comes of a request.
+    pub fn new(host: u32, request: Option<(u32, u32)>) -> Task {
         Task {
             host,
+            request,
+            started: request.is_none(),
             end: None,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             events: Vec::new(),
             unwatched: BTreeSet::new(),
         }
+    }
+
+    pub fn runs(&self) -> bool {
+        self.started && self.end.is_none()
     }
 
     /// Watches that were answered and not forgotten.
@@ -63,7 +74,7 @@ impl Sim {
     /// A task that runs, if there is one, drawn at random.
     fn some_task(&mut self) -> Option<u32> {
         let running: Vec<u32> = (0..self.tasks.len() as u32)
-            .filter(|task| self.tasks[*task as usize].end.is_none())
+            .filter(|task| self.tasks[*task as usize].runs())
             .collect();
         let drawn = self.random(running.len() as u64) as usize;
         running.get(drawn).copied()
@@ -82,7 +93,11 @@ impl Sim {
             flags,
             value: value_of(task, id),
         };
-        let request = match self.random(20) {
+        let request = match self.random(22) {
+            20.. => Ask::Spawn {
+                id,
+                order: self.some_order(task),
+            },
             0..4 => Ask::Watch {
                 id,
                 what: What::TaskEnds,
@@ -120,6 +135,30 @@ impl Sim {
             _ => Ask::Tasks { id },
         };
         self.ask(task, request);
+    }
+
+    /// Some tasks somewhere, perhaps on behalf of another task.
+    fn some_order(&mut self, task: u32) -> Spawn {
+        let place = match self.random(4) {
+            0 => Place::Here,
+            1 => Place::Host(format!("h{}", self.random(self.hosts.len() as u64))),
+            _ => Place::Any,
+        };
+        let tasks = self.tasks.len() as u64;
+        let other = (self.random(4) == 0).then(|| self.random(tasks) as u32);
+        Spawn {
+            program: format!("of-{task}").into_bytes(),
+            arguments: Vec::new(),
+            count: 1 + self.random(3) as u32,
+            place,
+            search: None,
+            directory: None,
+            environment: Vec::new(),
+            output: Output::Job,
+            orphans: self.random(8) == 0,
+            through: None,
+            on_behalf: other,
+        }
     }
 
     pub fn ask(&mut self, task: u32, request: Ask) {
@@ -169,6 +208,11 @@ impl Sim {
 
     fn has_happened(&self, event: &Event) -> bool {
         match event {
+            // No task that is known has this number.
+            Event::TaskEnded {
+                ending: Ending::Unknown,
+                ..
+            } => true,
             Event::TaskEnded { task, .. } => {
                 let task = &self.tasks[*task as usize];
                 task.end.is_some() || self.life(task.host) != Life::Up

@@ -293,8 +293,8 @@ pub(crate) struct State {
     pub unstarted: Vec<u32>,
     pub running: Vec<(u32, u32)>,
     pub ended: Vec<Ended>,
-    /// How often each of its tasks was told something, and that all tasks it has heard to have started are below a number.
-    pub heard: Vec<(u32, (u32, u32))>,
+    /// How many messages each of its tasks has received.
+    pub heard: Vec<(u32, u32)>,
     /// How often `StartSpawn` or `Admit` has come.
     pub starts: u32,
     /// The tasks of other hosts that it has heard to be gone; without a cause they left in good order.

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regatta_job::Registry;
-use regatta_job::failover::{Candidate, FailoverPlan, SuccessionOrder, known_runs, latest};
-use regatta_wire::control::{Ask, Spawn};
-use regatta_wire::fields::Message;
-use regatta_wire::world::World;
+use regatta_job::failover::{
+    Candidate, FailoverPlan, SuccessionOrder, add_unknown_tasks, all_worlds, known_runs, latest,
+};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::following::Following;
@@ -264,41 +263,22 @@ fn take_stock(
     let local = following.follower.local;
     tasks.forget_all_prepared();
     tasks.caught.all_taken();
-    let asked = rally.found.iter().flat_map(|found| &found.asked);
-    let own = local
-        .requests
-        .iter()
-        .map(|((task, _), bytes)| (*task, bytes));
-    let spawns: Vec<(u32, Spawn)> = asked
-        .map(|(task, bytes)| (*task, bytes))
-        .chain(own)
-        .filter_map(|(task, bytes)| match Ask::decode(bytes) {
-            Ok(Ask::Spawn { order, .. }) => Some((task, order)),
-            _ => None,
-        })
-        .collect();
-    let mut worlds: Vec<World> = local.worlds.clone();
-    for found in &mut rally.found {
-        worlds.append(&mut found.state.worlds);
-    }
-    worlds.sort_by_key(|world| world.first);
-    worlds.dedup_by_key(|world| world.first);
+    let requests = local.unanswered();
+    let own = local.worlds.iter().cloned();
+    let others = rally.found.iter_mut();
+    let others = others.flat_map(|found| std::mem::take(&mut found.state.worlds));
+    let worlds = all_worlds(own.chain(others));
     for world in &worlds {
-        let entered = match world.first == tasks.job().tasks() {
-            true => tasks.enter(world),
-            false => Ok(()),
-        };
-        entered.map_err(|error| Refusal::of_regatta(error.to_string()))?;
-        if world.first == registry.task_count() {
-            let hosts: Vec<u32> = world.places.iter().map(|(host, _)| *host).collect();
-            let spawn = spawns.iter().find(|(by, _)| Some(*by) == world.parent);
-            let program = spawn.map_or(&template.program, |(_, order)| &order.program);
-            // Where they write is lost with who had asked.
-            registry.add_tasks(world.parent, &hosts, program, None);
+        if world.first == tasks.job().tasks() {
+            tasks
+                .enter(world)
+                .map_err(|error| Refusal::of_regatta(error.to_string()))?;
         }
     }
+    let asked = rally.found.iter().flat_map(|found| &found.asked);
+    let asked = asked.chain(&requests);
+    add_unknown_tasks(&mut registry, &worlds, asked, &template.program);
     let heard = local.received_counts();
-    let asked = local.requests.into_iter();
     Ok(Stock {
         own: State {
             hello: crate::gather::hello_again(),
@@ -311,7 +291,7 @@ fn take_stock(
             starts: 0,
             gone: local.gone,
         },
-        asked: asked.map(|((task, _), bytes)| (task, bytes)).collect(),
+        asked: requests,
         tether: link,
         signals,
         owner,

@@ -126,9 +126,11 @@ fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
 fn world() -> impl Strategy<Value = World> {
     let places = vec((any::<u32>(), proptest::option::of(socket())), 0..4);
     let parent = proptest::option::of(any::<u32>());
-    (any::<u32>(), parent, places).prop_map(|(first, parent, places)| World {
+    let request = proptest::option::of(any::<(u32, u32)>());
+    (any::<u32>(), parent, request, places).prop_map(|(first, parent, request, places)| World {
         first,
         parent,
+        request,
         places,
     })
 }
@@ -291,7 +293,7 @@ fn report() -> impl Strategy<Value = Report> {
         numbers(),
         vec(any::<(u32, u32)>(), 0..4),
         vec(ended, 0..3),
-        vec(any::<(u32, (u32, u32))>(), 0..4),
+        vec(any::<(u32, u32)>(), 0..4),
         vec((any::<u32>(), proptest::option::of(cause())), 0..4),
     )
         .prop_map(
