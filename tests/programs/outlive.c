@@ -290,6 +290,33 @@ static void back(void)
     printf("the host that came is of the job\n");
 }
 
+/* A task gives a host back and adds it again; a task there outlives the launcher's host as those of other hosts do. */
+static void again(void)
+{
+    const char *host = "h3";
+    int outcome, tid, started;
+    if (me != 1)
+        for (;;)
+            pause();
+    OK(rg_remove_hosts(&host, 1, &outcome));
+    OK(rg_add_hosts(&host, 1, &outcome));
+    char *arguments[] = {"as-child", args[0], NULL};
+    rg_spawn_options options = {.host = host};
+    OK(rg_spawn(self, arguments, &options, 1, &tid, &started));
+    CHECK(started == 1);
+    OK(rg_notify(RG_TASK_EXIT, 0, EVENT, RG_ALL, NULL));
+    pull("h0");
+    CHECK(next_event(RG_TASK_EXIT).tid == 0);
+    int question = 40, answer;
+    OK(rg_send(&question, sizeof question, tid, QUESTION, RG_ALL));
+    OK(rg_recv(&answer, sizeof answer, tid, ANSWER, RG_ALL, NULL));
+    CHECK(answer == 42);
+    OK(rg_send(NULL, 0, tid, END, RG_ALL));
+    printf("the task on the host that was added again goes on\n");
+    say("all", "ready");
+    OK(rg_kill(2));
+}
+
 /* The launcher stands still for longer than a lost one may be silent. */
 static void still(void)
 {
@@ -316,6 +343,7 @@ int main(int argc, char **argv)
         {"split", split, false},
         {"two", two, false},
         {"back", back, false},
+        {"again", again, false},
         {"wait-for-the-end", wait_for_the_end, false},
         {"as-child", as_child, false},
         {NULL, NULL, false},

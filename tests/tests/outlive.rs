@@ -327,6 +327,25 @@ fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
         .said("[1] the host that came is of the job");
 }
 
+/// The task's word comes when the next launcher has begun to write.
+const AGAIN: &str = r#"
+pull
+next_line host how
+await 'has ended with status' regatta-h0-*.out
+cat regatta-h0-*.out
+wait $job || true
+finish h1
+"#;
+
+#[test]
+fn a_host_that_a_task_has_added_again_outlives_the_launcher_as_others_do() {
+    outlive("again", "kill", AGAIN)
+        .run()
+        .passed()
+        .said("h1 goes on in its place")
+        .said("[1] the task on the host that was added again goes on");
+}
+
 /// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
 /// host is lost.
 const ANOTHER: &str = r#"

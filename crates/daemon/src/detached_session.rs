@@ -23,6 +23,10 @@ pub(crate) type Way = (Wire, Vec<u8>);
 struct State {
     /// The host of the launcher is lost.
     owner_lost: bool,
+    /// Another launcher has claimed the session, and its host has been lost since.
+    next_lost: bool,
+    /// Another launcher has claimed the session.
+    claimed: bool,
     /// The agent knows it, and looks for another launcher.
     agent_knows: bool,
     next: Option<Way>,
@@ -62,7 +66,10 @@ impl DetachedSession {
 
     /// The host of the launcher is lost.
     pub(crate) fn owner_is_lost(&self) {
-        self.lock().owner_lost = true;
+        let mut state = self.lock();
+        state.owner_lost = true;
+        state.next_lost = state.claimed;
+        drop(state);
         self.ring();
     }
 
@@ -79,7 +86,9 @@ impl DetachedSession {
     pub(crate) fn claim(&self) -> bool {
         let mut state = self.lock();
         let free = state.owner_lost && state.agent_knows;
-        state.agent_knows &= !free;
+        if free {
+            (state.agent_knows, state.claimed, state.next_lost) = (false, true, false);
+        }
         free
     }
 
@@ -89,11 +98,14 @@ impl DetachedSession {
         self.ring();
     }
 
-    /// The other launcher, if there is one; from then on all is as before the loss.
+    /// The other launcher, if there is one; from then on all is as before the loss, unless that one's host is lost by now.
     pub(crate) fn next(&self) -> Option<Way> {
         let mut state = self.lock();
         let next = state.next.take()?;
-        *state = State::default();
+        *state = State {
+            owner_lost: state.next_lost,
+            ..State::default()
+        };
         Some(next)
     }
 }
@@ -114,6 +126,20 @@ mod tests {
     fn way() -> Way {
         let (ours, _) = UnixStream::pair().expect("sockets");
         (Wire::local(ours).expect("a wire"), Vec::new())
+    }
+
+    #[test]
+    fn the_loss_of_the_next_launcher_before_it_is_served_is_not_forgotten() {
+        let session = DetachedSession::new(Duration::ZERO).expect("a detached session");
+        session.owner_is_lost();
+        session.agent_knows();
+        assert!(session.claim());
+        session.give(way());
+        session.owner_is_lost();
+        assert!(session.next().is_some());
+        assert!(session.has_lost_owner());
+        session.agent_knows();
+        assert!(session.claim());
     }
 
     #[test]

@@ -46,9 +46,11 @@ impl Replication {
         wanted.filter(|host| self.holders.insert(*host)).collect()
     }
 
-    /// A host is lost.
+    /// A host is lost. Perhaps it was the only one that had confirmed a change: the others are to confirm it, too.
     pub fn host_lost(&mut self, host: u32) {
-        self.holders.remove(&host);
+        if self.holders.remove(&host) {
+            self.confirmed = 0;
+        }
     }
 
     /// Whether this host holds a replica.
@@ -59,11 +61,6 @@ impl Replication {
     /// Whether messages for tasks on another host than the launcher's have to wait that come of the registry after so many changes.
     pub fn must_wait(&self, host: u32, changes: u64) -> bool {
         changes > self.confirmed && !self.holders.is_empty() && !self.holds(host)
-    }
-
-    /// How many changes a replica is known to have applied.
-    pub fn confirmed(&self) -> u64 {
-        self.confirmed
     }
 
     /// Keeps a message until a replica has applied so many changes.
@@ -142,6 +139,22 @@ mod tests {
         assert_eq!(words.holders_changed(Some), [(7, vec![3])]);
         assert!(words.is_to_be_asked());
         assert_eq!(words.confirm(6), [(8, vec![4])]);
+    }
+
+    #[test]
+    fn a_confirmation_is_lost_with_the_host_that_gave_it() {
+        let mut words = Replication::default();
+        words.add_holders([1, 2].into_iter());
+        words.confirm(10);
+        assert!(!words.must_wait(3, 10));
+        words.host_lost(3);
+        assert!(!words.must_wait(3, 10), "it had no replica");
+        words.host_lost(1);
+        assert!(words.must_wait(3, 10), "host 2 has not confirmed it");
+        words.keep(10, 7, vec![1]);
+        assert!(words.is_to_be_asked());
+        assert_eq!(words.confirm(10), [(7, vec![1])]);
+        assert!(!words.must_wait(3, 10));
     }
 
     #[test]

@@ -130,6 +130,10 @@ pub fn take_over(
     for handover in handovers {
         for &ended in &handover.ended {
             if launcher.registry().is_alive(ended.rank) {
+                // A task that has ended while nobody led has started, and the one that spawned it is told so.
+                if launcher.registry().pid(ended.rank) == 0 && ended.pid != 0 {
+                    launcher.registry().task_started(ended.rank, ended.pid);
+                }
                 launcher.task_ended(ended);
             }
         }
@@ -224,4 +228,84 @@ fn conclude_spawn(
             sentence,
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::End;
+    use regatta_wire::control::{Output, Place};
+    use regatta_wire::life::TaskState;
+
+    struct Hands(ReplicatedRegistry);
+
+    impl Successor for Hands {
+        fn registry(&mut self) -> &mut ReplicatedRegistry {
+            &mut self.0
+        }
+        fn enter(&mut self, _: u32, _: &World) {}
+        fn notify_gone(&mut self, _: u32, _: Option<Cause>) {}
+        fn replicate(&mut self) {}
+        fn send_again(&mut self, _: u32, _: u32, _: Vec<u8>) {}
+        fn task_ended(&mut self, ended: Ended) {
+            self.0.task_ended(ended.rank, ended.end);
+        }
+        fn host_lost(&mut self, _: u32) {}
+        fn not_started(&mut self, task: u32) {
+            self.0.task_ended(task, End::Lost);
+        }
+        fn request(&mut self, _: u32, _: &[u8]) {
+            panic!("its tasks have numbers")
+        }
+    }
+
+    #[test]
+    fn a_spawned_task_that_has_ended_while_nobody_led_has_started() {
+        let mut registry = Registry::new(Vec::new(), &[1], b"program");
+        registry.task_started(0, 100);
+        let order = Spawn {
+            program: b"worker".to_vec(),
+            arguments: Vec::new(),
+            count: 1,
+            place: Place::Here,
+            search: None,
+            directory: None,
+            environment: Vec::new(),
+            output: Output::Job,
+            orphans: false,
+            through: None,
+            on_behalf: None,
+        };
+        let mut bytes = Vec::new();
+        Ask::Spawn { id: 7, order }.encode(&mut bytes);
+        let worlds = [World {
+            first: 1,
+            parent: Some(0),
+            request: Some((0, 7)),
+            places: vec![(1, None)],
+        }];
+        let requests = vec![(0, bytes)];
+        add_unknown_tasks(&mut registry, &worlds, requests.iter(), b"program");
+        let ended = Ended {
+            rank: 1,
+            pid: 101,
+            end: End::Exited(0),
+            state: TaskState::Left,
+        };
+        let handovers = [Handover {
+            host: 1,
+            tasks: 2,
+            running: vec![(0, 100)],
+            ended: vec![ended],
+            requests,
+            ..Handover::default()
+        }];
+        let gone = gone(&registry, &handovers);
+        let mut hands = Hands(ReplicatedRegistry::new(registry, true));
+        take_over(&mut hands, &handovers, &worlds, gone, &[]);
+        let mut told = hands.0.take_messages().into_iter();
+        let is_named =
+            |message: &Tell| matches!(message, Tell::Spawned { tasks, .. } if tasks[..] == [Ok(1)]);
+        assert!(told.any(|(_, message)| is_named(&message)));
+    }
 }

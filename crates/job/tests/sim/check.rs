@@ -154,7 +154,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Every task that an answer names as started has started by that request; and a spawned task that runs is named by the answer to it.
+    /// Every task that an answer names as started has started by that request; and a spawned task that has started on a host
+    /// that is left is named by the answer to it.
     fn answers_name_the_spawned_tasks(&self) -> Verdict {
         let mut named = BTreeSet::new();
         for (number, task) in self.running() {
@@ -173,13 +174,14 @@ impl Sim {
                 }
             }
         }
-        let requested = self
-            .running()
-            .filter_map(|(number, task)| Some((number, task.request?)));
+        let started = (0..)
+            .zip(&self.tasks)
+            .filter(|(_, task)| task.started && self.life(task.host) == Life::Up);
+        let requested = started.filter_map(|(number, task)| Some((number, task.request?)));
         for (number, (by, id)) in requested {
-            if self.tasks[by as usize].end.is_none() && !named.contains(&number) {
+            if self.tasks[by as usize].runs() && !named.contains(&number) {
                 return Err(format!(
-                    "task {number} runs, and request {id} of {by} does not say so"
+                    "task {number} has started, and request {id} of {by} does not say so"
                 ));
             }
         }

@@ -36,6 +36,8 @@ pub struct Launcher {
     pub registry: ReplicatedRegistry,
     leadership: Leadership,
     pub replication: Replication,
+    /// So many changes some host has confirmed, perhaps one that is lost by now.
+    pub confirmed: u64,
     /// The other hosts of the job that are not lost.
     pub remotes: BTreeSet<u32>,
     /// Tasks of each host that run or are to start, as far as the launcher knows.
@@ -73,6 +75,7 @@ impl Launcher {
             registry: ReplicatedRegistry::new(registry, true),
             leadership: Leadership::new("h0", "r0", runs(hosts)),
             replication: Replication::default(),
+            confirmed: 0,
             remotes: (1..hosts).collect(),
             active: (0..hosts)
                 .map(|host| (host, BTreeSet::from([host, host + hosts])))
@@ -301,6 +304,7 @@ impl Sim {
             Up::Request { task, bytes } => self.handle_request(launcher, task, &bytes),
             Up::Received { task, count } => leader.registry.acknowledged(task, count),
             Up::Applied { changes } => {
+                leader.confirmed = leader.confirmed.max(changes);
                 let ready = leader.replication.confirm(changes);
                 self.send_ready(launcher, ready);
             }
@@ -352,6 +356,7 @@ impl Sim {
             registry: ReplicatedRegistry::new(registry, true),
             leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
             replication: Replication::default(),
+            confirmed: 0,
             remotes: BTreeSet::new(),
             active: BTreeMap::new(),
             spawns: Spawns::new(MOST_TASKS),

@@ -484,7 +484,7 @@ impl Sim {
                 .launcher_on(host)
                 .map(|at| self.launchers[at].registry.changes()),
         };
-        let confirmed = self.launchers.iter().map(|one| one.replication.confirmed());
+        let confirmed = self.launchers.iter().map(|one| one.confirmed);
         let confirmed = confirmed.max().unwrap_or(0);
         replica.is_some_and(|changes| changes >= confirmed)
     }

@@ -117,9 +117,11 @@ fn begun(
 ) -> usize {
     let news = |ended: &&Ended| registry.is_alive(ended.rank);
     let of_host = |host: &Handover| host.running.len() + host.ended.iter().filter(news).count();
+    // A host that answers and was given up has said itself which tasks run there.
+    let answers = |number: u32| handovers.iter().any(|one| one.host == number);
     let gone = remotes
         .iter()
-        .filter(|remote| lost.contains_key(&remote.number));
+        .filter(|remote| lost.contains_key(&remote.number) && !answers(remote.number));
     let gone: usize = gone.map(|remote| remote.running.len()).sum();
     handovers.iter().map(of_host).sum::<usize>() + gone
 }
@@ -369,4 +371,25 @@ impl Successor for TakingOver<'_, '_> {
 fn tasks_on(registry: &Registry, host: u32) -> HashSet<u32> {
     let here = |task: &u32| registry.host_of(*task) == Some(host);
     (0..registry.task_count()).filter(here).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tasks_of_a_host_that_answers_and_was_given_up_are_counted_once() {
+        let registry = Registry::new(Vec::new(), &[1], b"program");
+        let handovers = [Handover {
+            host: 1,
+            running: vec![(0, 100)],
+            ..Handover::default()
+        }];
+        let mut remote = Remote::absent(1, "beta").expect("a remote");
+        remote.running.insert(0, 100);
+        let lost = BTreeMap::from([(1, "given up".to_owned())]);
+        let remotes = [remote];
+        assert_eq!(begun(&registry, &handovers, &remotes, &lost), 1);
+        assert_eq!(begun(&registry, &[], &remotes, &lost), 1);
+    }
 }

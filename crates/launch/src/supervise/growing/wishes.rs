@@ -338,10 +338,13 @@ impl Growing<'_> {
             (None, None, _) => {}
         }
         let Host { name, options, .. } = host;
+        // A host of the machine has a run there, by which the others see whether it is lost.
+        let listed = self.listed.iter().find(|listed| listed.name == name);
+        let run = listed.map_or_else(String::new, |listed| listed.run.clone());
         self.arriving.push(Arriving {
             host: Listed {
                 name: name.clone(),
-                run: String::new(),
+                run,
                 address: ([0, 0, 0, 0], 0).into(),
             },
             since: now,
