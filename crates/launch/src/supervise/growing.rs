@@ -96,6 +96,11 @@ impl<'p> Growing<'p> {
         self.gathering
     }
 
+    /// The machine has not yet said which hosts it has. A request of a task for one of them has to wait until then.
+    fn is_unlisted(&self) -> bool {
+        self.news.is_some() && !self.told
+    }
+
     /// Nobody waits for more hosts.
     pub(super) fn is_gathered(&mut self) {
         self.gathering = false;
@@ -254,6 +259,7 @@ impl Supervisor<'_> {
         growing.told |= told;
         growing.gathering &= !growing.told || !growing.arriving.is_empty();
         self.growing = Some(growing);
+        self.change_hosts_now_listed();
     }
 
     /// A job that stays does so as long as the machine that it has its hosts from.

@@ -30,6 +30,8 @@ pub(super) struct Wishes {
     file: File,
     open: Vec<Question>,
     asked: u32,
+    /// Requests that wait for the first list of the machine's hosts.
+    unlisted: Vec<(Requester, HostChange)>,
 }
 
 struct Question {
@@ -110,11 +112,28 @@ impl Supervisor<'_> {
             let sentence = "this job keeps the hosts it began with".to_owned();
             return self.registry.reply(by, id, Err((Why::State, sentence)));
         };
+        if growing.is_unlisted() {
+            growing.wishes.unlisted.push((requester, change));
+            self.growing = Some(growing);
+            return;
+        }
         if let Err(refused) = self.begin_wish(&mut growing, &requester, change) {
             self.registry.reply(by, id, Err(refused));
         }
         self.send_answers(&mut growing);
         self.growing = Some(growing);
+    }
+
+    /// Goes on with the requests that came before it was known which hosts the machine has.
+    pub(super) fn change_hosts_now_listed(&mut self) {
+        let growing = self.growing.iter_mut();
+        let waiting: Vec<_> = growing
+            .filter(|growing| !growing.is_unlisted())
+            .flat_map(|growing| std::mem::take(&mut growing.wishes.unlisted))
+            .collect();
+        for (requester, change) in waiting {
+            self.change_hosts(requester, change);
+        }
     }
 
     fn begin_wish(
