@@ -317,6 +317,33 @@ static void again(void)
     OK(rg_kill(2));
 }
 
+/* The launcher gives up the host of task 1, which is alive; then its own host is lost. */
+static void given_up(void)
+{
+    bool stays = me > 1;
+    if (stays) {
+        OK(rg_notify(RG_TASK_EXIT, 0, EVENT, RG_ALL, NULL));
+        OK(rg_notify(RG_TASK_EXIT, 1, EVENT, RG_ALL, NULL));
+    }
+    OK(rg_barrier(RG_WORLD));
+    if (me == 2)
+        say("h1", "apart from h0");
+    if (!stays)
+        for (;;)
+            pause();
+    CHECK(next_event(RG_TASK_EXIT).tid == 1);
+    if (me == 3)
+        OK(rg_send(NULL, 0, 2, READY, RG_ALL));
+    else {
+        OK(rg_recv(NULL, 0, 3, READY, RG_ALL, NULL));
+        pull("h0");
+    }
+    CHECK(next_event(RG_TASK_EXIT).tid == 0);
+    rg_group rest = go_on_without(RG_WORLD, 2);
+    printf("task %d goes on without the host that was given up\n", me);
+    come_together(rest);
+}
+
 /* The launcher stands still for longer than a lost one may be silent. */
 static void still(void)
 {
@@ -344,6 +371,7 @@ int main(int argc, char **argv)
         {"two", two, false},
         {"back", back, false},
         {"again", again, false},
+        {"given-up", given_up, false},
         {"wait-for-the-end", wait_for_the_end, false},
         {"as-child", as_child, false},
         {NULL, NULL, false},

@@ -256,13 +256,13 @@ fn a_launcher_whose_daemon_was_stopped_until_others_led_the_job_leaves_it_to_the
     left_to_others(ended, "this host goes on as another one. The job ends here");
 }
 
-/// The next launcher waits for an agent that is stopped, and its host is lost when another agent follows it.
+/// The next launcher waits for an agent that is stopped, and its host is lost when another agent waits for its word.
 const MEANWHILE: &str = r#"
 next_line host how
 name_output h2
 signal STOP h3 regatta-agent
 ip link set v0 down
-await 'the agent on the host h2 follows' $output
+await 'the agent on the host h2 waits for this launcher' $output
 ip link set v1 down
 sees h2 '"known":2'
 await 'only 1 of 3 hosts answer.* The job ends here' $output
@@ -288,7 +288,7 @@ next_line host how
 name_output h2
 signal STOP h3 regatta-agent
 ip link set v0 down
-await 'the agent on the host h2 follows' $output
+await 'the agent on the host h2 waits for this launcher' $output
 signal KILL h1 regatta-daemon
 await 'the daemon of this host has ended.* The job ends here' $output
 signal CONT h3 regatta-agent
@@ -325,6 +325,30 @@ fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
         .passed()
         .said("h1 goes on in its place")
         .said("[1] the host that came is of the job");
+}
+
+/// The launcher and the first candidate do not reach each other.
+const GIVEN_UP: &str = r#"
+next_line host how
+name_output h2
+on h0 nft 'add table ip cut; add chain ip cut in { type filter hook input priority 0; }; add chain ip cut out { type filter hook output priority 0; }'
+on h0 nft 'add rule ip cut in ip saddr 10.78.0.2 drop'
+on h0 nft 'add rule ip cut out ip daddr 10.78.0.2 drop'
+pull
+await 'the launcher had given this host up' $output
+job_ends_on h2
+"#;
+
+#[test]
+fn a_host_that_its_launcher_has_given_up_does_not_lead_although_it_is_alive() {
+    outlive("given-up", "cut", GIVEN_UP)
+        .option("--host-timeout=4")
+        .run()
+        .passed()
+        .said("the launcher had given this host up, as the host h")
+        .said("and h2 goes on in its place")
+        .said("[2] task 2 goes on without the host that was given up")
+        .said("[3] task 3 goes on without the host that was given up");
 }
 
 /// The task's word comes when the next launcher has begun to write.

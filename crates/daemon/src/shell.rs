@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_launch::{CONNECTION, OWN_PROGRAM, OWNER_LOST, Refusal};
+use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, owner_lost_line};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
@@ -21,7 +21,7 @@ use crate::tasks;
 /// Waits on its way to either side, at most about that much.
 const FULL: usize = 256 << 10;
 /// Of what a shell without a launcher says so many bytes are looked through for the word of an agent.
-const KEPT: usize = 4096;
+const KEPT: usize = 16 << 10;
 /// How long a shell whose channel has ended may take to end what it started.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -88,8 +88,8 @@ impl Shell {
                 Parting::Lost => {
                     // What was on its way to the shell is the beginning of something whose end will never come.
                     let next = session.and_then(|session| self.wait_for_another(session, cut));
-                    let Some((wire, arrived)) = next else { break };
-                    pump = Pump::new(wire, arrived);
+                    let Some((way, line)) = next else { break };
+                    pump = Pump::claimed(way, &line);
                 }
             }
         }
@@ -108,6 +108,9 @@ impl Shell {
         while !pump.over && cut.why().is_none() {
             if session.is_some_and(DetachedSession::has_lost_owner) && !pump.ended {
                 return Parting::Lost;
+            }
+            if pump.is_withdrawn() {
+                break;
             }
             match pump.turn(self) {
                 Ok(()) => {}
@@ -128,6 +131,11 @@ impl Shell {
             }
             pump.wait(self, cut, session);
         }
+        // A claim that was taken back changes nothing.
+        if let Some(session) = session.filter(|_| !pump.used && cut.why().is_none()) {
+            session.owner_is_lost();
+            return Parting::Lost;
+        }
         // A launcher on this host has no daemon between that could tell it why.
         if let Some(why) = cut.why().filter(|_| !matches!(pump.wire, Wire::Far(_))) {
             relay::excuse(&mut pump.out, &why);
@@ -141,25 +149,24 @@ impl Shell {
         }
     }
 
-    /// The launcher's host is lost, or its connection has broken. Another launcher, if one comes.
-    fn wait_for_another(&mut self, session: &DetachedSession, cut: &Cut) -> Option<Way> {
+    /// The launcher's host is lost, or its connection has broken. Another launcher, if one comes, and the line in which the agent has said
+    /// that its owner is lost.
+    fn wait_for_another(&mut self, session: &DetachedSession, cut: &Cut) -> Option<(Way, Vec<u8>)> {
         let unsure = Instant::now() + session.patience;
-        let mut said = Vec::new();
+        let (mut said, mut latest) = (Vec::new(), Vec::new());
         if !tasks::has_agent(self.pid()) {
             return None;
         }
         while cut.why().is_none() {
             session.hush();
             self.listen(&mut said);
-            if said
-                .windows(OWNER_LOST.len())
-                .any(|part| part == OWNER_LOST.as_bytes())
-            {
+            if let Some(line) = owner_lost_line(&said) {
+                latest = line.to_vec();
                 said.clear();
                 session.agent_knows();
             }
             if let Some(next) = session.next() {
-                return Some(next);
+                return Some((next, latest));
             }
             let silent = self.output.iter().all(Option::is_none);
             let until = (!session.has_lost_owner()).then_some(unsure);
@@ -232,6 +239,8 @@ struct Pump {
     out: Vec<u8>,
     /// No more input comes.
     ended: bool,
+    /// Something has come for the shell. A launcher that has claimed a channel and sent nothing has withdrawn when it ends.
+    used: bool,
     /// The channel has ended.
     over: bool,
 }
@@ -244,8 +253,22 @@ impl Pump {
             input: Vec::new(),
             out: Vec::new(),
             ended: false,
+            used: true,
             over: false,
         }
+    }
+
+    /// To a launcher that has claimed the channel of a waiting agent: it gets the agent's latest line.
+    fn claimed((wire, arrived): Way, line: &[u8]) -> Pump {
+        let mut pump = Pump::new(wire, arrived);
+        pump.used = false;
+        frames::put(&mut pump.out, Kind::Data, line);
+        pump
+    }
+
+    /// Whether the channel was claimed, and the claim has been taken back.
+    fn is_withdrawn(&self) -> bool {
+        self.ended && !self.used
     }
 
     /// Whether the launcher's side has said that it ends: the last thing that comes.
@@ -275,6 +298,9 @@ impl Pump {
             }
         }
         self.unpack()?;
+        if self.is_withdrawn() {
+            return Ok(());
+        }
         self.feed(shell);
         for (stream, kind) in shell.output.iter_mut().zip([Kind::Data, Kind::Error]) {
             while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
@@ -301,7 +327,10 @@ impl Pump {
             };
             match (kind, bytes) {
                 (Kind::Data, []) => self.ended = true,
-                (Kind::Data, bytes) => self.input.extend_from_slice(bytes),
+                (Kind::Data, bytes) => {
+                    self.used = true;
+                    self.input.extend_from_slice(bytes);
+                }
                 _ => return Err(std::io::ErrorKind::InvalidData.into()),
             }
             taken += length;

@@ -14,6 +14,10 @@
 //! nobody, and a launcher that is cut off from a majority, has lost its daemon, or was declared dead gives up ([`Leadership`]). Both may
 //! lead for as long as a verdict takes.
 //!
+//! A launcher may give up a host that is alive: the channel between the two has broken, say. That host keeps the order that it had, and
+//! may be the first of it. So a host whose owner is lost says who may take it over by its own, latest order ([`Follower::successors`]), and a
+//! host that is not among them gives up. It asks all of them before it takes over any.
+//!
 //! # State that is kept
 //!
 //! - The first candidates hold *replicas* of the registry ([`Replica`]): a snapshot once, then each change before any task hears what came

@@ -336,7 +336,7 @@ impl Spawns {
         }
     }
 
-    /// A host is lost, and these tasks were to be started there.
+    /// A host is lost, and these tasks were to be started there. Of those that have started before, the host's report counts.
     pub fn host_lost(&mut self, host: u32, unstarted: &[u32]) {
         let lost = || {
             let sentence = "the host was lost while it was to start tasks".to_owned();
@@ -354,8 +354,11 @@ impl Spawns {
                 Step::Preparing | Step::EnteringHere(_) => {}
                 Step::Entering(awaited, _) => done(awaited, host),
                 Step::Starting(outcomes) => {
-                    let ours = unstarted.iter().filter(|task| ours.contains(task));
-                    outcomes.extend(ours.map(|task| (*task, Err(lost()))));
+                    let is_new = |task: &&u32| {
+                        ours.contains(task) && !outcomes.iter().any(|(one, _)| one == *task)
+                    };
+                    let new: Vec<u32> = unstarted.iter().filter(is_new).copied().collect();
+                    outcomes.extend(new.into_iter().map(|task| (task, Err(lost()))));
                 }
             }
         }

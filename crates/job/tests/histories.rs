@@ -16,6 +16,8 @@ enum Mishap {
     Lose(usize, bool),
     /// The host that leads, or is about to.
     LoseLeader(bool),
+    /// The launcher gives up a host that is alive.
+    GiveUp(usize),
     /// A task ends.
     End,
     /// Messages take so many milliseconds at most from now on.
@@ -26,6 +28,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
     prop_oneof![
         2 => (any::<usize>(), any::<bool>()).prop_map(|(host, cut)| Mishap::Lose(host, cut)),
         3 => any::<bool>().prop_map(Mishap::LoseLeader),
+        1 => any::<usize>().prop_map(Mishap::GiveUp),
         2 => Just(Mishap::End),
         1 => (1..400_u64).prop_map(Mishap::Slow),
     ]
@@ -52,6 +55,12 @@ fn happen(sim: &mut Sim, mishap: &Mishap) {
         Mishap::LoseLeader(cut) => {
             let leader = sim.launchers.last().map(|one| one.host);
             leader.into_iter().for_each(|host| lose(sim, host, *cut));
+        }
+        Mishap::GiveUp(host) => {
+            let host = (host % hosts) as u32;
+            if sim.life(host) == Life::Up && sim.can_lose(host) {
+                sim.give_up_living(host);
+            }
         }
         Mishap::End => sim.end_some(),
         Mishap::Slow(most) => sim.slowest = *most,

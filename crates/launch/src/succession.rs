@@ -6,8 +6,11 @@
 //! ```text
 //! agents                              next launcher
 //! the daemons say that the launcher's host is lost;
-//! each says on its channel that its owner is lost, takes nothing but the word LEAD from it, and reports nothing
-//!                                   < LEAD       through the daemons, on the channel that the old launcher had
+//! each says on its channel that its owner is lost, and which hosts may take it over; it takes nothing but the word LEAD from it,
+//! and reports nothing
+//!                                   claims the channels that the old launcher had, through the daemons
+//! OWNER_LOST, by the daemon         >            if it is not named there, it gives up; the daemon goes on waiting
+//!                                   < LEAD       when every channel has been claimed, or its host is lost
 //! READY, as at the beginning        >
 //!                                   < Lead       so many tasks are in my table, so many changes in my replica of the registry
 //! a later snapshot, if it has one   >
@@ -30,8 +33,9 @@ pub(crate) mod following;
 pub(crate) mod lead;
 pub(crate) mod rally;
 
-/// What an agent says on its channel when its launcher's host is lost, for the daemon that holds the other end.
-pub const OWNER_LOST: &str = "\nregatta-orphan\n";
+/// The first word of what an agent says on its channel while its owner is lost; the runs of the hosts that may take it over follow. The
+/// daemon that holds the other end passes the latest line of this kind on to a launcher that claims the channel.
+pub(crate) const OWNER_LOST: &str = "regatta-owner-lost";
 /// The first word of the next launcher on it; its identity follows, and the run of its host.
 pub(crate) const LEAD: &str = "regatta-lead";
 /// What a process is called that has become the launcher of a job.
@@ -83,6 +87,46 @@ pub(crate) fn form(plan: &FailoverPlan) -> Form {
     }
 }
 
+/// What an agent says while its owner is lost. These runs may take it over.
+pub(crate) fn owner_lost<'a>(successors: impl Iterator<Item = &'a str>) -> String {
+    let runs: String = successors.map(|run| format!(" {run}")).collect();
+    format!("\n{OWNER_LOST}{runs}\n")
+}
+
+/// The last whole line in these bytes in which an agent says that its owner is lost, with the ends of the lines before and after it.
+pub fn owner_lost_line(said: &[u8]) -> Option<&[u8]> {
+    let begin = format!("\n{OWNER_LOST}");
+    let starts = said.windows(begin.len()).enumerate();
+    let starts = starts.filter(|(_, part)| *part == begin.as_bytes());
+    let whole = |(start, _): (usize, &[u8])| {
+        let length = said[start + 1..].iter().position(|byte| *byte == b'\n')?;
+        Some(&said[start..start + length + 2])
+    };
+    starts.filter_map(whole).next_back()
+}
+
+/// Whether this run of a host may take over an agent that has said this line.
+pub(crate) fn is_named(line: &str, run: &str) -> bool {
+    line.split_whitespace().skip(1).any(|named| named == run)
+}
+
 fn milliseconds(time: Duration) -> u32 {
     time.as_millis().try_into().unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_says_who_may_take_over() {
+        let first = owner_lost(["r1", "r2"].into_iter());
+        let second = owner_lost(["r2"].into_iter());
+        let said = format!("noise{first}more{second}\n{OWNER_LOST} r7");
+        let line = owner_lost_line(said.as_bytes()).expect("a line");
+        assert_eq!(line, second.as_bytes());
+        assert_eq!(owner_lost_line(&said.as_bytes()[..10]), None);
+        assert!(is_named(first.trim(), "r1") && !is_named(second.trim(), "r1"));
+        assert!(!is_named(second.trim(), OWNER_LOST) && !is_named("", ""));
+    }
 }

@@ -8,6 +8,10 @@ use super::{FailoverPlan, LocalRecord, MembershipView, Replica, SuccessionOrder}
 const TURN: Duration = Duration::from_secs(30);
 /// A launcher whose host is alive may be silent for so many times the silence that is otherwise allowed.
 const STANDSTILL: u32 = 3;
+/// A host says of so many candidates that they may take it over. Only the first few get replicas ([`Replication::count`]).
+///
+/// [`Replication::count`]: super::Replication::count
+const SUCCESSORS: usize = 32;
 
 /// The leader's host is lost, and no other leader has taken over this host.
 #[derive(Debug)]
@@ -53,6 +57,15 @@ impl Follower {
     /// The launcher says who leads after it.
     pub fn set_order(&mut self, order: SuccessionOrder) {
         self.order = Some(order);
+        self.replica.order_arrived();
+    }
+
+    /// The runs of the hosts that may take over this one, in their order. A host that the leader has given up is not among them: it may
+    /// still have an earlier order and be the first of that.
+    pub fn successors(&self) -> impl Iterator<Item = &str> {
+        let candidates = self.order.iter().flat_map(|order| &order.candidates);
+        let runs = candidates.map(|candidate| candidate.run.as_str());
+        runs.take(SUCCESSORS)
     }
 
     /// The succession order, to lead with.
@@ -125,7 +138,7 @@ impl Follower {
     /// That leader has asked for all that is known here: it is the owner.
     pub fn adopt(&mut self) {
         self.owner_lost = None;
-        self.replica.forget_pieces();
+        self.replica.leader_changed();
     }
 
     /// Whether this host leads from now on: it is its turn, it has a replica, and no other host leads as far as is known here.
@@ -135,7 +148,7 @@ impl Follower {
         };
         let turn = self.turn();
         let is_ours = turn.is_some() && turn == view.own.as_deref();
-        is_ours && self.replica.changes().is_some() && lost.of == order.launcher
+        is_ours && self.replica.is_current() && lost.of == order.launcher
     }
 
     /// Whether a leader that has been silent for so long, and usually may be for `limit`, is no reason to end the job yet. A leader on a host
@@ -261,6 +274,41 @@ mod tests {
             host.is_patient(NOW, thrice, LIMIT),
             "the verdict is to come"
         );
+    }
+
+    #[test]
+    fn a_host_that_was_given_up_is_no_successor_for_the_others() {
+        let mut host = follower();
+        assert_eq!(host.successors().collect::<Vec<_>>(), ["r1", "r2", "r3"]);
+        let mut order = host.order.clone().expect("an order");
+        order.candidates.remove(0);
+        host.set_order(order);
+        assert_eq!(host.successors().collect::<Vec<_>>(), ["r2", "r3"]);
+    }
+
+    /// The present leader may have acted on changes that the replica of an earlier one lacks.
+    #[test]
+    fn no_host_leads_with_the_replica_of_an_earlier_leader() {
+        for is_renewed in [false, true] {
+            let mut host = follower();
+            let snapshot = Registry::new(Vec::new(), &[], b"program").snapshot();
+            host.handle_membership(NOW, view(&[1, 2, 3]));
+            assert!(host.has_lost_owner(NOW));
+            host.follow("r1");
+            host.adopt();
+            if is_renewed {
+                let taken = host.replica.take_piece(false, &snapshot, true);
+                taken.expect("a snapshot");
+            }
+            host.set_order(SuccessionOrder {
+                launcher: "r1".to_owned(),
+                name: "h1".to_owned(),
+                candidates: (2..4).map(candidate).collect(),
+            });
+            host.handle_membership(NOW, view(&[2, 3]));
+            assert!(host.has_lost_owner(NOW));
+            assert_eq!(host.leads(), is_renewed);
+        }
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub struct Replica {
     registry: Option<Registry>,
     /// The beginning of a snapshot or change whose last piece has not arrived.
     pieces: Vec<u8>,
+    /// The snapshot came from an earlier leader than the present one.
+    is_of_earlier_leader: bool,
+    /// The present leader has said who leads after it, and has sent no snapshot before: from then on it may act on changes that this
+    /// replica lacks.
+    is_outdated: bool,
 }
 
 impl Replica {
@@ -25,7 +30,10 @@ impl Replica {
         }
         let bytes = std::mem::take(&mut self.pieces);
         match (change, &mut self.registry) {
-            (false, registry) => *registry = Some(Registry::from_snapshot(&bytes)?),
+            (false, registry) => {
+                *registry = Some(Registry::from_snapshot(&bytes)?);
+                (self.is_of_earlier_leader, self.is_outdated) = (false, false);
+            }
             (true, Some(registry)) => registry.apply(Change::decode(&bytes)?)?,
             (true, None) => return Err(Malformed),
         }
@@ -33,8 +41,19 @@ impl Replica {
     }
 
     /// Another launcher sends from now on: the end of what the old one began will not come.
-    pub fn forget_pieces(&mut self) {
+    pub fn leader_changed(&mut self) {
         self.pieces.clear();
+        self.is_of_earlier_leader = true;
+    }
+
+    /// The present leader has sent its succession order.
+    pub fn order_arrived(&mut self) {
+        self.is_outdated |= self.is_of_earlier_leader;
+    }
+
+    /// Whether this host may lead with it.
+    pub fn is_current(&self) -> bool {
+        self.registry.is_some() && !self.is_outdated
     }
 
     /// How many changes of the registry it has applied; none: this host has no replica.

@@ -48,7 +48,19 @@ impl Sim {
     fn is_lost(&self) -> bool {
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
         let first = up.next().and_then(|host| host.follower.as_ref());
-        first.is_some_and(|one| one.is_without_owner() && one.replica.changes().is_none())
+        first.is_some_and(|one| one.is_without_owner() && !one.replica.is_current())
+            || self.awaits_a_host_that_has_given_up()
+    }
+
+    /// The order that excludes a living host had reached some hosts and not others when the launcher was lost: that host has given up the
+    /// take-over, and the first of the others waits for it.
+    fn awaits_a_host_that_has_given_up(&self) -> bool {
+        let given_up = self.hosts.iter().any(|host| host.given_up);
+        let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
+        let awaits = |follower: &Follower| follower.is_without_owner();
+        given_up
+            && self.working_launcher().is_none()
+            && up.all(|host| host.follower.as_ref().is_some_and(awaits))
     }
 
     /// No host waits for ever for a leader.
@@ -68,11 +80,7 @@ impl Sim {
 
     /// One host of those that are left leads.
     fn one_leads(&self) -> Result<usize, String> {
-        let (last, leader) = (self.launchers.len() - 1, self.launchers.last());
-        let leads =
-            leader.is_some_and(|one| self.life(one.host) == Life::Up && one.rejoin.is_none());
-        leads
-            .then_some(last)
+        self.working_launcher()
             .ok_or_else(|| format!("nobody leads: {}", self.sketch()))
     }
 

@@ -21,9 +21,12 @@ use super::{Down, Life, Sim, Up, What, run_of};
 /// So many tasks may a job have had in all.
 const MOST_TASKS: u32 = 60;
 
+/// A new launcher waits so long for a host.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// The hosts of a job that have not answered their new launcher, and the answers of the others.
 pub struct Rejoin {
-    awaited: BTreeSet<u32>,
+    pub awaited: BTreeSet<u32>,
     handovers: Vec<Handover>,
     worlds: Vec<World>,
     snapshots: Vec<Vec<u8>>,
@@ -246,6 +249,7 @@ impl Sim {
         if let Some(rejoin) = &mut leader.rejoin {
             rejoin.awaited.remove(&host);
             rejoin.handovers.retain(|handover| handover.host != host);
+            self.call_if_all_are_claimed(launcher);
             return self.begin_if_complete(launcher);
         }
         if leader.remotes.contains(&host) {
@@ -258,6 +262,9 @@ impl Sim {
         let leader = &mut self.launchers[launcher];
         leader.remotes.remove(&host);
         leader.replication.host_lost(host);
+        // Who has heard of the loss must not follow that host any more.
+        self.hosts_changed(launcher);
+        let leader = &mut self.launchers[launcher];
         let all = 0..leader.registry.task_count();
         let on_host = |task: &u32| {
             leader.registry.host_of(*task) == Some(host) && leader.registry.is_alive(*task)
@@ -276,7 +283,6 @@ impl Sim {
         registry.host_lost(host);
         self.launchers[launcher].spawns.host_lost(host, &lost);
         self.advance_spawns(launcher);
-        self.hosts_changed(launcher);
     }
 
     pub fn take_up(&mut self, launcher: usize, host: u32, message: Up) {
@@ -332,13 +338,6 @@ impl Sim {
 
     /// A host begins to lead: it asks for all others that are left, as far as it knows.
     pub fn lead(&mut self, host: u32) {
-        let working = self.launchers.iter().filter(|one| one.host != host);
-        let mut working = working.filter(|one| self.life(one.host) == Life::Up);
-        if let Some(other) = working.next_back() {
-            let others = self.wrong.take();
-            let two = format!("host {host} leads while host {} does", other.host);
-            self.wrong = others.or(Some(two));
-        }
         let hosts = self.hosts.len() as u32;
         let (handover, worlds) = (self.handover(host), self.worlds(host));
         let view = self.view(host);
@@ -371,9 +370,22 @@ impl Sim {
         });
         for other in awaited {
             let at = self.after(0, 20);
-            self.at(at, What::Call(launcher, other));
+            self.at(at, What::Claim(launcher, other));
+            let late = self.now + PATIENCE;
+            self.at(late, What::Late(launcher, other));
         }
         self.begin_if_complete(launcher);
+    }
+
+    /// Two leaders never both act.
+    fn note_second_leader(&mut self, launcher: usize) {
+        let host = self.launchers[launcher].host;
+        let others = self.launchers.iter().filter(|one| one.host != host);
+        let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
+        if let Some(other) = others.rev().find(acts) {
+            let two = format!("host {host} leads while host {} does", other.host);
+            self.wrong.get_or_insert(two);
+        }
     }
 
     fn begin_if_complete(&mut self, launcher: usize) {
@@ -382,6 +394,11 @@ impl Sim {
         let Some(rejoin) = leader.rejoin.take_if(complete) else {
             return;
         };
+        self.note_second_leader(launcher);
+        // All that are left had an order in which it was: nobody has heard that it was given up.
+        let host = self.launchers[launcher].host;
+        self.hosts[host as usize].given_up = false;
+        let leader = &mut self.launchers[launcher];
         let own = Registry::from_snapshot(&leader.registry.snapshot()).expect("a snapshot");
         let mut registry = latest(own, rejoin.snapshots.iter());
         let worlds = all_worlds(rejoin.worlds);
@@ -422,6 +439,8 @@ impl Sim {
         let given_up =
             |one: &&Handover| one.running.iter().any(|(task, _)| gone.contains_key(task));
         lost.extend(rejoin.handovers.iter().filter(given_up).map(|one| one.host));
+        // A channel ends, and with it all on a host that had been given up and has come nevertheless.
+        lost.iter().for_each(|host| self.stop(*host));
         let mut hands = Hands {
             sim: self,
             launcher,

@@ -75,8 +75,10 @@ pub enum Up {
 enum What {
     Down(usize, u32, Down),
     Up(usize, u32, Up),
-    /// A new launcher asks for a host whose owner is lost.
-    Call(usize, u32),
+    /// A new launcher claims a host whose owner is lost.
+    Claim(usize, u32),
+    /// A new launcher waits no longer for a host.
+    Late(usize, u32),
     /// A host hears of another one from the membership.
     Learn {
         host: u32,
@@ -85,6 +87,8 @@ enum What {
     },
     /// A host that is cut off sees no majority, and stops.
     Stop(u32),
+    /// A host that was given up hears nothing of a launcher for so long that it stops.
+    LosePatience(u32),
     /// A host starts a task that it has prepared.
     Start(u32),
 }
@@ -103,6 +107,10 @@ pub struct Host {
     pub follower: Option<Follower>,
     /// The launcher whose channel is open here.
     led_by: Option<usize>,
+    /// The launcher that has claimed the channel, and does not lead yet.
+    claimed_by: Option<usize>,
+    /// A launcher has given it up while it was alive.
+    pub given_up: bool,
     /// Tasks of other hosts that are gone by its table.
     pub table: BTreeMap<u32, Option<Cause>>,
     /// So many tasks are in its table.
@@ -143,6 +151,8 @@ impl Sim {
             life: Life::Up,
             follower: (number > 0).then(follower),
             led_by: (number > 0).then_some(0),
+            claimed_by: None,
+            given_up: false,
             table: BTreeMap::new(),
             entered: 2 * hosts,
             unstarted: BTreeSet::new(),
@@ -205,6 +215,11 @@ impl Sim {
         self.hosts[host as usize].life
     }
 
+    /// Whether a host is neither lost nor given up.
+    pub fn is_of_job(&self, host: u32) -> bool {
+        self.life(host) == Life::Up && !self.hosts[host as usize].given_up
+    }
+
     fn connected(&self, a: u32, b: u32) -> bool {
         self.life(a) == Life::Up && self.life(b) == Life::Up
     }
@@ -249,9 +264,12 @@ impl Sim {
                     self.take_up(launcher, host, message);
                 }
             }
-            What::Call(launcher, host) => self.call(launcher, host),
+            What::Claim(launcher, host) => self.claim(launcher, host),
+            What::Late(launcher, host) => self.give_up_late(launcher, host),
             What::Learn { host, of, gone } => self.learn(host, of, gone),
             What::Stop(host) => self.stop(host),
+            What::LosePatience(host) if self.hosts[host as usize].given_up => self.stop(host),
+            What::LosePatience(_) => {}
             What::Start(task) => self.start_task(task),
         }
     }
@@ -456,7 +474,7 @@ impl Sim {
         }
     }
 
-    fn stop(&mut self, host: u32) {
+    pub fn stop(&mut self, host: u32) {
         self.hosts[host as usize].life = Life::Gone;
         for task in self.tasks.iter_mut().filter(|task| task.host == host) {
             task.end.get_or_insert(regatta_job::End::Lost);
@@ -466,13 +484,19 @@ impl Sim {
     /// Whether a host can be lost now: a minority of those that have agreed on each other is, and what tasks were told is known elsewhere.
     /// (With the launcher's host and the only one that has confirmed a change at the same time the job loses that change.)
     pub fn can_lose(&self, host: u32) -> bool {
-        let up = |host: &&Host| host.life == Life::Up;
-        let left = self.hosts.iter().filter(up).count();
+        let of_job = |host: &u32| self.is_of_job(*host);
+        let left = (0..self.hosts.len() as u32).filter(of_job).count();
         // Hosts that some still count.
         let known = |host: &Host| self.hosts.len() - host.dead.len();
-        let counted = self.hosts.iter().filter(up).map(known).max().unwrap_or(0);
+        let counted = self
+            .hosts
+            .iter()
+            .filter(|host| host.life == Life::Up)
+            .map(known)
+            .max()
+            .unwrap_or(0);
         let others = (0..self.hosts.len() as u32).filter(|other| *other != host);
-        let mut others = others.filter(|other| self.life(*other) == Life::Up);
+        let mut others = others.filter(of_job);
         2 * (left - 1) > counted && others.any(|other| self.knows_all_confirmed(other))
     }
 
@@ -535,22 +559,82 @@ impl Sim {
     }
 
     /// A launcher reaches a host whose owner is lost, or tries again.
-    fn call(&mut self, launcher: usize, host: u32) {
+    fn claim(&mut self, launcher: usize, host: u32) {
         let from = self.launchers[launcher].host;
         if !self.connected(from, host) {
             return;
         }
+        let claimed = self.hosts[host as usize].claimed_by;
+        let is_free = claimed.is_none_or(|by| self.life(self.launchers[by].host) != Life::Up);
         let is_ready = |follower: &mut Follower| follower.is_without_owner();
-        if !self.follower(host).is_some_and(is_ready) {
+        if !is_free || !self.follower(host).is_some_and(is_ready) {
             let at = self.after(50, 100);
-            return self.at(at, What::Call(launcher, host));
+            return self.at(at, What::Claim(launcher, host));
         }
-        if let Some(follower) = self.follower(host) {
-            follower.follow(&run_of(from));
+        let run = run_of(from);
+        let names_it = |follower: &mut Follower| follower.successors().any(|named| named == run);
+        if !self.follower(host).is_some_and(names_it) {
+            // The launcher that was lost had given it up.
+            self.hosts[from as usize].given_up = true;
+            return self.stop(from);
         }
-        self.hosts[host as usize].led_by = Some(launcher);
-        let changes = self.launchers[launcher].registry.changes();
-        self.send_down(launcher, host, Down::Lead { changes });
+        self.hosts[host as usize].claimed_by = Some(launcher);
+        self.call_if_all_are_claimed(launcher);
+    }
+
+    /// A new launcher waits no longer for a host that has not come.
+    fn give_up_late(&mut self, launcher: usize, host: u32) {
+        let one = &self.launchers[launcher];
+        let mut awaited = one.rejoin.iter().flat_map(|rejoin| &rejoin.awaited);
+        if self.life(one.host) == Life::Up && awaited.any(|awaited| *awaited == host) {
+            self.stop(host);
+            self.give_up_host(launcher, host);
+        }
+    }
+
+    /// A launcher says to all hosts that it leads, when it has claimed every one that is left.
+    pub fn call_if_all_are_claimed(&mut self, launcher: usize) {
+        let one = &self.launchers[launcher];
+        let (from, changes) = (one.host, one.registry.changes());
+        let awaited = one.rejoin.iter().flat_map(|rejoin| &rejoin.awaited);
+        let awaited: Vec<u32> = awaited.copied().collect();
+        let claimed = |host: &u32| self.hosts[*host as usize].claimed_by == Some(launcher);
+        if !awaited.iter().all(claimed) {
+            return;
+        }
+        for host in awaited {
+            let here = &mut self.hosts[host as usize];
+            if here.led_by == Some(launcher) {
+                continue;
+            }
+            here.led_by = Some(launcher);
+            here.given_up = false;
+            if let Some(follower) = self.follower(host) {
+                follower.follow(&run_of(from));
+            }
+            self.send_down(launcher, host, Down::Lead { changes });
+        }
+    }
+
+    /// The launcher gives up a host that is alive: the channel between the two has broken. In the end that host gives up, too.
+    pub fn give_up_living(&mut self, host: u32) {
+        let Some(launcher) = self.working_launcher() else {
+            return;
+        };
+        if !self.launchers[launcher].remotes.contains(&host) {
+            return;
+        }
+        let own = &mut self.hosts[host as usize];
+        (own.given_up, own.led_by) = (true, None);
+        self.give_up_host(launcher, host);
+        let at = self.after(25_000, 35_000);
+        self.at(at, What::LosePatience(host));
+    }
+
+    /// The launcher that leads now.
+    pub fn working_launcher(&self) -> Option<usize> {
+        let leads = |one: &Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
+        self.launchers.iter().rposition(leads)
     }
 
     /// The launcher that works on a host.

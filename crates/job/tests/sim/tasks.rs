@@ -7,7 +7,7 @@ use regatta_wire::control::{Ask, Ending, Event, Output, Place, Spawn, Tell, What
 use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
 
-use super::{Life, Sim};
+use super::Sim;
 
 /// The group that all join and leave.
 pub const GROUP: &str = "crew";
@@ -215,9 +215,9 @@ impl Sim {
             } => true,
             Event::TaskEnded { task, .. } => {
                 let task = &self.tasks[*task as usize];
-                task.end.is_some() || self.life(task.host) != Life::Up
+                task.end.is_some() || !self.is_of_job(task.host)
             }
-            Event::HostLost { host, .. } => self.life(*host) != Life::Up,
+            Event::HostLost { host, .. } => !self.is_of_job(*host),
             _ => true,
         }
     }

@@ -9,7 +9,7 @@ use crate::channel::messages::{Report, State};
 use crate::entrance::Entrance;
 use crate::remote::BEAT;
 use crate::rsh;
-use crate::succession::OWNER_LOST;
+use crate::succession;
 use crate::succession::lead::AgentResources;
 
 impl Agent {
@@ -23,9 +23,15 @@ impl Agent {
             // The caller is gone as well, perhaps before it could ask for anything.
             self.called = false;
             self.link.forget();
-            self.link.send_raw(OWNER_LOST.as_bytes());
+            self.report_owner_lost();
             self.room.set(0);
         }
+    }
+
+    fn report_owner_lost(&mut self) {
+        let successors = self.follower().into_iter().flat_map(Follower::successors);
+        let line = succession::owner_lost(successors);
+        self.link.send_raw(line.as_bytes());
     }
 
     /// Says that this agent is there; one whose owner is lost says that, for the daemon that holds the other end: a launcher
@@ -34,7 +40,7 @@ impl Agent {
         match self.is_without_owner() && !self.called {
             true => {
                 self.spoken = Instant::now();
-                self.link.send_raw(OWNER_LOST.as_bytes());
+                self.report_owner_lost();
             }
             false => self.send_report(&Report::Beat {}),
         }

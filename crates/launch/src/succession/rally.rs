@@ -1,6 +1,8 @@
 //! Bringing the agents of a job together again, under another launcher.
 //!
-//! Each is asked for until it comes, its host is lost, or the time is over: it hears of the loss when its own daemon does.
+//! The channel to each is claimed until that succeeds, its host is lost, or the time is over: its agent hears of the loss when its own
+//! daemon does. When no claim is open any more, all agents hear the word at once. Until then every claim can be withdrawn, and is when one
+//! of the agents does not name this host among those that may lead.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,7 +11,7 @@ use regatta_job::Registry;
 use regatta_job::failover::{Candidate, FailoverPlan};
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, LEAD, NO_MORE, OWN};
+use super::{DAEMON_ENDED, LEAD, NO_MORE, OWN, OWNER_LOST, is_named};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
@@ -45,6 +47,10 @@ pub(crate) struct Rally {
 
 enum Step {
     Waiting(Instant),
+    /// The channel is asked for.
+    Claiming(Box<Remote>),
+    /// It is ours, and its agent may be taken over by this host.
+    Claimed(Box<Remote>),
     Calling(Box<Calling>),
     Done(Result<Box<Found>, String>),
 }
@@ -96,8 +102,9 @@ pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
 impl Seeker<'_> {
     /// Looks for the agents on these hosts, to the end.
     pub(crate) fn rally(mut self, candidates: &[Candidate]) -> Result<Rally, Refusal> {
-        let began = Instant::now();
+        let mut began = Instant::now();
         let mut steps: Vec<Step> = candidates.iter().map(|_| Step::Waiting(began)).collect();
+        let mut calls = false;
         loop {
             if let Some(report) = self.news.next() {
                 *self.told = report;
@@ -110,13 +117,20 @@ impl Seeker<'_> {
             }
             let late = began.elapsed() >= PATIENCE;
             for (candidate, step) in candidates.iter().zip(&mut steps) {
-                self.advance(candidate, step, late);
+                self.advance(candidate, step, late)?;
             }
             for (candidate, step) in candidates.iter().zip(&mut steps) {
                 self.pass_over(candidate, step);
             }
             if steps.iter().all(|step| matches!(step, Step::Done(_))) {
                 break;
+            }
+            let claimed = |step: &Step| matches!(step, Step::Claimed(_) | Step::Done(_));
+            if !calls && steps.iter().all(claimed) {
+                (calls, began) = (true, Instant::now());
+            }
+            if calls {
+                steps = steps.into_iter().map(|step| self.call(step)).collect();
             }
             self.wait(&steps)?;
         }
@@ -141,48 +155,115 @@ impl Seeker<'_> {
         }
         let why = "the launcher before this one had given it up".to_owned();
         match std::mem::replace(step, Step::Done(Err(why))) {
+            Step::Claiming(remote) | Step::Claimed(remote) => self.part(*remote),
             Step::Calling(calling) => self.part(calling.remote),
             Step::Done(Ok(found)) => self.part(found.remote),
-            _ => {}
+            Step::Waiting(_) | Step::Done(Err(_)) => {}
         }
     }
 
-    fn advance(&mut self, candidate: &Candidate, step: &mut Step, late: bool) {
+    /// Takes one host as far as it goes now. An error: this host may not lead.
+    fn advance(
+        &mut self,
+        candidate: &Candidate,
+        step: &mut Step,
+        late: bool,
+    ) -> Result<(), Refusal> {
         if let Step::Done(found) = step {
             found.iter_mut().for_each(|found| found.remote.keep_up());
-            return;
+            return Ok(());
         }
         if let Some(why) = why_given_up(self.told, candidate, late) {
             let before = std::mem::replace(step, Step::Done(Err(why)));
-            if let Step::Calling(calling) = before {
-                self.part(calling.remote);
+            match before {
+                Step::Claiming(remote) | Step::Claimed(remote) => self.part(*remote),
+                Step::Calling(calling) => self.part(calling.remote),
+                Step::Waiting(_) | Step::Done(_) => {}
             }
-            return;
+            return Ok(());
         }
         *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
-            Step::Waiting(_) => match self.call(candidate) {
-                Ok(remote) => Step::Calling(Box::new(Calling {
-                    remote,
-                    ready: false,
-                    said: None,
-                    asked: Vec::new(),
-                    copy: Vec::new(),
-                })),
-                Err(_) => Step::Waiting(Instant::now() + AGAIN),
-            },
+            Step::Waiting(_) => {
+                let (number, name) = (candidate.number, &candidate.name);
+                match Remote::open(self.across, number, name, self.signals) {
+                    Ok(remote) => Step::Claiming(Box::new(remote)),
+                    Err(_) => Step::Waiting(Instant::now() + AGAIN),
+                }
+            }
+            Step::Claiming(remote) => self.read_claim(remote)?,
+            Step::Claimed(mut remote) => {
+                // Its agent repeats that its owner is lost.
+                while remote.read() {
+                    remote.link.forget();
+                }
+                self.unless_ended(remote, Step::Claimed)
+            }
             Step::Calling(calling) => self.read_answer(calling),
             done => done,
         };
+        Ok(())
     }
 
-    fn call(&self, candidate: &Candidate) -> Result<Remote, Refusal> {
-        let mut remote =
-            Remote::open(self.across, candidate.number, &candidate.name, self.signals)?;
-        let run = self.told.view.own.as_deref().unwrap_or_default();
-        let word = format!("\n{LEAD} {} {run}\n", rsh::identity());
+    /// Goes on with a channel, or claims it again if it has ended: its agent does not know yet, perhaps, that its owner is lost.
+    fn unless_ended(&mut self, remote: Box<Remote>, on: impl Fn(Box<Remote>) -> Step) -> Step {
+        match remote.link.is_ended() {
+            true => {
+                self.part(*remote);
+                Step::Waiting(Instant::now() + AGAIN)
+            }
+            false => on(remote),
+        }
+    }
+
+    /// Reads whether the channel of an agent is ours, and whether it may be.
+    fn read_claim(&mut self, mut remote: Box<Remote>) -> Result<Step, Refusal> {
+        while remote.read() {}
+        match remote.link.line(OWNER_LOST) {
+            Ok(Some(line)) if is_named(&line, self.own_run()) => {
+                self.report_step(&remote, "waits for");
+                Ok(Step::Claimed(remote))
+            }
+            Ok(Some(_)) => {
+                let sentence = format!(
+                    "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
+                    remote.name
+                );
+                self.part(*remote);
+                Err(Refusal::new(STATUS_REFUSED, sentence))
+            }
+            Ok(None) => Ok(self.unless_ended(remote, Step::Claiming)),
+            Err(_) => Ok(self.nonsense(*remote)),
+        }
+    }
+
+    fn report_step(&mut self, remote: &Remote, does: &str) {
+        if self.across.verbose {
+            let name = &remote.name;
+            let sentence = format!("the agent on the host {name} {does} this launcher");
+            self.output.report(&sentence);
+            self.output.flush();
+        }
+    }
+
+    fn own_run(&self) -> &str {
+        self.told.view.own.as_deref().unwrap_or_default()
+    }
+
+    /// Says the word to an agent whose channel is claimed.
+    fn call(&self, step: Step) -> Step {
+        let Step::Claimed(mut remote) = step else {
+            return step;
+        };
+        let word = format!("\n{LEAD} {} {}\n", rsh::identity(), self.own_run());
         remote.link.send_raw(word.as_bytes());
-        Ok(remote)
+        Step::Calling(Box::new(Calling {
+            remote: *remote,
+            ready: false,
+            said: None,
+            asked: Vec::new(),
+            copy: Vec::new(),
+        }))
     }
 
     fn part(&mut self, mut remote: Remote) {
@@ -190,8 +271,8 @@ impl Seeker<'_> {
         self.parted.push(remote);
     }
 
-    fn nonsense(&mut self, calling: Box<Calling>) -> Step {
-        self.part(calling.remote);
+    fn nonsense(&mut self, remote: Remote) -> Step {
+        self.part(remote);
         Step::Done(Err("its agent says what cannot be understood".to_owned()))
     }
 
@@ -200,7 +281,6 @@ impl Seeker<'_> {
         remote.link.flush();
         while remote.read() {}
         if remote.link.is_ended() {
-            // It does not know yet, perhaps, that its owner is lost.
             self.part(calling.remote);
             return Step::Waiting(Instant::now() + AGAIN);
         }
@@ -213,7 +293,7 @@ impl Seeker<'_> {
                     let _ = remote.send(&Order::Lead { tasks, changes });
                 }
                 Ok(None) => return Step::Calling(calling),
-                Err(_) => return self.nonsense(calling),
+                Err(_) => return self.nonsense(calling.remote),
             }
         }
         calling.remote.beat();
@@ -221,13 +301,7 @@ impl Seeker<'_> {
             let all = calling.asked.len();
             if let Some((state, _)) = calling.said.take_if(|(_, count)| all == *count as usize) {
                 calling.remote.greeted(state.hello.clone());
-                if self.across.verbose {
-                    let name = &calling.remote.name;
-                    self.output.report(&format!(
-                        "the agent on the host {name} follows this launcher"
-                    ));
-                    self.output.flush();
-                }
+                self.report_step(&calling.remote, "follows");
                 if let Ok(copy) = Registry::from_snapshot(&calling.copy) {
                     self.dead.extend(dead_hosts(&copy));
                 }
@@ -253,7 +327,7 @@ impl Seeker<'_> {
                 Ok(Some(Report::Asked { task, bytes })) if calling.said.is_some() => {
                     calling.asked.push((task, bytes));
                 }
-                _ => return self.nonsense(calling),
+                _ => return self.nonsense(calling.remote),
             }
         }
     }
@@ -264,6 +338,7 @@ impl Seeker<'_> {
         fds.extend(self.tether.polls());
         for step in steps {
             match step {
+                Step::Claiming(remote) | Step::Claimed(remote) => fds.extend(remote.polls()),
                 Step::Calling(calling) => fds.extend(calling.remote.polls()),
                 Step::Done(Ok(found)) => fds.extend(found.remote.polls()),
                 _ => {}
@@ -457,7 +532,8 @@ mod tests {
         let mut seeker = bench.seeker();
         while !agent.is_finished() {
             assert!(Instant::now() < until, "nobody reads what it says");
-            seeker.advance(&beta, &mut steps[0], false);
+            let advanced = seeker.advance(&beta, &mut steps[0], false);
+            advanced.expect("it may lead");
             seeker.wait(&steps).expect("no signal");
         }
         agent.join().expect("a thread").expect("a reader");

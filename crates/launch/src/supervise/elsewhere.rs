@@ -297,14 +297,16 @@ impl Supervisor<'_> {
         }
         let running: Vec<(u32, u32)> = std::mem::take(&mut remote.running).into_iter().collect();
         let unstarted = std::mem::take(&mut remote.unstarted);
-        let number = remote.number;
+        let (number, name) = (remote.number, remote.name.clone());
         self.replication.host_lost(number);
+        // Who has heard of the loss must not follow that host any more.
+        self.hosts_changed();
         let pause = self.wakes.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {
             let seconds = pause.as_secs_f32();
             format!(", while this launcher did not run for {seconds:.1} s (was it stopped?)")
         });
-        let sentence = format!("the host {} is lost: {cause}{pause}", remote.name);
+        let sentence = format!("the host {name} is lost: {cause}{pause}");
         let mut actions = Vec::new();
         let registry = &self.registry;
         let excused = |rank: u32| registry.is_excused(rank);
@@ -330,7 +332,6 @@ impl Supervisor<'_> {
         self.registry.host_lost(number);
         self.clock_lost(number);
         self.spawns_lose(number, &unstarted);
-        self.hosts_changed();
     }
 
     /// Lets a host send more output when what it has sent is on its way to the user.
