@@ -542,6 +542,11 @@ static void mailboxes(void)
     OK(rg_get("long", 3, RG_TAKE, back, many, &len, &index));
     CHECK(len == many && index == 3 && memcmp(text, back, many) == 0);
     FAILS(rg_put("", "a", 1, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "empty");
+    static char much[(16 << 20) - 70];
+    FAILS(rg_put("much", much, sizeof much, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "longer");
+    OK(rg_put("much", much, sizeof much - 100, RG_ANY, 0, NULL));
+    OK(rg_get("much", 0, RG_TAKE, much, sizeof much, &len, &index));
+    CHECK(len == sizeof much - 100);
     FAILS(rg_put(NULL, "a", 1, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "NULL");
 }
 

@@ -104,3 +104,4 @@ pub struct Failure {
     /// How it ended.
     pub end: End,
 }
+fields!(Failure { rank, pid, end });

@@ -17,6 +17,7 @@
 //! A task whose end another living task watches for or has requested (`rg_notify`, `rg_kill`) is that task's affair: its
 //! death is *excused*, is no failure of the job and not reported to the user.
 
+mod decision;
 mod policy;
 mod sentence;
 
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use crate::end::{End, Failure};
 use crate::words;
+pub use decision::Decision;
 pub use policy::{OnFailure, Policy};
 use regatta_wire::life::{Cause, TaskState};
 pub use sentence::EndReason;
@@ -112,6 +114,8 @@ pub struct Lifecycle {
     /// The names of hosts by their numbers, and the host of each rank; empty if this host is the only one.
     hosts: Vec<String>,
     host_of: Vec<u32>,
+    /// The job goes on elsewhere: what is decided here is not for the others.
+    left_to_others: bool,
 }
 
 impl Lifecycle {
@@ -138,6 +142,7 @@ impl Lifecycle {
             forwarded: Vec::new(),
             hosts: Vec::new(),
             host_of: Vec::new(),
+            left_to_others: false,
         }
     }
 
@@ -155,8 +160,9 @@ impl Lifecycle {
         self
     }
 
-    /// The job cannot go on here, for a reason that gives `status`.
+    /// The job cannot go on here, for a reason that gives `status`; others may go on with it.
     pub fn give_up(&mut self, now: Duration, status: u8, actions: &mut Vec<Action>) {
+        self.left_to_others = true;
         self.status = status;
         self.kill(now, actions);
     }

@@ -29,9 +29,11 @@ mod watches;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ending, Event, Route, Tell, Why};
+use regatta_wire::control::{Ending, Event, LONGEST, Route, Tell, Why};
+use regatta_wire::fields::Message;
 
 use crate::end::End;
+use crate::lifecycle::Decision;
 pub use effect::{Effect, HostChange, Requester};
 use groups::Groups;
 use names::Names;
@@ -71,8 +73,8 @@ struct TaskRecord {
     pid: u32,
     program: Rc<[u8]>,
     ended: Option<Ending>,
-    /// Another task has requested its death by a signal.
-    kill_requested: bool,
+    /// The signal by which another task has requested its death; 0: none has.
+    kill_requested: i32,
     output: TaskOutput,
 }
 
@@ -94,6 +96,8 @@ pub struct Registry {
     sent: Option<SentLog>,
     /// How many changes have been applied. Of two copies, the one with more of them knows all that the other does.
     changes: u64,
+    /// What has been decided about the end of the job.
+    decision: Decision,
     /// Messages that the caller has not taken yet.
     outgoing: Vec<(u32, Tell)>,
 }
@@ -110,6 +114,7 @@ impl Registry {
             groups: Groups::default(),
             sent: None,
             changes: 0,
+            decision: Decision::default(),
             outgoing: Vec::new(),
         };
         registry.add_tasks(None, host_of, program, None);
@@ -133,7 +138,7 @@ impl Registry {
             pid: 0,
             program: program.clone(),
             ended: None,
-            kill_requested: false,
+            kill_requested: 0,
             output: TaskOutput::to(route),
         }));
         first
@@ -154,6 +159,24 @@ impl Registry {
     /// How many changes have been applied, here and under former launchers; counted only where copies are kept.
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// What has been decided about the end of the job.
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Sets what has been decided about the end of the job.
+    pub fn set_decision(&mut self, decision: Decision) {
+        self.decision = decision;
+    }
+
+    /// The living tasks that another task has requested to be killed at once.
+    pub fn killed_at_once(&self) -> Vec<u32> {
+        let killed =
+            |task: &TaskRecord| task.ended.is_none() && task.kill_requested == libc::SIGKILL;
+        let tasks = (0..).zip(&self.tasks).filter(|(_, task)| killed(task));
+        tasks.map(|(number, _)| number).collect()
     }
 
     /// How many task numbers have been given.
@@ -193,8 +216,9 @@ impl Registry {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Sends a message to a task.
+    /// Sends a message to a task. A list that is too long for a message becomes a refusal.
     pub fn send(&mut self, to: u32, message: Tell) {
+        let message = that_fits(message);
         self.log_sent(to, &message);
         self.outgoing.push((to, message));
     }
@@ -221,7 +245,7 @@ impl Registry {
     /// Whether the failure of a task is expected and no failure of the job: its death was requested, or another task watches it.
     pub fn is_excused(&self, task: u32) -> bool {
         let known = self.tasks.get(task as usize);
-        known.is_some_and(|task| task.kill_requested) || self.watches.watches_end_of(task)
+        known.is_some_and(|task| task.kill_requested != 0) || self.watches.watches_end_of(task)
     }
 
     /// A task has ended, or will never be started. Its names, memberships, watches and unacknowledged messages go with it.
@@ -296,8 +320,34 @@ impl Registry {
     }
 }
 
+/// A list that a task has requested, or a refusal if it is too long for one message.
+fn that_fits(message: Tell) -> Tell {
+    let (Tell::Tasks { id, .. }
+    | Tell::Names { id, .. }
+    | Tell::Members { id, .. }
+    | Tell::Groups { id, .. }) = message
+    else {
+        return message;
+    };
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    match bytes.len() > LONGEST {
+        true => reply(
+            id,
+            Err(too_long("the list that answers this request", bytes.len())),
+        ),
+        false => message,
+    }
+}
+
+/// Why something is refused that does not fit a message.
+pub fn too_long(what: &str, bytes: usize) -> Refused {
+    let sentence = format!("{what} has {bytes} bytes, and a message may have {LONGEST}");
+    (Why::Memory, sentence)
+}
+
 /// The reply to a request, with its outcome.
-fn reply(id: u32, outcome: Result<u64, Refused>) -> Tell {
+pub fn reply(id: u32, outcome: Result<u64, Refused>) -> Tell {
     match outcome {
         Ok(value) => Tell::Done { id, value },
         Err((why, sentence)) => Tell::Refused { id, why, sentence },

@@ -231,6 +231,8 @@ fn handover(host: u32, agent: &Follower) -> Handover {
         ended: local.ended.clone(),
         received: local.received_counts(),
         gone: local.gone.clone(),
+        open_streams: Vec::new(),
+        silent: Vec::new(),
         requests: local.unanswered(),
     }
 }

@@ -46,6 +46,7 @@ use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
 mod owner_lost;
+mod requests;
 
 /// How long the launcher may be silent before it has said how long it may be.
 const AT_FIRST: Duration = Duration::from_secs(60);
@@ -225,7 +226,7 @@ impl Agent {
             }
             self.handle_orders()?;
             self.start_some();
-            self.pass_on_questions();
+            self.pass_on_requests();
             self.reap();
             self.handle_guests();
             self.pump();
@@ -527,24 +528,6 @@ impl Agent {
             });
         }
         Ok(())
-    }
-
-    /// Passes on what the tasks ask.
-    fn pass_on_questions(&mut self) {
-        let Some(tasks) = &mut self.tasks else { return };
-        let mut asked = Vec::new();
-        let following = &mut self.following;
-        let ended = tasks.read_requests(|task, bytes| {
-            if let Some(following) = following {
-                following.follower.local.note_request(task, bytes);
-            }
-            asked.push(Report::Asked {
-                task,
-                bytes: bytes.to_vec(),
-            });
-        });
-        asked.extend(ended.into_iter().map(|task| Report::Hushed { task }));
-        asked.iter().for_each(|report| self.send_report(report));
     }
 
     fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {

@@ -77,6 +77,13 @@ impl Caught {
         Ok(theirs)
     }
 
+    /// The streams that are for another task and open: numbers of tasks, and of their streams.
+    pub(crate) fn open_streams(&self) -> Vec<(u32, u32)> {
+        let keys = self.sources.keys();
+        keys.map(|key| ((key >> 1) as u32, (key & 1) as u32))
+            .collect()
+    }
+
     /// A task was not started after all.
     pub(crate) fn forget(&mut self, task: u32) {
         self.remove(key(task, 0));

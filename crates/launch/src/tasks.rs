@@ -492,6 +492,12 @@ impl Tasks {
         self.running.iter().map(numbered).chain(guests).collect()
     }
 
+    /// The tasks that run and have closed their sockets: they read no message any more.
+    pub(crate) fn silent(&self) -> Vec<u32> {
+        let running = self.processes().into_iter().map(|(rank, _)| rank);
+        running.filter(|rank| !self.controls.has(*rank)).collect()
+    }
+
     /// Does this process run as the task of this number?
     pub(crate) fn runs(&self, rank: u32, pid: Pid) -> bool {
         self.running.get(&pid) == Some(&rank)

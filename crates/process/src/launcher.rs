@@ -11,7 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use regatta_engine::{Error, ReceiptCredit, Result};
-use regatta_wire::control::{Ask, Event, Tell};
+use regatta_wire::control::{Ask, Event, LONGEST, Tell};
+use regatta_wire::fields::Message;
 use regatta_wire::frames::{self, Frames};
 use rustc_hash::FxHashMap;
 
@@ -339,12 +340,12 @@ fn send_request(
     if let Some(watch) = watch {
         control.watches.insert(id, watch);
     }
-    let put = frames::put(&question(id), &mut control.unsent);
-    if put.is_err() {
+    let mut request = Vec::new();
+    question(id).encode(&mut request);
+    if request.len() > LONGEST || frames::put_bytes(&request, &mut control.unsent).is_err() {
         control.watches.remove(&id);
         return Err(Error::Argument(format!(
-            "the request is longer than {} bytes, which is the most that can be sent to the launcher",
-            frames::LONGEST
+            "the request is longer than {LONGEST} bytes, which is the most that can be sent to the launcher"
         )));
     }
     control.flush();

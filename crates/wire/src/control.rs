@@ -169,6 +169,10 @@ messages! {
     }
 }
 
+/// The longest request of a task, and the longest message to one, in bytes: both also have to fit a frame between launcher and agent, with the
+/// task's number.
+pub const LONGEST: usize = crate::frames::LONGEST - 64;
+
 impl Ask {
     /// The number of the question; none: it is not answered.
     pub fn id(&self) -> Option<u32> {

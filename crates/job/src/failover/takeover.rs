@@ -35,6 +35,10 @@ pub struct Handover {
     pub gone: Vec<(u32, Option<Cause>)>,
     /// Requests of its tasks without an answer.
     pub requests: Vec<(u32, Vec<u8>)>,
+    /// Streams of its tasks that may still be written to, and are for another task than the job's output.
+    pub open_streams: Vec<(u32, u32)>,
+    /// Its own tasks that run and will not read a message any more.
+    pub silent: Vec<u32>,
 }
 
 impl Handover {
@@ -127,6 +131,7 @@ pub fn take_over(
     }
     launcher.replicate();
     let answered = send_again(launcher, handovers);
+    close_streams(launcher.registry(), handovers);
     for handover in handovers {
         for &ended in &handover.ended {
             if launcher.registry().is_alive(ended.rank) {
@@ -176,6 +181,21 @@ fn send_again(launcher: &mut impl Successor, handovers: &[Handover]) -> BTreeSet
         }
     }
     answered
+}
+
+/// Closes the streams that were closed while nobody led, and sends nothing more to the tasks that read nothing more.
+fn close_streams(registry: &mut ReplicatedRegistry, handovers: &[Handover]) {
+    for (task, stream) in registry.open_streams() {
+        let host = registry.host_of(task);
+        let mut at = handovers.iter().filter(|one| Some(one.host) == host);
+        if at.any(|one| !one.open_streams.contains(&(task, stream))) {
+            registry.close_stream(task, stream);
+        }
+    }
+    let silent = handovers.iter().flat_map(|one| &one.silent);
+    silent.for_each(|task| {
+        registry.stop_output_to(*task);
+    });
 }
 
 /// The tasks that the registry takes for alive and that no host has.
@@ -234,7 +254,7 @@ fn conclude_spawn(
 mod tests {
     use super::*;
     use crate::End;
-    use regatta_wire::control::{Output, Place};
+    use regatta_wire::control::{Manner, Output, Place, Then};
     use regatta_wire::life::TaskState;
 
     struct Hands(ReplicatedRegistry);
@@ -257,6 +277,49 @@ mod tests {
         fn request(&mut self, _: u32, _: &[u8]) {
             panic!("its tasks have numbers")
         }
+    }
+
+    /// Task 1 writes for task 0, on the same host.
+    #[test]
+    fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
+        let mut registry = Registry::new(Vec::new(), &[1], b"program");
+        registry.task_started(0, 100);
+        let manner = Manner {
+            context: 0,
+            tag: 1,
+            lines: false,
+            births: false,
+        };
+        let route = registry.route(0, Output::Me(manner));
+        registry.add_tasks(Some(0), &[1], b"child", route);
+        registry.task_started(1, 101);
+        let kill = Ask::Signal {
+            id: 3,
+            task: 1,
+            signal: libc::SIGKILL,
+            end: true,
+        };
+        registry.handle_request(0, kill);
+        registry.take_messages();
+        let handovers = [Handover {
+            host: 1,
+            tasks: 2,
+            running: vec![(0, 100), (1, 101)],
+            open_streams: vec![(1, 1)],
+            ..Handover::default()
+        }];
+        let mut hands = Hands(ReplicatedRegistry::new(registry, true));
+        take_over(&mut hands, &handovers, &[], BTreeMap::new(), &[]);
+        let told = hands.0.take_messages();
+        let closed = |stream| Tell::Output {
+            task: 1,
+            stream,
+            manner,
+            bytes: Vec::new(),
+            then: Then::Closed,
+        };
+        assert!(told.contains(&(0, closed(0))) && !told.contains(&(0, closed(1))));
+        assert_eq!(hands.0.killed_at_once(), [1]);
     }
 
     #[test]

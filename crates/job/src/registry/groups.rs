@@ -9,6 +9,9 @@ use regatta_wire::{Malformed, fields};
 use super::Refused;
 use super::snapshot::{put_map, take_map};
 
+/// The longest name of a group, in bytes.
+const LONGEST_NAME: usize = 4096;
+
 /// One named group.
 #[derive(Debug, Default)]
 struct Group {
@@ -64,6 +67,10 @@ impl Groups {
     pub(super) fn join(&mut self, task: u32, name: String) -> Result<u32, Refused> {
         if name.is_empty() {
             return Err((Why::Argument, "the name of a group is empty".to_owned()));
+        }
+        if name.len() > LONGEST_NAME {
+            let sentence = format!("the name of a group has more than {LONGEST_NAME} bytes");
+            return Err((Why::Argument, sentence));
         }
         let group = self.all.entry(name.clone()).or_default();
         if group.members.contains(&Some(task)) {

@@ -10,7 +10,7 @@ use super::Refused;
 
 /// The most bytes that all entries together may have.
 const MOST: usize = 256 << 20;
-/// Bytes counted for an entry besides those of its value.
+/// Bytes counted for an entry besides those of its name and value.
 const OVERHEAD: usize = 128;
 
 /// One entry under a name.
@@ -68,13 +68,18 @@ impl Field for Names {
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
         let entries = Vec::<((String, u32), Entry)>::take(from)?;
-        let size = |(_, entry): &(_, Entry)| entry.value.len() + OVERHEAD;
+        let size = |((name, _), entry): &((String, u32), Entry)| size(name, &entry.value);
         Ok(Self {
             bytes: entries.iter().map(size).sum(),
             entries: entries.into_iter().collect(),
             waiting: Field::take(from)?,
         })
     }
+}
+
+/// The bytes that an entry counts for.
+fn size(name: &str, value: &[u8]) -> usize {
+    name.len() + value.len() + OVERHEAD
 }
 
 /// An entry's index and value, or why there is none.
@@ -117,8 +122,8 @@ impl Names {
         {
             return Err(denied(&key.0, index, entry));
         }
-        let given_up = before.map_or(0, |entry| entry.value.len() + OVERHEAD);
-        let bytes = self.bytes - given_up + value.len() + OVERHEAD;
+        let given_up = before.map_or(0, |entry| size(&key.0, &entry.value));
+        let bytes = self.bytes - given_up + size(&key.0, &value);
         if bytes > MOST {
             let sentence = format!(
                 "the entries of all names together would have more than {} MiB; delete some",
@@ -209,7 +214,7 @@ impl Names {
 
     fn remove(&mut self, name: &str, index: u32) -> Option<Entry> {
         let entry = self.entries.remove(&(name.to_owned(), index))?;
-        self.bytes -= entry.value.len() + OVERHEAD;
+        self.bytes -= size(name, &entry.value);
         Some(entry)
     }
 
@@ -268,14 +273,14 @@ impl Names {
     pub(super) fn owner_gone(&mut self, task: u32) {
         self.waiting.retain(|waiting| waiting.task != task);
         let bytes = &mut self.bytes;
-        self.entries.retain(|_, entry| {
+        self.entries.retain(|(name, _), entry| {
             if entry.owner != Some(task) {
                 return true;
             }
             entry.owner = None;
             let stays = entry.flags & flags::PERSISTENT != 0;
             if !stays {
-                *bytes -= entry.value.len() + OVERHEAD;
+                *bytes -= size(name, &entry.value);
             }
             stays
         });

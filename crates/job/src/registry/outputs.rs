@@ -130,10 +130,11 @@ impl Registry {
         before
     }
 
-    /// A task has written something for another one. Takes its bytes and sends them there; false: nobody receives them, and they stay.
+    /// A task has written something for another one. Takes its bytes and sends them there; false: nobody receives them, and they stay. A
+    /// piece that closes a stream has no bytes.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
         if piece.then == Then::Closed {
-            self.stream_closed(piece.task, piece.stream);
+            return self.close_stream(piece.task, piece.stream);
         }
         let Some(route) = piece.route.filter(|route| self.receives(route.to)) else {
             return false;
@@ -149,30 +150,46 @@ impl Registry {
         true
     }
 
-    /// A task has closed one of its streams.
-    pub(super) fn stream_closed(&mut self, task: u32, stream: u32) {
-        if let Some(task) = self.tasks.get_mut(task as usize)
-            && let Some(closed) = task.output.closed.get_mut(stream as usize)
-        {
-            *closed = true;
+    /// A task has closed one of its streams. Its receiver is told, once; false: there is none.
+    pub fn close_stream(&mut self, task: u32, stream: u32) -> bool {
+        let Some(known) = self.tasks.get_mut(task as usize) else {
+            return false;
+        };
+        let route = known.output.route;
+        match known.output.closed.get_mut(stream as usize) {
+            Some(closed) if !*closed => *closed = true,
+            _ => return false,
         }
+        let Some(route) = route.filter(|route| self.receives(route.to)) else {
+            return false;
+        };
+        let message = Tell::Output {
+            task,
+            stream,
+            manner: route.manner,
+            bytes: Vec::new(),
+            then: Then::Closed,
+        };
+        self.send(route.to, message);
+        true
+    }
+
+    /// The streams of tasks that have been started whose receivers wait for more.
+    pub fn open_streams(&self) -> Vec<(u32, u32)> {
+        let started = (0..).zip(&self.tasks).filter(|(_, task)| task.pid != 0);
+        let routed = started.filter(|(_, task)| task.output.route.is_some());
+        let open = |(number, task): (u32, &TaskRecord)| {
+            let closed = task.output.closed;
+            let open = (0..2_u32).filter(move |stream| !closed[*stream as usize]);
+            open.map(move |stream| (number, stream))
+        };
+        routed.flat_map(open).collect()
     }
 
     /// Closes the streams of a task that was lost with its host, since no agent will report it.
     pub fn close_streams(&mut self, task: u32) {
-        let Some(TaskOutput { route, closed, .. }) =
-            self.tasks.get(task as usize).map(|task| task.output)
-        else {
-            return;
-        };
-        for stream in (0..2).filter(|&stream| !closed[stream as usize]) {
-            self.task_wrote(&mut Piece {
-                task,
-                stream,
-                route,
-                bytes: Vec::new(),
-                then: Then::Closed,
-            });
+        for stream in 0..2 {
+            self.close_stream(task, stream);
         }
     }
 }

@@ -4,12 +4,13 @@
 
 use std::ops::Deref;
 
-use regatta_wire::control::{Ask, Output, Route, Tell, Then};
+use regatta_wire::control::{Ask, LONGEST, Output, Route, Tell, Then};
 use regatta_wire::fields::Message;
 use regatta_wire::{Malformed, messages};
 
-use super::{Effect, HostRecord, Piece, Refused, Registry};
+use super::{Effect, HostRecord, Piece, Refused, Registry, too_long};
 use crate::end::End;
+use crate::lifecycle::Decision;
 
 messages! {
     /// A change of a registry, as it travels to the copies.
@@ -48,6 +49,8 @@ messages! {
         16 Acknowledged { task: u32, count: u32 }
         /// A host of this run has joined the job, or could not.
         17 RunKnown { run: String }
+        /// Something has been decided about the end of the job.
+        18 Decided { decision: Decision }
     }
 }
 
@@ -154,11 +157,16 @@ impl ReplicatedRegistry {
 
     /// See [`Registry::task_wrote`]. Copies learn where a stream ends, not what is written.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
-        if piece.then == Then::Closed {
-            let (task, stream) = (piece.task, piece.stream);
-            self.record(|| Change::StreamClosed { task, stream });
+        match piece.then {
+            Then::Closed => self.close_stream(piece.task, piece.stream),
+            _ => self.registry.task_wrote(piece),
         }
-        self.registry.task_wrote(piece)
+    }
+
+    /// See [`Registry::close_stream`].
+    pub fn close_stream(&mut self, task: u32, stream: u32) -> bool {
+        self.record(|| Change::StreamClosed { task, stream });
+        self.registry.close_stream(task, stream)
     }
 
     /// See [`Registry::close_streams`].
@@ -209,6 +217,10 @@ impl ReplicatedRegistry {
     /// Handles a request of a task, in these bytes. A malformed one is not answered: the task is of another version.
     pub fn handle_request(&mut self, by: u32, bytes: &[u8]) -> Option<Effect> {
         let request = Ask::decode(bytes).ok()?;
+        if let Some(id) = request.id().filter(|_| bytes.len() > LONGEST) {
+            self.reply(by, id, Err(too_long("the request", bytes.len())));
+            return None;
+        }
         let change = || Change::Requested {
             task: by,
             bytes: bytes.to_vec(),
@@ -250,6 +262,14 @@ impl ReplicatedRegistry {
         self.record(|| Change::RunKnown { run });
     }
 
+    /// Sets what has been decided about the end of the job, if it is news.
+    pub fn set_decision(&mut self, decision: Decision) {
+        if decision != self.registry.decision() {
+            self.record(|| Change::Decided { decision });
+            self.registry.set_decision(decision);
+        }
+    }
+
     /// See [`Registry::set_host_speed`].
     pub fn set_host_speed(&mut self, host: u32, speed: u32) {
         self.record(|| Change::SpeedSet { host, speed });
@@ -281,13 +301,16 @@ impl Registry {
             Change::StartsNotified { from } => self.notify_starts(from),
             Change::Routed { by, output } => drop(self.route(by, output)),
             Change::OutputStopped { task } => drop(self.stop_output_to(task)),
-            Change::StreamClosed { task, stream } => self.stream_closed(task, stream),
+            Change::StreamClosed { task, stream } => {
+                self.close_stream(task, stream);
+            }
             Change::StreamsClosed { task } => self.close_streams(task),
             Change::Started { task, pid } => self.task_started(task, pid),
             Change::Ended { task, end } => self.task_ended(task, end),
             Change::HostAdded { host } => self.host_added(host),
             Change::HostLost { number } => self.host_lost(number),
             Change::RunKnown { run } => self.add_known_run(&run),
+            Change::Decided { decision } => self.set_decision(decision),
             Change::SpeedSet { host, speed } => self.set_host_speed(host, speed),
             Change::Acknowledged { task, count } => self.acknowledged(task, count),
             Change::SentCountSet { task, count } => self.set_sent_count(task, count),

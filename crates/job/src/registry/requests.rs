@@ -111,7 +111,7 @@ impl Registry {
         let allowed = self.may_signal(task, signal);
         let is_allowed = allowed.is_ok();
         if let (true, true, Some(known)) = (is_allowed, end, self.tasks.get_mut(task as usize)) {
-            known.kill_requested = true;
+            known.kill_requested = signal;
         }
         self.reply(by, id, allowed.map(|()| 0));
         (is_allowed && signal != 0).then_some(Effect::Signal { task, signal })

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use regatta_wire::control::Tell;
+use regatta_wire::control::{Tell, Then};
 use regatta_wire::fields;
 use regatta_wire::fields::Message;
 
@@ -115,9 +115,12 @@ pub(super) struct SentTo {
 }
 fields!(SentTo { task, count, last });
 
-/// Whether a message is sent again if it has not been received. Output of other tasks is not: it may be lost with a launcher.
+/// Whether a message is sent again if it has not been received. Output of other tasks is not: it may be lost with a launcher. Its end is.
 pub fn is_resent(message: &Tell) -> bool {
-    !matches!(message, Tell::Output { .. })
+    match message {
+        Tell::Output { then, .. } => *then == Then::Closed,
+        _ => true,
+    }
 }
 
 impl Registry {

@@ -76,6 +76,7 @@ impl Registry {
             .map_or_else(Vec::new, SentLog::to_list)
             .put(to);
         self.changes.put(to);
+        self.decision.put(to);
         bytes
     }
 
@@ -92,6 +93,7 @@ impl Registry {
             groups: Field::take(from)?,
             sent: Some(SentLog::from_list(Field::take(from)?)),
             changes: Field::take(from)?,
+            decision: Field::take(from)?,
             outgoing: Vec::new(),
         };
         from.0.is_empty().then_some(registry).ok_or(Malformed)

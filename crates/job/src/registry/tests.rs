@@ -555,6 +555,91 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     assert_eq!(registry.route(child, Output::AsMine), None);
 }
 
+/// Entries of 16 MiB together, under names that are long themselves.
+#[test]
+fn a_list_that_fits_no_message_is_refused() {
+    let mut registry = registry();
+    for number in 0..20 {
+        let put = Ask::Put {
+            id: 1,
+            name: format!("{number}{}", "n".repeat(1 << 20)),
+            index: None,
+            flags: 0,
+            value: Vec::new(),
+        };
+        registry.handle_request(0, put);
+    }
+    registry.take_messages();
+    let pattern = "*".to_owned();
+    registry.handle_request(1, Ask::Names { id: 2, pattern });
+    let refused = registry.take_messages().pop();
+    let why = |message| match message {
+        Some((1, Tell::Refused { id: 2, why, .. })) => Some(why),
+        _ => None,
+    };
+    assert_eq!(why(refused), Some(Why::Memory));
+    let pattern = "1n*".to_owned();
+    registry.handle_request(1, Ask::Names { id: 3, pattern });
+    let named = registry.take_messages().pop();
+    assert!(matches!(named, Some((1, Tell::Names { id: 3, .. }))));
+}
+
+#[test]
+fn a_request_that_fits_no_message_is_refused_and_not_recorded() {
+    let mut registry = ReplicatedRegistry::new(registry(), true);
+    let put = Ask::Put {
+        id: 4,
+        name: "large".to_owned(),
+        index: None,
+        flags: 0,
+        value: vec![0; LONGEST],
+    };
+    let mut bytes = Vec::new();
+    put.encode(&mut bytes);
+    registry.handle_request(0, &bytes);
+    let refused = registry.take_messages().pop();
+    let is_right = |message: &Tell| {
+        matches!(
+            message,
+            Tell::Refused {
+                id: 4,
+                why: Why::Memory,
+                ..
+            }
+        )
+    };
+    assert!(refused.is_some_and(|(to, message)| to == 0 && is_right(&message)));
+    let changes = registry.take_changes();
+    assert!(
+        changes
+            .iter()
+            .all(|change| matches!(change, Change::Sent { .. }))
+    );
+}
+
+#[test]
+fn names_count_as_their_values_do() {
+    let mut registry = registry();
+    let mut refused = 0;
+    for number in 0..40 {
+        let put = Ask::Put {
+            id: 1,
+            name: format!("{number}{}", "n".repeat(8 << 20)),
+            index: None,
+            flags: 0,
+            value: Vec::new(),
+        };
+        registry.handle_request(0, put);
+        let answer = registry.take_messages().pop();
+        refused += u32::from(matches!(answer, Some((0, Tell::Refused { .. }))));
+    }
+    assert!((8..12).contains(&refused), "{refused} of 40");
+    let group = "g".repeat(5000);
+    registry.handle_request(0, Ask::Join { id: 2, group });
+    let answer = registry.take_messages().pop();
+    assert!(matches!(answer, Some((0, Tell::Refused { id: 2, .. }))));
+}
+
 #[test]
 fn receivers_of_output_are_notified_of_starts_if_they_have_requested_it() {
     let mut registry = registry();

@@ -356,6 +356,8 @@ impl Sim {
             ended: local.ended.clone(),
             received: local.received_counts(),
             gone: local.gone.clone(),
+            open_streams: Vec::new(),
+            silent: Vec::new(),
             requests: local.unanswered(),
         }
     }

@@ -119,6 +119,8 @@ impl Agent {
             heard: local.received_counts(),
             starts: self.starts,
             gone: local.gone.clone(),
+            open_streams: tasks.caught.open_streams(),
+            silent: tasks.silent(),
         };
         let unanswered = local.requests.iter();
         let unanswered: Vec<Report> = unanswered

@@ -299,6 +299,10 @@ pub(crate) struct State {
     pub starts: u32,
     /// The tasks of other hosts that it has heard to be gone; without a cause they left in good order.
     pub gone: Vec<(u32, Option<Cause>)>,
+    /// Streams of its tasks that are for another task, and open.
+    pub open_streams: Vec<(u32, u32)>,
+    /// Its tasks that run, and have closed their sockets.
+    pub silent: Vec<u32>,
 }
 fields!(State {
     hello,
@@ -309,7 +313,9 @@ fields!(State {
     ended,
     heard,
     starts,
-    gone
+    gone,
+    open_streams,
+    silent
 });
 
 impl Field for Bind {

@@ -290,6 +290,8 @@ fn take_stock(
             heard,
             starts: 0,
             gone: local.gone,
+            open_streams: tasks.caught.open_streams(),
+            silent: tasks.silent(),
         },
         asked: requests,
         tether: link,

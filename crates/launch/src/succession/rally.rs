@@ -496,6 +496,8 @@ mod tests {
             heard: Vec::new(),
             starts: 0,
             gone: Vec::new(),
+            open_streams: Vec::new(),
+            silent: Vec::new(),
         };
         Box::new(Found {
             remote,

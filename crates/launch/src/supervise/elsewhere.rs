@@ -11,6 +11,7 @@ use crate::streams::Heard;
 use crate::tasks::Started;
 use regatta_job::registry::Piece;
 use regatta_job::{End, Ended};
+use regatta_wire::control::Then;
 
 /// Messages of one host that are heeded before the loop looks at what else happened.
 const BATCH: usize = 64;
@@ -167,13 +168,15 @@ impl Supervisor<'_> {
                 route,
                 bytes,
                 then,
-            } if remote.has(task) && stream < 2 => self.caught(Piece {
-                task,
-                stream,
-                route: Some(route),
-                bytes,
-                then,
-            }),
+            } if remote.has(task) && stream < 2 && (then != Then::Closed || bytes.is_empty()) => {
+                self.caught(Piece {
+                    task,
+                    stream,
+                    route: Some(route),
+                    bytes,
+                    then,
+                })
+            }
             Report::Heard { task, count } if remote.has(task) => {
                 self.registry.acknowledged(task, count)
             }

@@ -320,7 +320,9 @@ impl Supervisor<'_> {
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
         // What is said while a job runs fits every frame.
-        if let Some(plan) = failover_plan(self.plan, growing.across) {
+        if let Some(mut plan) = failover_plan(self.plan, growing.across) {
+            let passed = self.started.elapsed().as_millis() as u64;
+            plan.timeout = plan.timeout.map(|limit| limit.saturating_sub(passed));
             let _ = remote.send(&Order::Failover { plan });
         }
         let _ = remote.send(&Order::Start { addresses });

@@ -92,6 +92,10 @@ impl Supervisor<'_> {
 
     /// Sends the changes of the registry to all replicas, before any task reads what came of them.
     pub(super) fn spread(&mut self) {
+        let decision = self.lifecycle.decision();
+        decision
+            .into_iter()
+            .for_each(|decision| self.registry.set_decision(decision));
         for change in self.registry.take_changes() {
             let mut bytes = Vec::new();
             change.encode(&mut bytes);

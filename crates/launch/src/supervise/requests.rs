@@ -69,7 +69,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn signal(&mut self, task: u32, signal: i32) {
+    pub(super) fn signal(&mut self, task: u32, signal: i32) {
         let host = self.registry.host_of(task);
         if let Some(remote) = host.and_then(|host| self.remote(host)) {
             let _ = remote.send(&Order::SignalTask { task, signal });

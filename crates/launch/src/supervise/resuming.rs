@@ -137,6 +137,8 @@ fn handover(host: u32, state: State, requests: Vec<(u32, Vec<u8>)>) -> Handover 
         received: state.heard,
         gone: state.gone,
         requests,
+        open_streams: state.open_streams,
+        silent: state.silent,
     }
 }
 
@@ -298,11 +300,26 @@ impl<'p> Supervisor<'p> {
         };
         let numbers: Vec<u32> = lost.keys().copied().collect();
         take_over(&mut taking, &handovers, &worlds, gone, &numbers);
+        self.go_on_ending();
         self.hosts_changed();
         self.speak();
         waiting
             .into_iter()
             .for_each(|newcomer| self.let_in(newcomer));
+    }
+}
+
+impl Supervisor<'_> {
+    /// Goes on with ends that had been decided when the old launcher was lost: of single tasks, and of the job.
+    fn go_on_ending(&mut self) {
+        for task in self.registry.killed_at_once() {
+            self.signal(task, libc::SIGKILL);
+        }
+        let mut actions = Vec::new();
+        let decision = self.registry.decision();
+        self.lifecycle
+            .adopt(self.started.elapsed(), decision, &mut actions);
+        self.perform(actions);
     }
 }
 

@@ -62,6 +62,10 @@ enum Step {
     HostLost(u32),
     HostAdded(u32),
     Spawned(u32),
+    /// Its output goes to the parent.
+    SpawnedFor(u32),
+    Closed(u32, u32),
+    Decided(u32),
     Take,
 }
 
@@ -72,6 +76,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..4_u32).prop_map(Step::HostLost),
         1 => (3..9_u32).prop_map(Step::HostAdded),
         1 => (0..6_u32).prop_map(Step::Spawned),
+        1 => (0..6_u32).prop_map(Step::SpawnedFor),
+        2 => (3..9_u32, 0..3_u32).prop_map(|(task, stream)| Step::Closed(task, stream)),
+        1 => (0..3_u32).prop_map(Step::Decided),
         2 => Just(Step::Take),
     ]
 }
@@ -92,6 +99,26 @@ fn take(registry: &mut ReplicatedRegistry, step: Step) {
             registry.task_started(first, 7);
             registry.reply(parent, 5, Ok(u64::from(first)));
         }
+        Step::SpawnedFor(parent) => {
+            let manner = Manner {
+                context: 1,
+                tag: 2,
+                lines: true,
+                births: true,
+            };
+            let route = registry.route(parent, Output::Me(manner));
+            let first = registry.add_tasks(Some(parent), &[1], b"child", route);
+            registry.task_started(first, 8);
+            registry.notify_starts(first);
+        }
+        Step::Closed(task, stream) => {
+            registry.close_stream(task, stream);
+        }
+        Step::Decided(status) => registry.set_decision(Decision {
+            status,
+            is_ending: status == 2,
+            first_failure: None,
+        }),
         Step::Take => drop(registry.take_messages()),
     }
 }

@@ -295,9 +295,20 @@ fn report() -> impl Strategy<Value = Report> {
         vec(ended, 0..3),
         vec(any::<(u32, u32)>(), 0..4),
         vec((any::<u32>(), proptest::option::of(cause())), 0..4),
+        (vec(any::<(u32, u32)>(), 0..4), numbers()),
     )
         .prop_map(
-            |(hello, (tasks, starts, asked), worlds, unstarted, running, ended, heard, gone)| {
+            |(
+                hello,
+                (tasks, starts, asked),
+                worlds,
+                unstarted,
+                running,
+                ended,
+                heard,
+                gone,
+                (open_streams, silent),
+            )| {
                 let state = State {
                     hello,
                     tasks,
@@ -308,6 +319,8 @@ fn report() -> impl Strategy<Value = Report> {
                     heard,
                     starts,
                     gone,
+                    open_streams,
+                    silent,
                 };
                 Report::State { state, asked }
             },

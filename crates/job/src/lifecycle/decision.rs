@@ -1,0 +1,96 @@
+//! Decisions about the end of a job that hold for the next launcher, too.
+
+use std::time::Duration;
+
+use regatta_wire::fields;
+
+use super::{Action, Lifecycle};
+use crate::end::Failure;
+
+/// What has been decided so far. The registry has it, so every replica does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The exit status so far.
+    pub status: u32,
+    /// The failure that gave the status, if one did.
+    pub first_failure: Option<Failure>,
+    /// Everything is being ended.
+    pub is_ending: bool,
+}
+fields!(Decision {
+    status,
+    first_failure,
+    is_ending
+});
+
+impl Lifecycle {
+    /// What has been decided; None: it is not for the other hosts, which may go on with the job without this one.
+    pub fn decision(&self) -> Option<Decision> {
+        (!self.left_to_others).then(|| Decision {
+            status: u32::from(self.status),
+            first_failure: self.first_failure,
+            is_ending: self.is_ending(),
+        })
+    }
+
+    /// Goes on from what the launcher before this one had decided. The grace period after a failure begins anew.
+    pub fn adopt(&mut self, now: Duration, decision: Decision, actions: &mut Vec<Action>) {
+        if let Some(failure) = decision.first_failure {
+            self.first_failed(now, failure);
+        }
+        self.status = decision.status as u8;
+        if decision.is_ending {
+            self.kill(now, actions);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::End;
+    use crate::lifecycle::{OnFailure, Policy};
+
+    const NOW: Duration = Duration::from_secs(5);
+    const GRACE: Duration = Duration::from_secs(10);
+
+    fn lifecycle() -> Lifecycle {
+        let policy = Policy {
+            on_failure: OnFailure::Stop,
+            grace: GRACE,
+            timeout: None,
+            resident: false,
+        };
+        Lifecycle::new(policy, 2).resumed(2, 2, 0)
+    }
+
+    #[test]
+    fn the_next_launcher_ends_the_job_after_a_failure_with_the_status_of_that() {
+        let failure = Failure {
+            rank: 0,
+            pid: 100,
+            end: End::Exited(7),
+        };
+        let mut before = lifecycle();
+        before.first_failed(NOW, failure);
+        let decision = before.decision().expect("for the others");
+        let (mut next, mut actions) = (lifecycle(), Vec::new());
+        next.adopt(NOW, decision, &mut actions);
+        assert_eq!((next.status(), next.is_ending()), (7, false));
+        next.tick(NOW + GRACE, &mut actions);
+        assert!(next.is_ending());
+        assert_eq!(next.decision().map(|decision| decision.status), Some(7));
+    }
+
+    #[test]
+    fn an_end_that_has_begun_goes_on_unless_the_job_was_left_to_others() {
+        let (mut before, mut actions) = (lifecycle(), Vec::new());
+        before.halt(NOW, &mut actions);
+        let mut next = lifecycle();
+        next.adopt(NOW, before.decision().expect("a decision"), &mut actions);
+        assert!(next.is_ending());
+        let mut left = lifecycle();
+        left.give_up(NOW, 1, &mut actions);
+        assert_eq!(left.decision(), None);
+    }
+}
