@@ -12,7 +12,7 @@ CALLERS = 100
 
 
 def ports(step):
-    """As crates/process/src/slurm/meet.rs finds them."""
+    """As crates/core/process/src/slurm/meet.rs finds them."""
     number = 0x811C9DC5
     for byte in f"{os.getuid()}/{step}".encode():
         number = (number ^ byte) * 0x01000193 % 2**32

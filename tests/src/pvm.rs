@@ -38,7 +38,7 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// Where Regatta's headers for programs of PVM are.
 pub(crate) fn headers() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/pvm/include")
 }
 
 /// The program `tests/programs/NAME.c`, compiled with Regatta's header.

@@ -57,7 +57,7 @@ fn the_table_of_functions_is_that_of_header_and_library() {
     let names: BTreeSet<String> = table.iter().map(|(name, _)| name.clone()).collect();
     assert_eq!(names.len(), table.len(), "a function stands there twice");
     let code: String = ["pvm3.h", "pvmtev.h"]
-        .map(|name| here(&format!("crates/pvm/include/{name}")))
+        .map(|name| here(&format!("crates/interfaces/pvm/include/{name}")))
         .concat();
     let declared: BTreeSet<String> = functions(&code)
         .into_iter()
@@ -83,7 +83,7 @@ fn the_table_of_functions_is_that_of_header_and_library() {
 
 #[test]
 fn what_the_table_says_is_not_there_says_so_itself() {
-    let code = here("crates/pvm/src/system/mod.rs");
+    let code = here("crates/interfaces/pvm/src/system/mod.rs");
     for (name, _) in table().iter().filter(|(_, state)| state == "no") {
         let at = code
             .find(&format!("fn {name}("))

@@ -14,7 +14,7 @@ fn theirs() -> PathBuf {
 }
 
 fn ours() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pvm/include")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/pvm/include")
 }
 
 fn text(folder: &Path, header: &str) -> String {

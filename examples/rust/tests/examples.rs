@@ -84,7 +84,7 @@ impl Folder {
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let output = Command::new(compiler)
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/capi/include"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/interfaces/c/include"))
             .arg(source.with_extension("c"))
             .arg("-o")
             .arg(&program)

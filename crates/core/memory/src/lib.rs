@@ -1,0 +1,63 @@
+//! Memory shared between the tasks of a host: segments, rings, pipes, doorbells, copies.
+//!
+//! This is the lowest layer. It knows bytes, words and processes; it knows nothing of messages,
+//! tags or tasks. Everything another process can write is *untrusted* here: offsets and lengths
+//! read from shared memory are checked before use, so a scribbling neighbour causes an error
+//! value ([`Corrupt`]) and never a fault.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`segment`] | an anonymous, sealed, really reserved memfd mapped by every task of a job |
+//! | [`ring`] | single producer, single consumer: 64-byte lines with in-line messages |
+//! | [`payload_buffer`] | the byte ring beside a line ring, for payloads that do not fit into a line |
+//! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
+//! | [`shared_barrier`] | a barrier that is lent, and can be taken back at any moment |
+//! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
+//! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
+//! | [`losses`] | the count that says when to look again who is there |
+//! | [`making`] | memory that was handed out and is not on a list yet, found when its task dies |
+//! | [`mod@layout`] | what lies where in all of these, for the test that holds it to a version |
+//! | [`bell`] | sleeping and waking across processes without a fence on the fast path |
+//! | [`wake_request`] | whom a task that waits for several others asks to wake it |
+//! | `futex` | sleeping on a word, for [`bell`] and [`segment`] |
+//! | [`views`] | user memory, contiguous or strided, copied in place |
+//! | [`copy`] | the copy that suits lines owned by another core; single copy by the kernel (CMA) |
+//! | [`held`] | the bytes of a message that waits |
+//! | [`combine`] | reduction operators on raw elements |
+//! | [`biased`] | a lock that costs its first thread nothing to speak of |
+
+pub mod bell;
+pub mod biased;
+pub mod block;
+pub mod combine;
+pub mod copy;
+pub mod ends;
+mod futex;
+pub mod held;
+pub mod layout;
+pub mod losses;
+pub mod making;
+pub mod payload_buffer;
+pub mod pipe;
+pub mod ring;
+pub mod segment;
+pub mod shared_barrier;
+#[cfg(all(test, not(loom)))]
+#[path = "../../../../tests/src/skipped.rs"]
+mod skipped;
+mod sync;
+pub mod views;
+pub mod wake_request;
+
+/// Shared memory holds something no correct peer writes.
+///
+/// Nothing was changed locally. The fault is the process that wrote it; the structure it was found
+/// in must not be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// What was found wrong, for the sentence the user reads.
+    pub what: &'static str,
+}
+
+/// A cache line of its own, and the neighbour the prefetcher drags along.
+pub const LINE: usize = 64;

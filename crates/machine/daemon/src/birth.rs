@@ -1,0 +1,266 @@
+//! How a daemon comes to be: its process, what it must know, and whom it must reach before it belongs to the machine.
+//!
+//! ```text
+//! starter                        daemon
+//! begin: the charge        >     takes its place, opens its sockets, meets the hosts it is to join
+//!                          <     done, or why not
+//! keep                     >     from here on it stays
+//!                          <     done
+//! ```
+//!
+//! If the starter is gone before it has said `keep`, the daemon leaves again: what was begun and not finished leaves nothing. A daemon
+//! that is *tied* leaves whenever its starter is gone: where processes live as long as something that was lent, the starter is one of them.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_launch::{Refusal, abreast, identity, limits};
+use regatta_membership::{Input, Standing};
+
+use crate::answer::{self, TRIAL};
+use crate::ask::{Ask, Birth, Charge, Opening, Reply};
+use crate::daemon::Daemon;
+use crate::drive;
+use crate::leftover;
+use crate::sockets::Sockets;
+use crate::talk::{Talk, Wire};
+use regatta_launch::place::{Claimed, Place};
+
+/// How long a daemon may take to belong to its machine. Beyond that, its datagrams do not come through.
+const JOINING: Duration = Duration::from_secs(8);
+/// How long a starter may take until it says that the daemon is to stay: it may wait for other hosts. That of a machine's first daemon is
+/// the command on the same host, whose end is noticed: it may take longer.
+const PROBATION: Duration = Duration::from_secs(60);
+/// So many hosts are tried in both directions: all in a machine of few, enough to find a firewall in one of many.
+const WITNESSES: usize = 4;
+
+/// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay. With it comes
+/// a sentence that is worth telling, if there is one.
+pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> {
+    let failed =
+        |error: std::io::Error| Refusal::of_regatta(format!("no daemon can be started: {error}"));
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("regatta")
+        .args(["daemon", "--serve"])
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // What says how this login came here is nobody else's concern.
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
+        command.env_remove(name);
+    }
+    command
+        .spawn()
+        .map_err(|error| limits::no_process("no daemon can be started", &error))?;
+    drop(command);
+    let wire = Wire::local(ours).map_err(failed)?;
+    // What it does first: it tries addresses, in both directions, and joins.
+    let mut talk = Talk::new(wire, JOINING * 2 + TRIAL * 3);
+    let begun = talk
+        .send_line(&Birth::Begin(charge.clone()))
+        .and_then(|()| talk.receive::<Reply>());
+    match begun {
+        Ok(Reply::Refused(sentence)) => Err(Refusal::of_regatta(sentence)),
+        Ok(Reply::Note(note)) => Ok((talk, Some(note))),
+        Ok(_) => Ok((talk, None)),
+        Err(_) => Err(Refusal::of_regatta(
+            "the daemon ended before it could say why",
+        )),
+    }
+}
+
+/// Has the daemon stay.
+pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
+    talk.limit(Some(answer::LIMIT));
+    let kept = talk
+        .send_line(&Birth::Keep)
+        .and_then(|()| talk.receive::<Reply>());
+    match kept {
+        Ok(Reply::Done) => Ok(()),
+        _ => Err(Refusal::of_regatta(
+            "the daemon has ended since it was started",
+        )),
+    }
+}
+
+/// The daemon's process, to its end. Its starter is on standard input.
+pub fn live() -> Result<(), Refusal> {
+    let failed = |error: std::io::Error| {
+        Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
+    };
+    let starter = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(failed)?;
+    if rustix::net::sockopt::socket_type(&starter).is_err() {
+        return Err(Refusal::of_regatta(
+            "`regatta daemon` is started by `regatta up` and `regatta add`; it is of no use by hand",
+        ));
+    }
+    let wire = Wire::local(UnixStream::from(starter)).map_err(failed)?;
+    // No terminal's keys and no login's end are for this process, and where Linux gives processors to sessions in turn
+    // (sched_autogroup_enabled), it has a turn of its own: a daemon that waits behind a login's work is taken for dead.
+    rustix::process::setsid().map_err(|errno| failed(errno.into()))?;
+    let _ = rustix::thread::set_name(c"regatta-daemon");
+    let null = std::fs::File::open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&null).map_err(|errno| failed(errno.into()))?;
+    let (ends, told) = UnixStream::pair().map_err(failed)?;
+    ends.set_nonblocking(true).map_err(failed)?;
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        let told = told.try_clone().map_err(failed)?;
+        signal_hook::low_level::pipe::register(signal, told).map_err(failed)?;
+    }
+    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored).map_err(failed)?;
+
+    let mut talk = Talk::new(wire, answer::LIMIT);
+    let Ok(Birth::Begin(charge)) = talk.receive::<Birth>() else {
+        return Err(Refusal::of_regatta("the daemon was not told what to do"));
+    };
+    match set_up(charge) {
+        Ok((daemon, sockets, claimed, note)) => {
+            let born = daemon.clone();
+            let done = note.map_or(Reply::Done, Reply::Note);
+            // The talk is handed over when there is a thread for it: without one the starter is told why.
+            let (hand, taken) = std::sync::mpsc::channel();
+            let thread = std::thread::Builder::new().spawn(move || {
+                if let Ok(talk) = taken.recv() {
+                    grow_up(&born, talk, &done);
+                }
+            });
+            if let Err(error) = thread {
+                let refusal = limits::no_process("the daemon cannot run", &error);
+                let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
+                return Err(refusal);
+            }
+            let _ = hand.send(talk);
+            drive::run(&daemon, sockets, claimed, &ends);
+            Ok(())
+        }
+        Err(refusal) => {
+            let _ = talk.send_line(&Reply::Refused(refusal.sentence.clone()));
+            Err(refusal)
+        }
+    }
+}
+
+/// A daemon with what it needs, and what is worth telling of how it came to its place.
+type SetUp = (Arc<Daemon>, Sockets, Claimed, Option<String>);
+
+fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
+    let place = Place::of(&charge.machine)?;
+    let note = leftover::end(&place, &charge.name)?;
+    let claimed = place.claim()?;
+    let sockets = Sockets::open(charge.address)?;
+    Ok((Daemon::new(charge, &sockets)?, sockets, claimed, note))
+}
+
+/// Joins, and waits for the word that it may stay. `done` is said when it has joined.
+fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
+    talk.limit(Some(answer::LIMIT));
+    let joined = join(daemon);
+    let is_first = daemon.charge.contacts.is_empty();
+    talk.limit((!is_first).then_some(PROBATION));
+    let kept = match joined {
+        Ok(()) => {
+            let answered = talk.send_line(done);
+            answered
+                .and_then(|()| talk.receive::<Birth>())
+                .is_ok_and(|word| word == Birth::Keep)
+        }
+        Err(refusal) => {
+            let _ = talk.send_line(&Reply::Refused(refusal.sentence));
+            false
+        }
+    };
+    if kept {
+        let _ = talk.send_line(&Reply::Done);
+        if !daemon.charge.tied {
+            return;
+        }
+        await_end(&mut talk);
+    }
+    answer::leave(daemon);
+}
+
+/// Until the other end is gone. Nothing is said any more.
+pub(crate) fn await_end(talk: &mut Talk) {
+    talk.limit(None);
+    while talk.line(0).is_ok() {}
+}
+
+fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
+    let contacts = &daemon.charge.contacts;
+    if contacts.is_empty() {
+        daemon.found();
+        return Ok(());
+    }
+    let witnesses = contacts.iter().take(WITNESSES);
+    let refusals = abreast(witnesses, |(name, address)| {
+        meet(daemon, name, *address).err()
+    });
+    if let Some(refusal) = refusals.into_iter().flatten().next() {
+        return Err(refusal);
+    }
+    for (_, address) in contacts {
+        daemon.notify(Input::Join { address: *address });
+    }
+    let until = Instant::now() + JOINING;
+    let mut state = daemon.lock();
+    while state.membership.standing() != Standing::Majority {
+        match daemon.await_change(state, until) {
+            Some(woken) => state = woken,
+            None => {
+                let port = daemon.lock().membership.own().address().port();
+                return Err(Refusal::of_regatta(format!(
+                    "connections between {} and {} come through, but no datagrams (UDP, to the port {port} here and {} there): does a firewall let them pass?",
+                    daemon.charge.name,
+                    contacts[0].0,
+                    contacts[0].1.port()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Connects to a host of the machine, and has it connect to us.
+fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<(), Refusal> {
+    let here = &daemon.charge.name;
+    let own = daemon.lock().membership.own();
+    let asked = Talk::call(address, &daemon.keys, TRIAL).and_then(|mut talk| {
+        talk.limit(Some(TRIAL * 2));
+        talk.send_line(&Opening {
+            identity: identity(),
+            from: Some(own.into()),
+            ask: Ask::Reach { at: own.address() },
+        })?;
+        talk.receive::<Reply>()
+    });
+    let firewall = "is there a firewall between them?";
+    match asked {
+        Ok(Reply::Done) => Ok(()),
+        Ok(Reply::Refused(sentence)) if sentence.starts_with("the daemon of") => {
+            Err(Refusal::of_regatta(sentence))
+        }
+        Ok(_) => Err(Refusal::of_regatta(format!(
+            "the host {name} cannot connect to {here} at {}: {firewall}",
+            own.address()
+        ))),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(Refusal::of_regatta(format!(
+            "the host {name} runs another version of Regatta than {here}"
+        ))),
+        Err(_) => Err(Refusal::of_regatta(format!(
+            "{here} cannot connect to the host {name} at {address}: {firewall}"
+        ))),
+    }
+}

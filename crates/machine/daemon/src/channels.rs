@@ -1,0 +1,127 @@
+//! The channels of jobs through this daemon: from launchers of this host, and to agents of this host.
+//!
+//! Each is served by a thread; what all others need of it is here: whose it is, and a way to cut it with a word of why.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use regatta_membership::HostId;
+use rustix::event::EventfdFlags;
+use rustix::process::Pid;
+
+use crate::detached_session::DetachedSession;
+
+/// Which end of a job is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The command that asked for a shell elsewhere.
+    Launcher(Pid),
+    /// A shell, in which an agent runs.
+    Agent(Pid),
+}
+
+/// A channel, as all others know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Channel {
+    /// The job's name.
+    pub job: String,
+    pub end: End,
+    /// The host at its other end.
+    pub peer: HostId,
+    pub cut: Arc<Cut>,
+    /// Of an agent whose shell outlives its launcher's host.
+    pub session: Option<Arc<DetachedSession>>,
+}
+
+/// Ends a channel from outside its thread.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    why: Mutex<Option<String>>,
+    bell: OwnedFd,
+}
+
+impl Cut {
+    pub(crate) fn new() -> std::io::Result<Arc<Cut>> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Arc::new(Cut {
+            why: Mutex::default(),
+            bell: rustix::event::eventfd(0, flags)?,
+        }))
+    }
+
+    /// Ends it; the first reason counts.
+    pub(crate) fn cut(&self, why: &str) {
+        let mut place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        place.get_or_insert_with(|| why.to_owned());
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Why it has to end, if it has.
+    pub(crate) fn why(&self) -> Option<String> {
+        let place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        place.clone()
+    }
+}
+
+/// Can be read from when it has to end.
+impl AsFd for Cut {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    all: BTreeMap<u64, Channel>,
+    next: u64,
+}
+
+impl Channels {
+    pub(crate) fn add(&mut self, channel: Channel) -> u64 {
+        self.next += 1;
+        self.all.insert(self.next, channel);
+        self.next
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) {
+        self.all.remove(&number);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Channel> {
+        self.all.values()
+    }
+
+    /// Cuts all.
+    pub(crate) fn cut(&self, why: &str) {
+        self.all().for_each(|channel| channel.cut.cut(why));
+    }
+
+    /// Cuts those that a host is at the other end of, which has left.
+    pub(crate) fn part(&self, peer: HostId, why: &str) {
+        let theirs = self.all().filter(|channel| channel.peer == peer);
+        theirs.for_each(|channel| channel.cut.cut(why));
+    }
+
+    /// The same for a host that is lost; shells that outlive it wait for another launcher.
+    pub(crate) fn lose(&self, peer: HostId, why: &str) {
+        for channel in self.all().filter(|channel| channel.peer == peer) {
+            match &channel.session {
+                Some(session) => session.owner_is_lost(),
+                None => channel.cut.cut(why),
+            }
+        }
+    }
+
+    /// The shell of a job that waits for another launcher; from now on that is on this host.
+    pub(crate) fn inherit(&mut self, job: &str, peer: HostId) -> Option<Arc<DetachedSession>> {
+        let free = |channel: &&mut Channel| {
+            let session = channel.session.as_ref();
+            channel.job == job && session.is_some_and(|session| session.claim())
+        };
+        let channel = self.all.values_mut().find(free)?;
+        channel.peer = peer;
+        channel.session.clone()
+    }
+}

@@ -1,0 +1,396 @@
+//! What the threads of a daemon share: the membership, with time and sockets, and the channels of jobs.
+//!
+//! One thread drives it (`drive`); each conversation has one of its own. Everything is behind one lock, which is held while
+//! the membership thinks and datagrams are handed to the kernel, and never while anybody waits.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use regatta_launch::{GOES_ON_AS_ANOTHER, Refusal, cores};
+use regatta_membership::{Event, Facts, HostId, Input, Membership, Output, Settings, Standing};
+use regatta_transport::calls::Keys;
+use rustix::event::EventfdFlags;
+
+use crate::ask::{Charge, Host, JoinConfig, Report};
+use crate::channels::Channels;
+use crate::journal::{self, Journal};
+use crate::seal::{self, Sealer};
+use crate::sockets::Sockets;
+use crate::talk::Talk;
+use crate::unreached::Remarks;
+use crate::witness;
+
+/// See the module.
+pub(crate) struct Daemon {
+    pub charge: Charge,
+    /// What proves and encrypts connections between daemons.
+    pub keys: Keys,
+    started: Instant,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Held by the thread that passes on what launchers say.
+    pub passing: Mutex<()>,
+    /// Wakes the thread that drives.
+    pub bell: OwnedFd,
+}
+
+/// What is behind the lock.
+pub(crate) struct State {
+    pub membership: Membership,
+    pub journal: Journal,
+    pub channels: Channels,
+    pub remarks: Remarks,
+    sealer: Sealer,
+    datagrams: Arc<UdpSocket>,
+    /// Of the roll, when the membership was last looked at.
+    epoch: u32,
+    /// Sockets at another address, for the driver.
+    pub moved: Option<Sockets>,
+    /// The others know that this host has left.
+    pub departed: bool,
+    /// The daemon ends as soon as all have their answers.
+    pub over: bool,
+    pub answers_due: u32,
+    /// Commands that watch, and are to have the last word.
+    pub watchers: u32,
+    /// Those who wait for the end of this process; told by it.
+    pub mourners: Vec<Talk>,
+}
+
+impl Daemon {
+    /// A daemon that belongs to no machine yet.
+    pub(crate) fn new(charge: Charge, sockets: &Sockets) -> Result<Arc<Daemon>, Refusal> {
+        let failed = |error: std::io::Error| {
+            Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
+        };
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let state = State {
+            membership: membership(&charge, sockets.address, Duration::ZERO).map_err(failed)?,
+            journal: Journal::default(),
+            channels: Channels::default(),
+            remarks: Remarks::default(),
+            sealer: Sealer::new(&charge.key).map_err(failed)?,
+            datagrams: sockets.datagrams.clone(),
+            epoch: 0,
+            moved: None,
+            departed: false,
+            over: false,
+            answers_due: 0,
+            watchers: 0,
+            mourners: Vec::new(),
+        };
+        Ok(Arc::new(Daemon {
+            keys: Keys::new(&seal::derive(&charge.key, "regatta daemons", &[])),
+            charge,
+            started: Instant::now(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            passing: Mutex::new(()),
+            bell: rustix::event::eventfd(0, flags).map_err(|errno| failed(errno.into()))?,
+        }))
+    }
+
+    /// Time, as the membership counts it: it never goes back, whatever happens to the clock on the wall.
+    pub(crate) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change; `None` when the time is over.
+    pub(crate) fn await_change<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        until: Instant,
+    ) -> Option<MutexGuard<'a, State>> {
+        let left = until.checked_duration_since(Instant::now())?;
+        let waited = self.changed.wait_timeout(state, left);
+        let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!timeout.timed_out()).then_some(state)
+    }
+
+    /// Wakes everybody who waits for a change, and the driver.
+    pub(crate) fn announce(&self) {
+        self.changed.notify_all();
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Hands the membership something, and does what follows.
+    pub(crate) fn input(self: &Arc<Self>, input: Input<'_>) {
+        let mut state = self.lock();
+        let now = self.now();
+        state.membership.handle(now, input);
+        self.settle(&mut state, now);
+    }
+
+    /// The same for threads other than the driver's, which has to look at its deadline again.
+    pub(crate) fn notify(self: &Arc<Self>, input: Input<'_>) {
+        self.input(input);
+        self.announce();
+    }
+
+    fn settle(self: &Arc<Self>, state: &mut State, now: Duration) {
+        // The roll changes without an event, and matters to those who watch.
+        let epoch = state.membership.roll().epoch();
+        let mut happened = std::mem::replace(&mut state.epoch, epoch) != epoch;
+        while let Some(output) = state.membership.poll() {
+            match output {
+                Output::Send { to, bytes } => {
+                    let sealed = state.sealer.seal(to, &bytes);
+                    // What the kernel does not take is lost, as any datagram may be.
+                    let _ = state.datagrams.send_to(&sealed, to);
+                }
+                Output::Event(event) => {
+                    happened = true;
+                    self.handle_event(state, now, &event);
+                }
+            }
+        }
+        if happened {
+            self.changed.notify_all();
+        }
+    }
+
+    fn handle_event(self: &Arc<Self>, state: &mut State, now: Duration, event: &Event) {
+        state.journal.take(now, event);
+        match event {
+            Event::Examine(host) => witness::examine(self, *host),
+            Event::Dead(host, _) => {
+                let why = state.journal.farewell(host);
+                state.channels.lose(*host, &why);
+                state.remarks.lose(host);
+            }
+            Event::Left(host) => {
+                let why = state.journal.farewell(host);
+                state.channels.part(*host, &why);
+                state.remarks.lose(host);
+            }
+            Event::Renewed { why, .. } => {
+                let why = journal::renewal(*why);
+                state.channels.cut(&format!("{why}{GOES_ON_AS_ANOTHER}"));
+            }
+            Event::Ended => {
+                state.channels.cut(journal::ENDED);
+                state.over = true;
+            }
+            Event::Departed => state.departed = true,
+            _ => {}
+        }
+    }
+
+    /// Begins a machine of this host alone.
+    pub(crate) fn found(self: &Arc<Self>) {
+        self.notify(Input::Found);
+    }
+
+    /// Goes to another address, which only a host that is alone can.
+    pub(crate) fn move_to(self: &Arc<Self>, address: IpAddr) -> Result<(), Refusal> {
+        let sockets = Sockets::open(address)?;
+        let mut state = self.lock();
+        if !state.is_alone() {
+            return Err(Refusal::of_regatta(
+                "this host is known to others by its address",
+            ));
+        }
+        let now = self.now();
+        state.membership = membership(&self.charge, sockets.address, now)
+            .map_err(|error| Refusal::of_regatta(error.to_string()))?;
+        state.datagrams = sockets.datagrams.clone();
+        state.moved = Some(sockets);
+        drop(state);
+        self.found();
+        Ok(())
+    }
+
+    /// What a new host must know.
+    pub(crate) fn join_config(&self) -> JoinConfig {
+        let state = self.lock();
+        let own = (self.charge.name.clone(), state.membership.own().address());
+        let others = state.membership.hosts();
+        let others = others.map(|(host, _)| (state.journal.name(&host), host.address()));
+        JoinConfig {
+            key: self.charge.key,
+            silence_ms: self.charge.silence_ms,
+            name: own.0.clone(),
+            address: own.1,
+            alone: state.is_alone(),
+            hosts: std::iter::once(own).chain(others).collect(),
+            hindrance: state.hindrance(),
+        }
+    }
+
+    /// The machine, as this host sees it.
+    pub(crate) fn report(&self) -> Report {
+        let mut state = self.lock();
+        state.remarks.expire(Instant::now());
+        let now = self.now();
+        let (seen, known) = state.counts();
+        let standing = match state.membership.standing() {
+            Standing::Majority => "majority",
+            Standing::Minority => "minority",
+            Standing::Outside => "outside",
+        };
+        let own = self.facts();
+        let mut hosts = vec![Host {
+            name: own.name,
+            address: state.membership.own().address(),
+            run: journal::run(&state.membership.own()),
+            cores: Some(own.cores),
+            architecture: Some(own.architecture),
+            state: "here".to_owned(),
+            cause: None,
+            since_ms: journal::milliseconds(now),
+        }];
+        let mut others: Vec<Host> = state
+            .membership
+            .hosts()
+            .map(|(host, suspected)| state.host(now, host, suspected))
+            .collect();
+        others.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
+        hosts.append(&mut others);
+        hosts.extend(state.journal.gone(now));
+        Report {
+            machine: self.charge.machine.clone(),
+            here: self.charge.name.clone(),
+            standing: standing.to_owned(),
+            ending: state.over,
+            reason: state.hindrance(),
+            seen,
+            known,
+            host_timeout_ms: self.charge.silence_ms,
+            hosts,
+            unreached: state.remarks.all(),
+            events: state.journal.happenings(now),
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        facts(&self.charge)
+    }
+}
+
+impl State {
+    pub(crate) fn is_alone(&self) -> bool {
+        self.membership.hosts().next().is_none() && self.membership.roll().len() <= 1
+    }
+
+    /// Hosts that answer, and hosts that were agreed on last.
+    fn counts(&self) -> (usize, usize) {
+        let roll = self.membership.roll();
+        let answering = self
+            .membership
+            .hosts()
+            .filter(|(host, suspected)| !suspected && roll.contains(host));
+        let own = usize::from(roll.contains(&self.membership.own()));
+        (answering.count() + own, roll.len())
+    }
+
+    /// Changes whenever there is something new to be seen.
+    pub(crate) fn moment(&self) -> (u64, u64, u32, Standing) {
+        let standing = self.membership.standing();
+        let said = self.remarks.changes();
+        (self.journal.count(), said, self.epoch, standing)
+    }
+
+    /// Why this host takes on no work, if it takes on none.
+    pub(crate) fn hindrance(&self) -> Option<String> {
+        let (seen, known) = self.counts();
+        match self.membership.standing() {
+            Standing::Majority => None,
+            Standing::Minority => Some(match self.journal.deadlock() {
+                Some(deadlock) => deadlock.to_owned(),
+                None => journal::minority(seen, known),
+            }),
+            Standing::Outside => Some(journal::OUTSIDE.to_owned()),
+        }
+    }
+
+    /// The hosts that were agreed on last and do not answer.
+    pub(crate) fn unanswered(&self) -> Vec<String> {
+        let own = self.membership.own();
+        let answering: Vec<HostId> = self
+            .membership
+            .hosts()
+            .filter(|(_, suspected)| !suspected)
+            .map(|(host, _)| host)
+            .collect();
+        let roll = self.membership.roll().hosts();
+        let away = roll.filter(|host| !host.same_place(&own) && !answering.contains(host));
+        away.map(|host| self.journal.known_name(host)).collect()
+    }
+
+    /// The hosts that are called so, by name or address, this one not among them.
+    pub(crate) fn find(&self, name: &str) -> Result<HostId, String> {
+        let is_it = |host: &HostId| {
+            self.journal.name(host) == name
+                || host.address().to_string() == name
+                || host.address().ip().to_string() == name
+        };
+        let found: Vec<HostId> = self
+            .membership
+            .hosts()
+            .map(|(host, _)| host)
+            .filter(is_it)
+            .collect();
+        match found[..] {
+            [host] => Ok(host),
+            [] => Err(format!(
+                "the host {name} is not in the machine{}: `regatta hosts` lists those that are",
+                self.journal.epitaph(name)
+            )),
+            _ => Err(format!(
+                "several hosts are called {name}: name the one you mean by its address, as `regatta hosts` shows it"
+            )),
+        }
+    }
+
+    fn host(&self, now: Duration, host: HostId, suspected: bool) -> Host {
+        let facts = self.journal.facts(&host);
+        let (state, since) = self.journal.state(&host, suspected);
+        Host {
+            name: self.journal.name(&host),
+            address: host.address(),
+            run: journal::run(&host),
+            cores: facts.map(|facts| facts.cores),
+            architecture: facts.map(|facts| facts.architecture.clone()),
+            state: state.to_owned(),
+            cause: suspected.then(|| {
+                "it does not answer; unless it objects it will be declared dead".to_owned()
+            }),
+            since_ms: journal::milliseconds(now.saturating_sub(since)),
+        }
+    }
+}
+
+fn facts(charge: &Charge) -> Facts {
+    let cores = charge.cores.unwrap_or_else(|| cores::usable() as u32);
+    Facts {
+        name: charge.name.clone(),
+        cores: u16::try_from(cores).unwrap_or(u16::MAX),
+        architecture: std::env::consts::ARCH.to_owned(),
+    }
+}
+
+fn membership(charge: &Charge, address: SocketAddr, now: Duration) -> std::io::Result<Membership> {
+    let mut random = [0; 10];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let [seed @ .., low, high] = random;
+    // The clock on the wall is asked this once, for a number that grows from run to run. Should it not have grown, the others say
+    // so, and the membership takes the number after theirs.
+    let session = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs() as u32);
+    let own = HostId::new(address, session, u16::from_le_bytes([low, high]));
+    let number = seal::derive(&charge.key, "regatta machine", &[]);
+    let settings = Settings {
+        silence: Duration::from_millis(charge.silence_ms),
+        machine: u32::from_le_bytes([number[0], number[1], number[2], number[3]]),
+        ..Settings::default()
+    };
+    let seed = u64::from_le_bytes(seed);
+    Ok(Membership::new(own, facts(charge), settings, seed, now))
+}

@@ -1,0 +1,145 @@
+//! The thread that drives a daemon: datagrams, time, and whoever comes in.
+
+use std::io::ErrorKind;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_membership::Input;
+use regatta_transport::calls::Conversation;
+use rustix::event::{PollFd, PollFlags};
+
+use crate::answer;
+use crate::daemon::Daemon;
+use crate::seal::Opener;
+use crate::sockets::Sockets;
+use crate::talk::{Wire, wait};
+use regatta_launch::place::{self, Claimed};
+
+/// Datagrams and visitors that are taken before something else is looked at.
+const TURN: usize = 64;
+/// Longer datagrams are not ours.
+const LONGEST: usize = 2048;
+/// Strangers that have called are sent away in time.
+const TICK: Duration = Duration::from_millis(250);
+/// How long tasks that end with this daemon may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long those who asked for the end may take to hear that it comes.
+const MANNERS: Duration = Duration::from_secs(1);
+
+/// Drives until the daemon has to end; `ends` can be read from when the user or the system wants that.
+pub(crate) fn run(daemon: &Arc<Daemon>, mut sockets: Sockets, claimed: Claimed, ends: &UnixStream) {
+    let mut opener = Opener::new(&daemon.charge.key);
+    let mut over_since = None;
+    // No more files are to be had: commands wait outside, and must not wake us all the time.
+    let mut full = false;
+    loop {
+        let (deadline, over) = {
+            let mut state = daemon.lock();
+            if let Some(moved) = state.moved.take() {
+                sockets = moved;
+            }
+            state.over |= state.departed;
+            if state.over {
+                over_since.get_or_insert_with(Instant::now);
+            }
+            let rude = over_since.is_some_and(|since: Instant| since.elapsed() > MANNERS);
+            let owes = state.answers_due > 0 || state.watchers > 0;
+            let over = state.over && (!owes || rude);
+            (state.membership.deadline(), over)
+        };
+        if over {
+            break;
+        }
+        let now = daemon.now();
+        let mut left = deadline.saturating_sub(now);
+        if sockets.listener.is_busy() || over_since.is_some() || full {
+            left = left.min(TICK);
+        }
+        {
+            let mut fds = vec![
+                PollFd::new(&sockets.datagrams, PollFlags::IN),
+                PollFd::new(&daemon.bell, PollFlags::IN),
+                PollFd::new(ends, PollFlags::IN),
+            ];
+            fds.extend(
+                sockets
+                    .listener
+                    .fds()
+                    .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+            );
+            if !full {
+                fds.push(PollFd::new(&claimed.listener, PollFlags::IN));
+            }
+            wait(&mut fds, Some(Instant::now() + left));
+        }
+        let _ = rustix::io::read(&daemon.bell, &mut [0; 8]);
+        receive(daemon, &sockets, &mut opener);
+        if daemon.now() >= deadline {
+            daemon.input(Input::Timer);
+        }
+        let met = sockets.listener.attend(&daemon.keys);
+        met.into_iter().for_each(|peer| answer_daemon(daemon, peer));
+        full = !accept(daemon, &claimed.listener);
+        let mut byte = [0; 16];
+        if rustix::io::read(ends, &mut byte).is_ok_and(|count| count > 0) {
+            answer::leave(daemon);
+        }
+    }
+    end(daemon, claimed);
+}
+
+fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
+    let mut datagram = [0; LONGEST];
+    for _ in 0..TURN {
+        let Ok((count, from)) = sockets.datagrams.recv_from(&mut datagram) else {
+            return;
+        };
+        if let Some(bytes) = opener.open(sockets.address, &mut datagram[..count]) {
+            daemon.input(Input::Datagram { from, bytes });
+        }
+    }
+}
+
+fn answer_daemon(daemon: &Arc<Daemon>, peer: Conversation) {
+    let daemon = daemon.clone();
+    // Who gets no thread is hung up on.
+    let _ = std::thread::Builder::new().spawn(move || {
+        answer::serve(&daemon, Wire::Far(Box::new(peer)), None);
+    });
+}
+
+/// Whether all who came could be let in.
+fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) -> bool {
+    for _ in 0..TURN {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        };
+        let caller = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.pid);
+        let (Ok(()), Ok(caller)) = (place::check_user(&stream), caller) else {
+            continue;
+        };
+        let daemon = daemon.clone();
+        let _ = std::thread::Builder::new().spawn(move || {
+            if let Ok(wire) = Wire::local(stream) {
+                answer::serve(&daemon, wire, Some(caller));
+            }
+        });
+    }
+    true
+}
+
+/// Ends everything that runs here for the machine, and leaves nothing.
+fn end(daemon: &Arc<Daemon>, claimed: Claimed) {
+    let until = Instant::now() + PATIENCE;
+    let mut state = daemon.lock();
+    state.channels.cut("the daemon of this host ends");
+    while state.channels.all().next().is_some() {
+        match daemon.await_change(state, until) {
+            Some(woken) => state = woken,
+            None => break,
+        }
+    }
+    drop(claimed);
+}

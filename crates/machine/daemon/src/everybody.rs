@@ -1,0 +1,226 @@
+//! What concerns several hosts: one is asked by a command, and asks the others.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use regatta_launch::{Refusal, abreast, identity};
+use regatta_membership::{HostId, Standing};
+
+use crate::answer::LIMIT;
+use crate::ask::{Ask, Opening, Reply, Task, Unreached};
+use crate::daemon::Daemon;
+use crate::talk::{self, Talk};
+use crate::{tasks, unreached};
+
+/// How long a host may take to end what runs there.
+const END: Duration = Duration::from_secs(15);
+/// How long a host may take to say what runs there.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// What was answered, and the conversation it was answered in.
+type Answer = (Reply, Talk);
+
+fn ask(
+    daemon: &Daemon,
+    own: HostId,
+    to: HostId,
+    ask: Ask,
+    limit: Duration,
+) -> std::io::Result<Answer> {
+    let mut talk = Talk::call(to.address(), &daemon.keys, limit)?;
+    talk.limit(Some(limit));
+    talk.send_line(&Opening {
+        identity: identity(),
+        from: Some(own.into()),
+        ask,
+    })?;
+    Ok((talk.receive()?, talk))
+}
+
+/// What another host answers.
+fn answer_of(
+    daemon: &Daemon,
+    to: HostId,
+    name: &str,
+    what: Ask,
+    limit: Duration,
+) -> Result<Answer, Refusal> {
+    let own = daemon.lock().membership.own();
+    match ask(daemon, own, to, what, limit) {
+        Ok((Reply::Refused(sentence), _)) => Err(Refusal::of_regatta(sentence)),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(talk::explain(name, &error)),
+    }
+}
+
+/// The other hosts, with their names.
+fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
+    let state = daemon.lock();
+    let hosts = state.membership.hosts();
+    hosts
+        .map(|(host, _)| (host, state.journal.name(&host)))
+        .collect()
+}
+
+/// Asks all other hosts at once.
+fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<Answer, Refusal>)> {
+    abreast(others(daemon), |(host, name)| {
+        let answer = answer_of(daemon, host, &name, what.clone(), limit);
+        (name, answer)
+    })
+}
+
+/// Has a host leave, and waits until its daemon has ended.
+pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal> {
+    if host == daemon.charge.name || host == daemon.lock().membership.own().address().to_string() {
+        return Err(Refusal::usage(format!(
+            "{host} is this host: remove it from another one, or end the whole machine with `regatta down`"
+        )));
+    }
+    let found = daemon.lock().find(host).map_err(Refusal::of_regatta)?;
+    let (_, talk) = answer_of(daemon, found, host, Ask::Leave, LIMIT)?;
+    await_end(host, talk)?;
+    await_departure(daemon, found);
+    Ok(Reply::Done)
+}
+
+/// Waits until this daemon knows that a host has left, whose daemon has ended: the next command may add it again. If its last
+/// word was lost, the machine finds that out by its silence.
+fn await_departure(daemon: &Daemon, host: HostId) {
+    let until = Instant::now() + LIMIT;
+    let mut state = daemon.lock();
+    while state.membership.hosts().any(|(one, _)| one == host) {
+        match daemon.await_change(state, until) {
+            Some(next) => state = next,
+            None => return,
+        }
+    }
+}
+
+/// Waits for the end of a daemon that has said it will come.
+fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
+    talk.limit(Some(END));
+    match talk.receive::<Reply>() {
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(Refusal::of_regatta(format!(
+            "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
+            END.as_secs()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Ends all other daemons, also those that were declared dead because they did not answer: they may live.
+pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
+    let hope = {
+        let state = daemon.lock();
+        state.channels.cut("the virtual machine ends");
+        match state.membership.standing() {
+            Standing::Majority => {
+                "If a daemon of the machine lives there, it takes on no work, and ends when it reaches the other hosts again; `regatta down` there ends it at once"
+            }
+            _ => {
+                "This host had no majority, so the machine may go on there without it: `regatta down` there ends it"
+            }
+        }
+    };
+    let live = others(daemon).into_iter().map(|host| (host, false));
+    let lost = daemon.lock().journal.silent();
+    let lost = lost.into_iter().map(|host| (host, true));
+    // All are told before anybody's end is awaited, also where they can only be told in turn.
+    let told = abreast(live.chain(lost), |((host, name), is_lost)| {
+        (end(daemon, host, &name, is_lost), name)
+    });
+    let ends = abreast(told, |(told, name)| {
+        let ended = told.and_then(|talk| talk.map_or(Ok(()), |talk| await_end(&name, talk)));
+        ended.err().map(|refusal| refusal.sentence)
+    });
+    let mut silent: Vec<String> = ends.into_iter().flatten().collect();
+    silent.sort_unstable();
+    match silent.is_empty() {
+        true => Reply::Done,
+        false => Reply::Note(format!("{}. {hope}", silent.join("; "))),
+    }
+}
+
+/// Tells a daemon to end, and returns the conversation in which its end is heard; `None` where nobody listens any more. A host that
+/// was declared dead gets little time, as it rarely answers.
+fn end(daemon: &Daemon, host: HostId, name: &str, is_lost: bool) -> Result<Option<Talk>, Refusal> {
+    if !is_lost {
+        return answer_of(daemon, host, name, Ask::End, LIMIT).map(|(_, talk)| Some(talk));
+    }
+    let own = daemon.lock().membership.own();
+    match ask(daemon, own, host, Ask::End, GLANCE) {
+        Ok((_, talk)) => Ok(Some(talk)),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) => Err(talk::explain(name, &error)),
+    }
+}
+
+/// The tasks of all hosts.
+pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
+    let mut tasks = tasks::here(daemon);
+    let mut leaders = tasks::leaders(daemon);
+    let mut silent = Vec::new();
+    for (name, answer) in ask_all(daemon, &Ask::TasksHere, GLANCE) {
+        match answer {
+            Ok((
+                Reply::Tasks {
+                    tasks: more,
+                    leaders: others,
+                    ..
+                },
+                _,
+            )) => {
+                tasks.extend(more);
+                leaders.extend(others);
+            }
+            _ => silent.push(name),
+        }
+    }
+    tasks.sort_by(|a, b| (&a.job, a.rank).cmp(&(&b.job, b.rank)));
+    leaders.sort_by(|a, b| a.job.cmp(&b.job));
+    Reply::Tasks {
+        tasks,
+        leaders,
+        silent,
+    }
+}
+
+/// Tells the others which tasks cannot reach each other, as the launchers of this host say it.
+pub(crate) fn pass_on(daemon: &Daemon, said: Vec<Unreached>) {
+    if others(daemon).len() < unreached::FEW {
+        // One that does not hear it now may be told something else later.
+        ask_all(daemon, &Ask::UnreachedThere { said }, GLANCE);
+    }
+}
+
+/// Sends a signal to a job (`alpha:1234`) or to a task of it (`alpha:1234.0`).
+pub(crate) fn kill(daemon: &Arc<Daemon>, target: &str, signal: i32) -> Result<Reply, Refusal> {
+    let Reply::Tasks { tasks, leaders, .. } = tasks(daemon) else {
+        return Err(Refusal::of_regatta("the daemon has failed"));
+    };
+    let name = |task: &Task| format!("{}.{}", task.job, task.rank);
+    let (host, job, rank) = match tasks.iter().find(|task| name(task) == target) {
+        Some(task) => (task.host.clone(), task.job.clone(), Some(task.rank)),
+        None if tasks.iter().any(|task| task.job == target) => {
+            let leader = leaders.iter().find(|leader| leader.job == target);
+            let host = match leader {
+                Some(leader) => &leader.host,
+                None => target.rsplit_once(':').map_or(target, |(host, _)| host),
+            };
+            (host.to_owned(), target.to_owned(), None)
+        }
+        None => {
+            return Err(Refusal::of_regatta(format!(
+                "no job or task of this machine is called {target}: `regatta ps` lists them"
+            )));
+        }
+    };
+    if host == daemon.charge.name {
+        return tasks::kill(daemon, &job, rank, signal);
+    }
+    let found = daemon.lock().find(&host).map_err(Refusal::of_regatta)?;
+    let what = Ask::KillHere { job, rank, signal };
+    answer_of(daemon, found, &host, what, LIMIT).map(|(reply, _)| reply)
+}

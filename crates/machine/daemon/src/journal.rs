@@ -1,0 +1,273 @@
+//! What has happened in the machine, as this host saw it: in memory, for whoever asks, and never without end.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use regatta_membership::{Cause, Event, Facts, HostId, Renewal};
+
+use crate::ask::{Happening, Host};
+
+/// Kept of what has happened, and of the hosts that are gone.
+const MOST: usize = 256;
+
+/// A host that is gone.
+struct Gone {
+    host: HostId,
+    name: String,
+    cause: String,
+    left: bool,
+    /// It may live: nobody knows more than that it does not answer.
+    silent: bool,
+    at: Duration,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Journal {
+    facts: HashMap<HostId, Facts>,
+    gone: VecDeque<Gone>,
+    /// When each was first suspected, of those that are.
+    suspected: HashMap<HostId, Duration>,
+    up: HashMap<HostId, Duration>,
+    entries: VecDeque<(Duration, String)>,
+    /// Why nobody goes on, if the two sides of a split know of each other.
+    deadlock: Option<String>,
+    /// Entries that are kept no more.
+    dropped: u64,
+}
+
+impl Journal {
+    pub(crate) fn describe(&mut self, host: HostId, facts: Facts) {
+        self.facts.insert(host, facts);
+    }
+
+    /// What people call a host; its address until that is known.
+    pub(crate) fn name(&self, host: &HostId) -> String {
+        match self.facts.get(host).filter(|facts| !facts.name.is_empty()) {
+            Some(facts) => facts.name.clone(),
+            None => host.address().to_string(),
+        }
+    }
+
+    pub(crate) fn facts(&self, host: &HostId) -> Option<&Facts> {
+        self.facts.get(host)
+    }
+
+    /// Entries up to now.
+    pub(crate) fn count(&self) -> u64 {
+        self.dropped + self.entries.len() as u64
+    }
+
+    pub(crate) fn note(&mut self, now: Duration, what: String) {
+        self.entries.push_back((now, what));
+        if self.entries.len() > MOST {
+            self.entries.pop_front();
+            self.dropped += 1;
+        }
+    }
+
+    /// Takes an event down.
+    pub(crate) fn take(&mut self, now: Duration, event: &Event) {
+        match event {
+            Event::HostUp(host) => {
+                self.up.insert(*host, now);
+                self.gone.retain(|gone| !gone.host.same_place(host));
+            }
+            Event::Described(host, facts) => {
+                self.describe(*host, facts.clone());
+                self.gone.retain(|gone| gone.name != facts.name);
+            }
+            Event::Suspected(host) => _ = self.suspected.insert(*host, now),
+            Event::Cleared(host) => _ = self.suspected.remove(host),
+            Event::Dead(host, cause) => {
+                let silent = *cause == Cause::Silent;
+                self.bury(now, *host, why(*cause), (false, silent));
+            }
+            Event::Left(host) => self.bury(now, *host, "it was removed or ended", (true, false)),
+            Event::Deadlock(address) => self.deadlock = Some(deadlock(*address)),
+            Event::Majority { .. } | Event::Renewed { .. } => self.deadlock = None,
+            _ => {}
+        }
+        if let Some(what) = self.sentence(event) {
+            self.note(now, what);
+        }
+    }
+
+    fn bury(&mut self, at: Duration, host: HostId, cause: &str, (left, silent): (bool, bool)) {
+        let name = self.name(&host);
+        self.suspected.remove(&host);
+        self.up.remove(&host);
+        self.facts.remove(&host);
+        self.gone.push_front(Gone {
+            host,
+            name,
+            cause: cause.to_owned(),
+            left,
+            silent,
+            at,
+        });
+        self.gone.truncate(MOST);
+    }
+
+    fn sentence(&self, event: &Event) -> Option<String> {
+        let gone = |host: &HostId| {
+            let found = self.gone.iter().find(|gone| gone.host == *host);
+            found.map_or_else(|| host.address().to_string(), |gone| gone.name.clone())
+        };
+        Some(match event {
+            // It is named when it is described.
+            Event::HostUp(_) | Event::Examine(_) => return None,
+            Event::Described(host, facts) => {
+                format!("the host {} is there, at {}", facts.name, host.address())
+            }
+            Event::Suspected(host) => format!(
+                "the host {} does not answer: it is suspected",
+                self.name(host)
+            ),
+            Event::Cleared(host) => format!("the host {} answers again", self.name(host)),
+            Event::Dead(host, cause) => format!("the host {} is lost: {}", gone(host), why(*cause)),
+            Event::Left(host) => format!("the host {} has left", gone(host)),
+            Event::Minority { seen, known } => minority(*seen, *known),
+            Event::Majority { seen, known } => {
+                format!(
+                    "{seen} of {known} hosts answer: this host is one of a majority, and takes on work"
+                )
+            }
+            Event::Renewed { why, .. } => {
+                format!(
+                    "{}: what ran here is ended, and this host comes back as a new one",
+                    renewal(*why)
+                )
+            }
+            Event::Deadlock(address) => deadlock(*address),
+            Event::Ended => ENDED.to_owned(),
+            Event::Departed => "this host has left".to_owned(),
+        })
+    }
+
+    /// The name of a host that may be gone.
+    pub(crate) fn known_name(&self, host: &HostId) -> String {
+        match self.gone.iter().find(|gone| gone.host == *host) {
+            Some(gone) => gone.name.clone(),
+            None => self.name(host),
+        }
+    }
+
+    /// Why nobody goes on, if the two sides of a split know of each other.
+    pub(crate) fn deadlock(&self) -> Option<&str> {
+        self.deadlock.as_deref()
+    }
+
+    /// The hosts that are taken for dead because they do not answer, with their names.
+    pub(crate) fn silent(&self) -> Vec<(HostId, String)> {
+        let silent = self.gone.iter().filter(|gone| gone.silent);
+        silent.map(|gone| (gone.host, gone.name.clone())).collect()
+    }
+
+    /// How a host that is there stands: its state, and since when it has been in it.
+    pub(crate) fn state(&self, host: &HostId, suspected: bool) -> (&'static str, Duration) {
+        let since =
+            |times: &HashMap<HostId, Duration>| times.get(host).copied().unwrap_or_default();
+        match suspected {
+            true => ("suspected", since(&self.suspected)),
+            false => ("up", since(&self.up)),
+        }
+    }
+
+    /// The hosts that are gone, the last one first.
+    pub(crate) fn gone(&self, now: Duration) -> impl Iterator<Item = Host> {
+        self.gone.iter().map(move |gone| Host {
+            name: gone.name.clone(),
+            address: gone.host.address(),
+            run: run(&gone.host),
+            cores: None,
+            architecture: None,
+            state: if gone.left { "left" } else { "dead" }.to_owned(),
+            cause: Some(gone.cause.clone()),
+            since_ms: milliseconds(now.saturating_sub(gone.at)),
+        })
+    }
+
+    /// What is said to those who had to do with a host that is gone.
+    pub(crate) fn farewell(&self, host: &HostId) -> String {
+        match self.gone.iter().find(|gone| gone.host == *host) {
+            Some(gone) if gone.left => format!("the host {} has left the machine", gone.name),
+            Some(gone) => format!("the host {} is lost: {}", gone.name, gone.cause),
+            None => format!("the host at {} is gone", host.address()),
+        }
+    }
+
+    /// What became of a host of this name, for the middle of a sentence.
+    pub(crate) fn epitaph(&self, name: &str) -> String {
+        match self.gone.iter().find(|gone| gone.name == name) {
+            Some(gone) if gone.left => " any more".to_owned(),
+            Some(gone) => format!(" any more ({})", gone.cause),
+            None => String::new(),
+        }
+    }
+
+    pub(crate) fn happenings(&self, now: Duration) -> Vec<Happening> {
+        let numbered = (self.dropped..).zip(&self.entries);
+        let happening = |(number, (at, what)): (u64, &(Duration, String))| Happening {
+            number,
+            ago_ms: milliseconds(now.saturating_sub(*at)),
+            what: what.clone(),
+        };
+        numbered.map(happening).collect()
+    }
+}
+
+/// What tells a run of a daemon from all others.
+pub(crate) fn run(host: &HostId) -> String {
+    format!("{}/{}.{}", host.address(), host.session(), host.nonce())
+}
+
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+fn why(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Silent => "it has been silent for too long, so it is dead or cut off",
+        Cause::DaemonGone => "its daemon has ended; the host itself answers",
+        Cause::Replaced => "its daemon has begun anew",
+        Cause::GaveWay => "it is on the side of a split that this host has left for the other one",
+    }
+}
+
+/// Why a daemon ends that nobody has told to.
+pub(crate) const ENDED: &str = "while this host was cut off, the daemons of the others have ended, so the machine is over: this daemon ends too, and `regatta up` starts a new machine";
+
+/// Why a host takes on no work that the others do not count.
+pub(crate) const OUTSIDE: &str = "the other hosts have not agreed yet that this one is of the machine, so it takes on no work: they do so as soon as a majority of them answers. If that lasts, `regatta hosts` on them shows who does not answer, and `regatta vouch` says that those are dead";
+
+/// Why a host goes on as another one, for the beginning of a sentence.
+pub(crate) fn renewal(why: Renewal) -> &'static str {
+    match why {
+        Renewal::DeclaredDead => {
+            "the others had declared this host dead, because it did not answer"
+        }
+        Renewal::WronglyVouched => {
+            "`regatta vouch` on this side of a split said that the other hosts were dead, but they live, and a majority of them goes on"
+        }
+        Renewal::BothVouched => {
+            "`regatta vouch` was given on both sides of a split, and the other side goes on, because it has the host that has been there longest, or needed fewer vouches"
+        }
+        Renewal::GaveWay => "the network was split, and the other side goes on",
+    }
+}
+
+/// Why nobody goes on although the network is whole.
+fn deadlock(address: SocketAddr) -> String {
+    format!(
+        "this host and the one at {address} are of two sides of a split, one of which was vouched for, and neither side has a majority of its hosts: none takes on work until `regatta vouch` is given on a host of the side that is to go on. The other side then joins it, and ends what it ran"
+    )
+}
+
+/// Why a host takes on no work.
+pub(crate) fn minority(seen: usize, known: usize) -> String {
+    format!(
+        "only {seen} of {known} hosts answer, which is no majority: this host takes on no work, because the others may be alive and at work without it. It goes on by itself when they answer; if you know that they are dead, `regatta vouch` says so"
+    )
+}

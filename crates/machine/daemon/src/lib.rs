@@ -1,0 +1,34 @@
+//! The daemon of a host in a virtual machine, and the commands that speak with it.
+//!
+//! One daemon for each host and machine, all equal, run by the user. It is the shell of `regatta_membership`: it brings datagrams, time
+//! and sockets to that pure core. The guide of this folder (README.md) tells where what is.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod ask;
+mod birth;
+mod channels;
+pub mod commands;
+mod console;
+mod daemon;
+mod detached_session;
+mod drive;
+mod everybody;
+mod frames;
+mod journal;
+mod leftover;
+pub mod readers;
+mod relay;
+mod seal;
+mod shell;
+mod sockets;
+pub mod starter;
+mod talk;
+mod tasks;
+mod unreached;
+mod witness;
+
+pub use ask::{Happening, Host, Leader, Report, Task, Tenure, Unreached};
+pub use birth::live;
+pub use regatta_launch::place::{DEFAULT, Place};

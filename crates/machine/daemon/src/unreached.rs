@@ -1,0 +1,203 @@
+//! Tasks of jobs that cannot reach each other, as the jobs' launchers say it; for those who ask for the hosts.
+//!
+//! A launcher says it to the daemon of its host, which passes it on to the other daemons, so that it is told on every host. It
+//! counts until the launcher says something else or ends, or until the host that has passed it on is lost. In machines of more than
+//! [`FEW`] hosts only the launcher's host tells.
+//!
+//! A daemon may be out of reach just when it is told that all is well again. So what lasts is told again in each [`RENEWAL`], and what
+//! another daemon has not told for [`LASTS`] does not count any more.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use regatta_membership::HostId;
+
+use crate::ask::Unreached;
+use crate::daemon::Daemon;
+use crate::everybody;
+use crate::talk::Talk;
+
+/// Machines of up to so many hosts pass on what a launcher says.
+pub(crate) const FEW: usize = 256;
+/// The other daemons are told again after this time.
+const RENEWAL: Duration = Duration::from_secs(2);
+/// A report of another daemon counts for so long. Telling them all may take a renewal and the time of one that does not answer.
+const LASTS: Duration = Duration::from_secs(8);
+
+/// From whom it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// A launcher of this host, by the number of the conversation.
+    Launcher(u64),
+    Daemon(HostId),
+}
+
+/// All that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    said: BTreeMap<Source, (Instant, Vec<Unreached>)>,
+    conversations: u64,
+    changes: u64,
+}
+
+impl Remarks {
+    fn put(&mut self, source: Source, said: Vec<Unreached>, now: Instant) {
+        self.changes += 1;
+        match said.is_empty() {
+            true => self.said.remove(&source),
+            false => self.said.insert(source, (now, said)),
+        };
+    }
+
+    /// Reports that other daemons have not repeated for too long count no more.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let before = self.said.len();
+        self.said.retain(|source, (at, _)| {
+            matches!(source, Source::Launcher(_)) || now.saturating_duration_since(*at) < LASTS
+        });
+        self.changes += (before - self.said.len()) as u64;
+    }
+
+    /// A host is no more.
+    pub(crate) fn lose(&mut self, host: &HostId) {
+        if self.said.remove(&Source::Daemon(*host)).is_some() {
+            self.changes += 1;
+        }
+    }
+
+    /// Changes with everything that is said.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// All that was said, as it is now.
+    pub(crate) fn all(&self) -> Vec<Unreached> {
+        self.of(|_| true)
+    }
+
+    fn of(&self, wanted: impl Fn(&Source) -> bool) -> Vec<Unreached> {
+        let said = self.said.iter().filter(|(source, _)| wanted(source));
+        let now = |(at, said): &(Instant, Vec<Unreached>)| {
+            let passed = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let later = |unreached: &Unreached| Unreached {
+                since_ms: unreached.since_ms.saturating_add(passed),
+                ..unreached.clone()
+            };
+            said.iter().map(later).collect::<Vec<_>>()
+        };
+        said.flat_map(|(_, said)| now(said)).collect()
+    }
+}
+
+/// Hears a launcher of this host to its end.
+pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk) {
+    let source = {
+        let mut state = daemon.lock();
+        state.remarks.conversations += 1;
+        Source::Launcher(state.remarks.conversations)
+    };
+    let mut lasts = false;
+    loop {
+        talk.limit(lasts.then_some(RENEWAL));
+        match talk.receive::<Vec<Unreached>>() {
+            Ok(said) => {
+                lasts = !said.is_empty();
+                put(daemon, source, said);
+            }
+            Err(error) if error.kind() == ErrorKind::TimedOut && lasts => {}
+            Err(_) => break,
+        }
+        pass_on(daemon);
+    }
+    put(daemon, source, Vec::new());
+    pass_on(daemon);
+}
+
+/// Another daemon passes on what the launchers of its host say.
+pub(crate) fn receive(daemon: &Arc<Daemon>, from: HostId, said: Vec<Unreached>) {
+    put(daemon, Source::Daemon(from), said);
+}
+
+fn put(daemon: &Arc<Daemon>, source: Source, said: Vec<Unreached>) {
+    let mut state = daemon.lock();
+    let own = state.membership.own();
+    let is_there = |host: HostId| host != own && state.membership.hosts().any(|(it, _)| it == host);
+    if let Source::Daemon(host) = source
+        && !is_there(host)
+    {
+        return;
+    }
+    state.remarks.put(source, said, Instant::now());
+    drop(state);
+    daemon.announce();
+}
+
+/// Tells the other daemons all that the launchers of this host say; one thread at a time, so that the last one tells the latest.
+fn pass_on(daemon: &Arc<Daemon>) {
+    let turn = daemon.passing.lock();
+    let _turn = turn.unwrap_or_else(PoisonError::into_inner);
+    let state = daemon.lock();
+    let is_own = |source: &Source| matches!(source, Source::Launcher(_));
+    let said = state.remarks.of(is_own);
+    let over = state.over || state.departed;
+    drop(state);
+    if !over {
+        everybody::pass_on(daemon, said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreached(task: u32) -> Unreached {
+        Unreached {
+            job: "alpha:1".to_owned(),
+            host: "beta".to_owned(),
+            peer: "gamma".to_owned(),
+            task,
+            peer_task: 2,
+            since_ms: 1000,
+            given_up: false,
+        }
+    }
+
+    #[test]
+    fn what_a_launcher_or_a_host_said_counts_until_it_says_something_else_or_is_lost() {
+        let mut remarks = Remarks::default();
+        let host = HostId::new("10.0.0.1:9".parse().expect("an address"), 7, 8);
+        let now = Instant::now();
+        remarks.put(Source::Launcher(1), vec![unreached(1)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now);
+        let tasks = |all: Vec<Unreached>| -> Vec<u32> { all.iter().map(|one| one.task).collect() };
+        assert_eq!(tasks(remarks.all()), [1, 2]);
+        assert!(remarks.all().iter().all(|one| one.since_ms >= 1000));
+        remarks.put(Source::Launcher(1), vec![unreached(3), unreached(4)], now);
+        assert_eq!(tasks(remarks.all()), [3, 4, 2]);
+        let before = remarks.changes();
+        remarks.lose(&host);
+        assert_ne!(remarks.changes(), before);
+        assert_eq!(tasks(remarks.all()), [3, 4]);
+        remarks.put(Source::Launcher(1), Vec::new(), now);
+        assert!(remarks.all().is_empty());
+    }
+
+    #[test]
+    fn what_another_host_does_not_tell_again_counts_no_more() {
+        let mut remarks = Remarks::default();
+        let host = HostId::new("10.0.0.1:9".parse().expect("an address"), 7, 8);
+        let now = Instant::now();
+        remarks.put(Source::Launcher(1), vec![unreached(1)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now);
+        remarks.put(Source::Daemon(host), vec![unreached(2)], now + LASTS);
+        remarks.expire(now + LASTS);
+        assert_eq!(remarks.all().len(), 2);
+        let before = remarks.changes();
+        remarks.expire(now + LASTS * 2);
+        assert_ne!(remarks.changes(), before);
+        let left: Vec<u32> = remarks.all().iter().map(|one| one.task).collect();
+        assert_eq!(left, [1]);
+    }
+}

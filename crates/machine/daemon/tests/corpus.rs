@@ -1,0 +1,17 @@
+//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+
+#[path = "../../../../fuzz/src/corpus.rs"]
+mod corpus;
+
+use corpus::each;
+use regatta_daemon::readers;
+
+#[test]
+fn frames_and_lines_are_understood_or_refused() {
+    each("speech", readers::speech);
+}
+
+#[test]
+fn each_datagram_opens_once_and_only_where_it_was_sent() {
+    each("seals", readers::seals);
+}

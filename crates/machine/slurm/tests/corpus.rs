@@ -1,0 +1,13 @@
+//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+
+#[path = "../../../../fuzz/src/corpus.rs"]
+mod corpus;
+#[path = "../../../../fuzz/src/slurm.rs"]
+mod slurm;
+
+use corpus::each;
+
+#[test]
+fn letters_lists_and_environments_are_understood_or_refused() {
+    each("slurm", slurm::slurm);
+}

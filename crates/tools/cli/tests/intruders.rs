@@ -1,0 +1,158 @@
+//! Who has no business with a virtual machine: strangers on the network, other users, other machines' daemons.
+
+#[path = "../../../../tests/src/skipped.rs"]
+mod skipped;
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::lan::{Lan, state_of};
+use support::{REGATTA, Scratch, told};
+
+const STRANGERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/strangers.py");
+
+/// Two hosts, and the address and port of the second one's daemon.
+fn pair() -> (Lan, [String; 2]) {
+    let lan = Lan::new(&["alpha", "beta", "gamma"]);
+    lan.good("alpha", &["up", "--as", "alpha", "beta"]);
+    let found = place(&lan.report("beta"), "beta");
+    (lan, found)
+}
+
+fn place(report: &Value, host: &str) -> [String; 2] {
+    let hosts = report["hosts"].as_array().expect("hosts");
+    let found = hosts
+        .iter()
+        .find(|found| found["name"] == host)
+        .expect("a host");
+    let address = found["address"].as_str().expect("an address");
+    let (ip, port) = address.rsplit_once(':').expect("a port");
+    [ip.to_owned(), port.to_owned()]
+}
+
+/// What a stranger did, to its end.
+fn stranger(lan: &Lan, arguments: &[&str]) -> String {
+    let words = [&["python3", STRANGERS], arguments].concat();
+    let (status, output, said) = told(&lan.beside(&words).output().expect("nsenter"));
+    assert_eq!(status, 0, "{said}");
+    output
+}
+
+/// The machine has not noticed anything, and still does everything.
+fn assert_unmoved(lan: &Lan) {
+    for (host, other) in [("alpha", "beta"), ("beta", "alpha")] {
+        let report = lan.report(host);
+        assert_eq!(state_of(&report, other), "up");
+        assert_eq!(report["standing"], "majority");
+        let events = report["events"].to_string();
+        assert!(!events.contains("is lost"), "{events}");
+    }
+    lan.good("alpha", &["add", "gamma"]);
+    lan.good("beta", &["run", "true"]);
+    lan.good("gamma", &["down"]);
+    lan.assert_clean();
+}
+
+#[test]
+fn scanners_and_garbage_get_no_answer_and_change_nothing() {
+    let (lan, [ip, port]) = pair();
+    assert!(stranger(&lan, &["scan", &ip, &port]).contains("no answer"));
+    stranger(&lan, &["garbage", &ip, &port]);
+    assert_unmoved(&lan);
+}
+
+#[test]
+fn half_open_connections_are_bounded_and_keep_nobody_out() {
+    let (lan, [ip, port]) = pair();
+    let files = |lan: &Lan| {
+        let path = format!("/proc/{}/fd", lan.daemon("beta").pid.as_raw_nonzero());
+        std::fs::read_dir(path).expect("its files").count()
+    };
+    let before = files(&lan);
+    let mut flood = lan
+        .beside(&["python3", STRANGERS, "half-open", &ip, &port])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("nsenter");
+    let mut line = String::new();
+    let mut lines = BufReader::new(flood.stdout.take().expect("its output"));
+    lines.read_line(&mut line).expect("a line");
+    assert_eq!(line, "held\n");
+    assert!(files(&lan) <= before + 64 + 8, "{} files", files(&lan));
+    // In the middle of it everybody who has the key gets in.
+    lan.good("alpha", &["run", "true"]);
+    drop(flood.stdin.take());
+    flood.wait().expect("its end");
+    assert_unmoved(&lan);
+}
+
+#[test]
+fn datagrams_sent_again_change_nothing() {
+    let (lan, [ip, port]) = pair();
+    // Another machine of the same user on the same hosts has another key.
+    lan.good("alpha", &["up", "--vm", "other", "--as", "alpha", "beta"]);
+    let other: Value =
+        serde_json::from_str(&lan.good("beta", &["hosts", "--vm", "other", "--json"]))
+            .expect("a report");
+    let [_, other_port] = place(&other, "beta");
+    let scratch = Scratch::new("replay");
+    let file = scratch.0.join("heard").display().to_string();
+    let heard = stranger(&lan, &["overhear", "v-beta", "60", &file]);
+    assert!(heard.contains("heard 60"), "{heard}");
+    stranger(&lan, &["replay", &file, &ip, &port]);
+    stranger(&lan, &["replay", &file, &ip, &other_port]);
+    lan.good("alpha", &["down", "--vm", "other"]);
+    assert_unmoved(&lan);
+}
+
+/// Root can be another user for a moment; whoever is not root has nobody else to be.
+#[test]
+fn another_user_cannot_speak_with_the_daemon() {
+    if !rustix::process::geteuid().is_root() {
+        skipped::skip("only root can run a command as another user");
+        return;
+    }
+    let scratch = Scratch::new("users");
+    let home = scratch.0.display().to_string();
+    let regatta = |arguments: &[&str]| {
+        let mut command = Command::new(REGATTA);
+        let output = command
+            .args(arguments)
+            .env("XDG_RUNTIME_DIR", &home)
+            .env_remove("REGATTA_VM")
+            .stdin(Stdio::null())
+            .output();
+        told(&output.expect("regatta"))
+    };
+    let (status, _, said) = regatta(&["up", "--interface", "127.0.0.1"]);
+    assert_eq!(status, 0, "{said}");
+    let socket = format!("{home}/regatta/default.socket");
+    // The scratch directory itself is open to all, so that it is the daemon's own that keeps others out.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&scratch.0, open).expect("its mode");
+    let output = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .args(["ls", &socket])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("setpriv");
+    let (_, output, said) = told(&output);
+    assert_eq!(output, "");
+    assert!(said.contains("Permission denied"), "{said}");
+    let (status, _, said) = regatta(&["down"]);
+    assert_eq!(status, 0, "{said}");
+    assert!(!scratch.0.join("regatta").exists());
+    // Nor is a directory used that another user has made first.
+    let theirs = scratch.0.join("regatta");
+    std::fs::create_dir(&theirs).expect("a directory");
+    std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)).expect("its owner");
+    let (status, _, said) = regatta(&["up", "--interface", "127.0.0.1"]);
+    assert_eq!(status, 125);
+    assert!(
+        said.contains("because it belongs to the user 65534"),
+        "{said}"
+    );
+}

@@ -1,0 +1,97 @@
+//! A real race, two seconds long: shared memory without a library, against itself.
+
+#[path = "../../../../tests/src/skipped.rs"]
+mod skipped;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use regatta_race::network::Network;
+use regatta_race::plan::{Effort, Wishes};
+use regatta_race::results::Results;
+use regatta_race::{compare, discover, race, speed};
+
+fn wishes() -> Wishes {
+    Wishes {
+        suites: vec!["primitives".into(), "memory".into()],
+        operations: ["one-to-one", "barrier", "global-sum", "blocked-receive"]
+            .map(String::from)
+            .to_vec(),
+        tasks: vec![2],
+        bytes: vec![8, 4096],
+        effort: Effort::Quick,
+        launches: Some(1),
+        budget: Some(2.0),
+    }
+}
+
+#[test]
+fn limit_races_itself_and_leaves_nothing() {
+    if speed::allowed().len() < 2 {
+        skipped::skip("with one processor there is nothing to race between");
+        return;
+    }
+    let mut competitors = discover::discover(Path::new("/nonexistent")).competitors;
+    competitors.retain(|c| c.name == "limit");
+    let mut again = competitors[0].clone();
+    again.name = "limit-again".to_owned();
+    competitors.push(again);
+    let race = race::Race {
+        competitors,
+        network: Network::Local,
+        hosts: 1,
+        wishes: wishes(),
+        seed: 1,
+        quiet: true,
+        notes: vec![],
+        command: "test".to_owned(),
+    };
+    let before = Instant::now();
+    let results = race.run().expect("the race runs");
+    assert!(
+        before.elapsed() < Duration::from_secs(180),
+        "{:?}",
+        before.elapsed()
+    );
+
+    // one-to-one and global-sum with two sizes each, a barrier, the blocked receive; twice.
+    assert_eq!(
+        results.rows.len(),
+        2 * (2 + 2 + 1 + 1),
+        "{:#?}",
+        results.rows
+    );
+    assert!(
+        results.rows.iter().all(|row| row.measured()),
+        "{:#?}",
+        results.rows
+    );
+    assert_eq!(compare::within(&results, "limit", "limit-again").len(), 6);
+    let ping_pong = results
+        .rows
+        .iter()
+        .find(|r| r.operation == "one-to-one" && r.bytes == 8)
+        .expect("it was raced");
+    // In microseconds. Both tasks spin: beside others' work each waits for the other's turn on a processor, some milliseconds.
+    assert!(
+        ping_pong.minimum > 0.005 && ping_pong.minimum < 100_000.0,
+        "{ping_pong:?}"
+    );
+    // It spins: that is what a blocked task of `limit` does. Beside others' work it has a part of a processor, and asleep it had none.
+    let blocked = results
+        .rows
+        .iter()
+        .find(|r| r.operation == "blocked-receive")
+        .expect("it was raced");
+    assert!(blocked.median > 2.0, "{blocked:?}");
+
+    assert_eq!(
+        Results::parse(&results.to_json()).expect("it reads what it wrote"),
+        results
+    );
+    assert!(
+        !std::env::temp_dir()
+            .join(format!("regatta-race-{}", std::process::id()))
+            .exists()
+    );
+}
