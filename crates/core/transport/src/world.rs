@@ -96,6 +96,11 @@ impl Job {
                 collective_buffer: 0,
             });
         }
+        if task >= self.tasks() {
+            return Err(Corrupt {
+                what: "a task is named that is not there",
+            });
+        }
         let slot = self.slot(task);
         let first = slot.world.first.load(Ordering::Relaxed);
         let count = slot.world.count.load(Ordering::Relaxed);
@@ -174,6 +179,13 @@ mod tests {
     use super::*;
     use crate::job::{Cause, TaskState};
     use crate::shm_channel;
+
+    #[test]
+    fn nobody_is_in_a_world_who_is_not_in_the_table() {
+        let job = Job::create(2).expect("a job");
+        assert!(job.membership(1).is_ok());
+        assert!(job.membership(2).is_err() && job.membership(u32::MAX).is_err());
+    }
 
     fn world(first: u32, count: usize) -> World {
         World {

@@ -98,9 +98,15 @@ impl Channels {
         self.all().for_each(|channel| channel.cut.cut(why));
     }
 
-    /// Cuts those that a host is at the other end of, which has left.
+    /// Cuts those that a host is at the other end of, which has left. A shell that waits for another launcher waits on: the host had claimed
+    /// it, and taken that back.
     pub(crate) fn part(&self, peer: HostId, why: &str) {
+        let waits = |channel: &Channel| {
+            let session = channel.session.as_ref();
+            session.is_some_and(|session| session.has_lost_owner())
+        };
         let theirs = self.all().filter(|channel| channel.peer == peer);
+        let theirs = theirs.filter(|channel| !waits(channel));
         theirs.for_each(|channel| channel.cut.cut(why));
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, owner_lost_line};
+use regatta_launch::{CONNECTION, OWN_PROGRAM, Refusal, gives_up, owner_lost_line};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
@@ -106,8 +106,12 @@ impl Shell {
     /// Carries bytes while both sides are there.
     fn carry(&mut self, pump: &mut Pump, cut: &Cut, session: Option<&DetachedSession>) -> Parting {
         while !pump.over && cut.why().is_none() {
-            if session.is_some_and(DetachedSession::has_lost_owner) && !pump.ended {
-                return Parting::Lost;
+            if let Some(session) = session {
+                // Before the look at what it is rung for.
+                session.hush();
+                if session.has_lost_owner() && !pump.ended {
+                    return Parting::Lost;
+                }
             }
             if pump.is_withdrawn() {
                 break;
@@ -239,8 +243,10 @@ struct Pump {
     out: Vec<u8>,
     /// No more input comes.
     ended: bool,
-    /// Something has come for the shell. A launcher that has claimed a channel and sent nothing has withdrawn when it ends.
+    /// A launcher speaks on the channel. One that has claimed it, and sent nothing or that it gives up, has withdrawn when it ends.
     used: bool,
+    /// What a launcher has sent that has claimed the channel, while that is not known.
+    first: Vec<u8>,
     /// The channel has ended.
     over: bool,
 }
@@ -254,6 +260,7 @@ impl Pump {
             out: Vec::new(),
             ended: false,
             used: true,
+            first: Vec::new(),
             over: false,
         }
     }
@@ -268,7 +275,7 @@ impl Pump {
 
     /// Whether the channel was claimed, and the claim has been taken back.
     fn is_withdrawn(&self) -> bool {
-        self.ended && !self.used
+        self.ended && !self.used && self.input.is_empty()
     }
 
     /// Whether the launcher's side has said that it ends: the last thing that comes.
@@ -298,9 +305,6 @@ impl Pump {
             }
         }
         self.unpack()?;
-        if self.is_withdrawn() {
-            return Ok(());
-        }
         self.feed(shell);
         for (stream, kind) in shell.output.iter_mut().zip([Kind::Data, Kind::Error]) {
             while let Some(fd) = stream.as_ref().filter(|_| self.out.len() < FULL) {
@@ -328,7 +332,10 @@ impl Pump {
             match (kind, bytes) {
                 (Kind::Data, []) => self.ended = true,
                 (Kind::Data, bytes) => {
-                    self.used = true;
+                    if !self.used {
+                        self.first.extend_from_slice(bytes);
+                        self.used = !gives_up(&self.first);
+                    }
                     self.input.extend_from_slice(bytes);
                 }
                 _ => return Err(std::io::ErrorKind::InvalidData.into()),
@@ -350,7 +357,7 @@ impl Pump {
             }
         }
         self.input.drain(..taken);
-        if self.ended && self.input.is_empty() {
+        if self.ended && self.used && self.input.is_empty() {
             shell.input = None;
         }
         if shell.input.is_none() {

@@ -98,6 +98,8 @@ pub struct Registry {
     changes: u64,
     /// What has been decided about the end of the job.
     decision: Decision,
+    /// Watchers and receivers have been notified of so many tasks.
+    announced: u32,
     /// Messages that the caller has not taken yet.
     outgoing: Vec<(u32, Tell)>,
 }
@@ -115,6 +117,7 @@ impl Registry {
             sent: None,
             changes: 0,
             decision: Decision::default(),
+            announced: host_of.len() as u32,
             outgoing: Vec::new(),
         };
         registry.add_tasks(None, host_of, program, None);
@@ -161,6 +164,11 @@ impl Registry {
         self.changes
     }
 
+    /// Watchers and receivers have been notified of so many tasks.
+    pub fn announced(&self) -> u32 {
+        self.announced
+    }
+
     /// What has been decided about the end of the job.
     pub fn decision(&self) -> Decision {
         self.decision
@@ -173,10 +181,14 @@ impl Registry {
 
     /// The living tasks that another task has requested to be killed at once.
     pub fn killed_at_once(&self) -> Vec<u32> {
-        let killed =
-            |task: &TaskRecord| task.ended.is_none() && task.kill_requested == libc::SIGKILL;
-        let tasks = (0..).zip(&self.tasks).filter(|(_, task)| killed(task));
-        tasks.map(|(number, _)| number).collect()
+        let tasks = 0..self.task_count();
+        tasks.filter(|task| self.is_killed_at_once(*task)).collect()
+    }
+
+    /// Whether another task has requested that this living task be killed at once.
+    pub fn is_killed_at_once(&self, task: u32) -> bool {
+        let task = self.tasks.get(task as usize);
+        task.is_some_and(|task| task.ended.is_none() && task.kill_requested == libc::SIGKILL)
     }
 
     /// How many task numbers have been given.
@@ -320,8 +332,26 @@ impl Registry {
     }
 }
 
-/// A list that a task has requested, or a refusal if it is too long for one message.
-fn that_fits(message: Tell) -> Tell {
+/// The longest sentence for a task, in bytes.
+const LONGEST_SENTENCE: usize = 4096;
+
+/// A refusal with a sentence that fits every message: names in it can be of any length.
+pub fn shortened((why, mut sentence): Refused) -> Refused {
+    if sentence.len() > LONGEST_SENTENCE {
+        sentence.truncate(sentence.floor_char_boundary(LONGEST_SENTENCE));
+        sentence.push_str(" ...");
+    }
+    (why, sentence)
+}
+
+/// A message with a sentence that is not too long; a list that a task has requested, or a refusal if it is too long for one message.
+fn that_fits(mut message: Tell) -> Tell {
+    if let Tell::Refused { why, sentence, .. } = &mut message {
+        (*why, *sentence) = shortened((*why, std::mem::take(sentence)));
+    }
+    if let Tell::Spawned { sentence, .. } | Tell::Hosted { sentence, .. } = &mut message {
+        (_, *sentence) = shortened((Why::System, std::mem::take(sentence)));
+    }
     let (Tell::Tasks { id, .. }
     | Tell::Names { id, .. }
     | Tell::Members { id, .. }

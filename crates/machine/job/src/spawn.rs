@@ -176,7 +176,7 @@ impl Spawns {
         });
     }
 
-    /// May there be so many more tasks?
+    /// May there be so many more tasks, beside those that have been requested and have no numbers yet?
     fn check_room(
         &self,
         count: u32,
@@ -186,7 +186,11 @@ impl Spawns {
         if lifecycle.is_ending() {
             return Err(job_ends());
         }
-        let (had, most) = (registry.task_count(), self.most_tasks);
+        let is_planned =
+            |one: &&Spawning| matches!(one.step, Step::Preparing | Step::EnteringHere(_));
+        let planned = self.open.iter().filter(is_planned);
+        let planned: u32 = planned.map(|one| one.order.count).sum();
+        let (had, most) = (registry.task_count() + planned, self.most_tasks);
         if count > most.saturating_sub(had) {
             let sentence = format!(
                 "the job has had {had} tasks and may have {most} in all (--most-tasks): {count} more cannot be started"

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use regatta_job::Ended;
 use regatta_job::failover::{Follower, Replica};
-use regatta_job::registry::Piece;
+use regatta_job::registry::{Piece, shortened};
 use regatta_job::spawn::SpawnedTasks;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
@@ -335,10 +335,9 @@ impl Agent {
         self.link.flush();
         let astray = || Refusal::of_regatta("the agent was told something it does not understand");
         if self.is_without_owner() && !self.called {
-            let word = format!("{} {}", succession::LEAD, rsh::identity());
-            match self.link.line(&word).map_err(|_| astray())? {
-                None => return Ok(()),
-                Some(line) => self.be_called(line[word.len()..].trim()),
+            self.handle_words().map_err(|_| astray())?;
+            if !self.called {
+                return Ok(());
             }
         }
         loop {
@@ -458,7 +457,7 @@ impl Agent {
             } => {
                 let (addresses, refused) = match tasks.prepare(spawn, count, &order, route) {
                     Ok(addresses) => (addresses, None),
-                    Err(refused) => (Vec::new(), Some(refused)),
+                    Err(refused) => (Vec::new(), Some(shortened(refused))),
                 };
                 self.send_report(&Report::SpawnPrepared {
                     spawn,
@@ -468,7 +467,7 @@ impl Agent {
             }
             Order::Enter { world } => {
                 let first = world.first;
-                let refused = self.enter(world, &mut tasks).err();
+                let refused = self.enter(world, &mut tasks).err().map(shortened);
                 self.send_report(&Report::Entered { first, refused });
             }
             Order::StartSpawn {
@@ -545,43 +544,12 @@ impl Agent {
         // Everybody who wanted to has found us by now.
         self.beacon = None;
         self.template = Some(order.clone());
-        let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
-        let directory = environment::directory_here(text(&order.directory));
-        std::env::set_current_dir(&directory).map_err(|error| {
-            Refusal::of_regatta(format!(
-                "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
-                directory.to_string_lossy()
-            ))
-        })?;
-        let sent = order.environment.iter();
-        let sent = sent.map(|(name, value)| (text(name), text(value)));
-        let environment = environment::with_libraries(environment::adapted(sent, directory));
-        let path = environment
-            .iter()
-            .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| value.as_os_str());
-        let name = text(&order.program);
-        // A job that stays begins without a program.
-        let program = match name.is_empty() {
-            true => std::path::PathBuf::new(),
-            false => program::find(&name, path)?,
-        };
-        loaded::check(&program, &environment)?;
         let here: Vec<u32> = (0..)
             .zip(&order.host_of)
             .filter(|&(_, &host)| host == order.here)
             .map(|(rank, _)| rank)
             .collect();
-        limits::check(here.len() as u32)?;
-        let files = limits::make_room(limits::Files::Tasks(here.len() as u32), 4)?;
-        let recipe = Recipe {
-            name,
-            program,
-            arguments: order.arguments.iter().map(text).collect(),
-            environment,
-            group: self.owner.group,
-            files,
-        };
+        let recipe = recipe(&order, here.len() as u32, self.owner.group)?;
         let places = Places {
             here: order.here,
             host_of: order.host_of,
@@ -625,7 +593,7 @@ impl Agent {
         for (task, started) in outcomes {
             let (pid, refused) = match started {
                 Ok(started) => (started.pid, None),
-                Err(refused) => (0, Some(refused)),
+                Err(refused) => (0, Some(shortened(refused))),
             };
             self.send_report(&Report::SpawnStarted { task, pid, refused });
         }
@@ -767,6 +735,42 @@ impl Agent {
             self.send_report(&Report::Settled { starts });
         }
     }
+}
+
+/// How so many tasks are started here. Changes to the directory that they run in.
+fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal> {
+    let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
+    let directory = environment::directory_here(text(&order.directory));
+    std::env::set_current_dir(&directory).map_err(|error| {
+        Refusal::of_regatta(format!(
+            "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
+            directory.to_string_lossy()
+        ))
+    })?;
+    let sent = order.environment.iter();
+    let sent = sent.map(|(name, value)| (text(name), text(value)));
+    let environment = environment::with_libraries(environment::adapted(sent, directory));
+    let path = environment
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.as_os_str());
+    let name = text(&order.program);
+    // A job that stays begins without a program.
+    let program = match name.is_empty() {
+        true => std::path::PathBuf::new(),
+        false => program::find(&name, path)?,
+    };
+    loaded::check(&program, &environment)?;
+    limits::check(count)?;
+    let files = limits::make_room(limits::Files::Tasks(count), 4)?;
+    Ok(Recipe {
+        name,
+        program,
+        arguments: order.arguments.iter().map(text).collect(),
+        environment,
+        group,
+        files,
+    })
 }
 
 fn send_output(link: &mut Link, room: &Cell<usize>, heard: Heard) -> bool {

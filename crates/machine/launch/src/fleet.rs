@@ -233,46 +233,32 @@ fn describe(
         .collect()
 }
 
-/// Has every host make its tasks ready, and starts them when all have.
-fn prepare(
-    plan: &Plan,
-    across: &Across,
-    before: Before,
-    mut gathering: Gathering,
-    host_of: Vec<u32>,
-    addresses: &HashMap<u32, IpAddr>,
-) -> Result<Fleet, Refusal> {
-    let size = host_of.len() as u32;
+/// A key that nobody else has.
+fn new_key() -> Result<Key, Refusal> {
     let mut key = Key::default();
     getrandom(&mut key, GetRandomFlags::empty()).map_err(|errno| {
         Refusal::of_regatta(format!(
             "the system gives no random numbers for the job's key: {errno}"
         ))
     })?;
-    let ranks_of = |number: u32| {
-        (0..size)
-            .filter(|&rank| host_of[rank as usize] == number)
-            .collect::<Vec<u32>>()
-    };
-    let address_of = |number: u32| {
-        addresses
-            .get(&number)
-            .copied()
-            .unwrap_or(IpAddr::from([127, 0, 0, 1]))
-    };
-    let template = Preparation {
+    Ok(key)
+}
+
+/// The preparation of every host, without its own number, address and share.
+fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation, Refusal> {
+    let arguments = plan.arguments.iter();
+    let variables = std::env::vars_os();
+    Ok(Preparation {
         here: 0,
-        host_of: host_of.clone(),
-        key,
+        host_of: host_of.to_vec(),
+        key: new_key()?,
         trusted: across.trusted,
         address: IpAddr::from([127, 0, 0, 1]),
         program: plan.program.as_bytes().to_vec(),
-        arguments: plan
-            .arguments
-            .iter()
+        arguments: arguments
             .map(|argument| argument.as_bytes().to_vec())
             .collect(),
-        environment: std::env::vars_os()
+        environment: variables
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
             .collect(),
         directory: directory(across)?.as_bytes().to_vec(),
@@ -283,53 +269,68 @@ fn prepare(
         silence: across.silence.as_millis().try_into().unwrap_or(u32::MAX),
         unreachable: across.unreachable_millis(),
         join_name: String::new(),
+    })
+}
+
+/// Makes the tasks of this host ready, by the preparation that another host would get.
+fn prepare_here(plan: &Plan, before: Before, job: &Preparation) -> Result<Tasks, Refusal> {
+    let here = ranks_on(&job.host_of, job.here);
+    let mut recipe = recipe(plan, here.len() as u32, files(plan) + 1, before.group)?;
+    recipe.files = before.files.or(recipe.files);
+    let places = Places {
+        here: job.here,
+        host_of: job.host_of.clone(),
+        key: job.key,
+        trusted: job.trusted,
+        most: plan.most_tasks,
     };
+    let segment = || Job::create_across(&places);
+    Tasks::new(segment, here, &plan.bind, job.share, recipe)
+}
+
+/// The tasks on a host, by the hosts of all tasks.
+fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
+    let ranks = (0..).zip(host_of);
+    ranks
+        .filter(|(_, host)| **host == number)
+        .map(|(rank, _)| rank)
+        .collect()
+}
+
+/// Has every host make its tasks ready, and starts them when all have.
+fn prepare(
+    plan: &Plan,
+    across: &Across,
+    before: Before,
+    mut gathering: Gathering,
+    host_of: Vec<u32>,
+    addresses: &HashMap<u32, IpAddr>,
+) -> Result<Fleet, Refusal> {
+    let size = host_of.len() as u32;
+    let template = template(plan, across, &host_of)?;
     let shares = gathering.shares(&host_of);
-    let share_of = |number: u32| shares.get(&number).copied().unwrap_or_default();
+    let job_of = |number: u32| Preparation {
+        here: number,
+        address: addresses.get(&number).copied().unwrap_or(template.address),
+        share: shares.get(&number).copied().unwrap_or_default(),
+        ..template.clone()
+    };
     for remote in &mut gathering.remotes {
-        remote.unstarted = ranks_of(remote.number);
+        remote.unstarted = ranks_on(&host_of, remote.number);
         remote.ranks = remote.unstarted.iter().copied().collect();
-        let job = Preparation {
-            here: remote.number,
-            address: address_of(remote.number),
-            share: share_of(remote.number),
-            ..template.clone()
-        };
+        let job = job_of(remote.number);
         remote.send(&Order::Prepare { job })?;
     }
     let mut listening: Vec<Option<SocketAddr>> = vec![None; size as usize];
     let mut tasks = None;
     if let Some((number, _)) = gathering.local {
-        let here = ranks_of(number);
-        let mut recipe = recipe(plan, here.len() as u32, files(plan) + 1, before.group)?;
-        recipe.files = before.files.or(recipe.files);
-        let places = Places {
-            here: number,
-            host_of: host_of.clone(),
-            key,
-            trusted: across.trusted,
-            most: plan.most_tasks,
-        };
-        let job = || Job::create_across(&places);
-        let mut ours = Tasks::new(job, here, &plan.bind, share_of(number), recipe)?;
-        for (rank, address) in ours.listen(address_of(number))? {
+        let job = job_of(number);
+        let ours = tasks.insert(prepare_here(plan, before, &job)?);
+        for (rank, address) in ours.listen(job.address)? {
             listening[rank as usize] = Some(address);
         }
-        tasks = Some(ours);
     }
-    let answers = gathering.ask(|report| match report {
-        Report::Prepared { addresses } => Some(addresses),
-        _ => None,
-    })?;
-    for (rank, address) in answers.into_iter().flat_map(|(_, addresses)| addresses) {
-        if let Some(place) = listening.get_mut(rank as usize) {
-            *place = Some(address);
-        }
-    }
-    let addresses: Vec<SocketAddr> = listening
-        .into_iter()
-        .collect::<Option<_>>()
-        .ok_or_else(|| Refusal::of_regatta("an agent did not say where its tasks listen"))?;
+    let addresses = addresses_of_all(&mut gathering, listening)?;
     if let Some(tasks) = &tasks {
         tasks.locate(&addresses);
     }
@@ -353,6 +354,24 @@ fn prepare(
             addresses,
         }),
     })
+}
+
+/// Waits until all agents have said where their tasks listen. The tasks of this host listen already.
+fn addresses_of_all(
+    gathering: &mut Gathering,
+    mut listening: Vec<Option<SocketAddr>>,
+) -> Result<Vec<SocketAddr>, Refusal> {
+    let answers = gathering.ask(|report| match report {
+        Report::Prepared { addresses } => Some(addresses),
+        _ => None,
+    })?;
+    for (rank, address) in answers.into_iter().flat_map(|(_, addresses)| addresses) {
+        if let Some(place) = listening.get_mut(rank as usize) {
+            *place = Some(address);
+        }
+    }
+    let all = listening.into_iter().collect::<Option<_>>();
+    all.ok_or_else(|| Refusal::of_regatta("an agent did not say where its tasks listen"))
 }
 
 /// Where the tasks are to run.

@@ -72,7 +72,7 @@ pub use regatta_job::words;
 pub use regatta_job::{End, Failure};
 pub use regatta_transport::job::MOST_TASKS;
 pub use rsh::{ASK_AT, OWN_PROGRAM, identity};
-pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, owner_lost_line};
+pub use succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER, gives_up, owner_lost_line};
 pub use sys::{io_uring_allowed, user_namespace_allowed};
 
 /// Tells the user of a refusal, in the form that the plan asks for.

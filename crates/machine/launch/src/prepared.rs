@@ -50,8 +50,21 @@ pub(crate) struct PreparedTasks {
     left: HashMap<u32, u32>,
 }
 
+impl PreparedTasks {
+    /// No more tasks are started. Those that are to start are refused one by one, as others of which nothing is prepared.
+    pub(crate) fn stop(&mut self) {
+        self.by_spawn.clear();
+        let starting = self.starting.iter_mut();
+        starting.for_each(|(_, prepared)| *prepared = None);
+    }
+}
+
 /// A spawned task, and whether it has been started.
 pub(crate) type StartOutcome = (u32, Result<Started, Refused>);
+
+fn text(bytes: &Vec<u8>) -> OsString {
+    OsString::from_vec(bytes.clone())
+}
 
 impl Tasks {
     /// Prepares `count` tasks of a spawn; where each will listen, if they do.
@@ -66,7 +79,39 @@ impl Tasks {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
         self.make_room(count);
-        let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+        let (image, program) = self.image_for(order)?;
+        let (addresses, listeners) = self.listeners(count).map_err(|error| {
+            let sentence = format!("no socket can be opened for a new task: {error}");
+            (Why::System, sentence)
+        })?;
+        self.prepared.by_spawn.insert(
+            spawn,
+            Prepared {
+                image,
+                program,
+                listeners: listeners.into(),
+                route,
+            },
+        );
+        Ok(match addresses.is_empty() {
+            true => vec![None; count as usize],
+            false => addresses.into_iter().map(Some).collect(),
+        })
+    }
+
+    /// A socket for each of so many tasks, if tasks of this host listen, and its address.
+    fn listeners(&self, count: u32) -> std::io::Result<(Vec<SocketAddr>, Vec<TcpListener>)> {
+        let Some(address) = self.address else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let listeners = (0..count).map(|_| listen_at(address));
+        let listeners = listeners.collect::<std::io::Result<Vec<_>>>()?;
+        let addresses = listeners.iter().map(TcpListener::local_addr);
+        Ok((addresses.collect::<std::io::Result<_>>()?, listeners))
+    }
+
+    /// The image that the tasks of an order start from, and their program.
+    fn image_for(&self, order: &Spawn) -> Result<(Image, PathBuf), Refused> {
         let directory = order.directory.as_ref().map(text);
         let name = text(&order.program);
         let search = order.search.as_ref().map(|search| self.expanded(search));
@@ -81,19 +126,6 @@ impl Tasks {
                 format!("there is no directory {shown} to run in"),
             ));
         }
-        let listeners: Result<Vec<TcpListener>, std::io::Error> = match self.address {
-            Some(address) => (0..count).map(|_| listen_at(address)).collect(),
-            None => Ok(Vec::new()),
-        };
-        let addresses = listeners.and_then(|listeners| {
-            let addresses: Result<Vec<_>, _> =
-                listeners.iter().map(TcpListener::local_addr).collect();
-            Ok((addresses?, listeners))
-        });
-        let (addresses, listeners) = addresses.map_err(|error| {
-            let sentence = format!("no socket can be opened for a new task: {error}");
-            (Why::System, sentence)
-        })?;
         let added: Vec<(OsString, OsString)> = order
             .environment
             .iter()
@@ -123,19 +155,7 @@ impl Tasks {
         if let Some(directory) = &directory {
             image.set_directory(sys::c_string(directory.as_bytes()));
         }
-        self.prepared.by_spawn.insert(
-            spawn,
-            Prepared {
-                image,
-                program,
-                listeners: listeners.into(),
-                route,
-            },
-        );
-        Ok(match addresses.is_empty() {
-            true => vec![None; count as usize],
-            false => addresses.into_iter().map(Some).collect(),
-        })
+        Ok((image, program))
     }
 
     /// The directories of a search, in which variables of this host may be named.
@@ -237,9 +257,7 @@ impl Tasks {
         };
         let some = share.first..share.first + share.count.min(BATCH);
         let Some(mut prepared) = prepared else {
-            let refused = (Why::State, "the job is being ended".to_owned());
-            let all = share.tasks();
-            return all.map(|rank| (rank, Err(refused.clone()))).collect();
+            return self.refuse_to_start(share);
         };
         let world = self.job().membership(share.first);
         let mut outcomes = Vec::with_capacity(BATCH as usize);
@@ -285,6 +303,20 @@ impl Tasks {
             _ => self.prepared.starting.push_front((share, Some(prepared))),
         }
         outcomes
+    }
+
+    /// The tasks of a share are not started, and their world is one that they do not live in.
+    fn refuse_to_start(&mut self, share: SpawnedTasks) -> Vec<StartOutcome> {
+        let world = self.job().membership(share.first).map(|world| world.first);
+        let refused = (Why::State, "the job is being ended".to_owned());
+        let refuse = |rank: u32| {
+            if let Some(world) = world.as_ref().ok().copied() {
+                self.prepared.world_of.insert(rank, world);
+                self.later_ended(rank);
+            }
+            (rank, Err(refused.clone()))
+        };
+        share.tasks().map(refuse).collect()
     }
 
     /// A socket for one more task to listen at, if the tasks of this host do.

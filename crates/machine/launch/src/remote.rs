@@ -335,7 +335,8 @@ impl Remote {
         self.command.is_none()
     }
 
-    fn await_end(&mut self, until: Instant) {
+    /// Waits for the end of the channel's command, until then at most.
+    pub(crate) fn await_end(&mut self, until: Instant) {
         let Some(pid) = self.command else { return };
         let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
             return;

@@ -185,23 +185,7 @@ fn serve(
         ..Plan::new("", 1)
     };
     let group = rustix::process::getpgrp();
-    let recipe = Recipe {
-        name: OsString::new(),
-        program: Path::new("").to_owned(),
-        arguments: Vec::new(),
-        environment,
-        group,
-        files: None,
-    };
-    let places = Places {
-        here: 0,
-        host_of: vec![0],
-        key: ground.template.key,
-        trusted: ground.template.trusted,
-        most: MOST_TASKS,
-    };
-    let mut tasks = Tasks::vacant(|| Job::create_across(&places), recipe)?;
-    tasks.will_listen(ground.template.address);
+    let tasks = no_tasks(&ground.template, environment, group)?;
     let fleet = Fleet {
         size: 1,
         tasks: Some(tasks),
@@ -219,6 +203,32 @@ fn serve(
     let owner = Owner { leash, group };
     let output = Output::new(plan.form)?;
     supervise::run_fleet(&plan, signals, owner, output, fleet)
+}
+
+/// The tasks of this host, of which there are none yet.
+fn no_tasks(
+    template: &Preparation,
+    environment: Vec<(OsString, OsString)>,
+    group: Pid,
+) -> Result<Tasks, Refusal> {
+    let recipe = Recipe {
+        name: OsString::new(),
+        program: Path::new("").to_owned(),
+        arguments: Vec::new(),
+        environment,
+        group,
+        files: None,
+    };
+    let places = Places {
+        here: 0,
+        host_of: vec![0],
+        key: template.key,
+        trusted: template.trusted,
+        most: MOST_TASKS,
+    };
+    let mut tasks = Tasks::vacant(|| Job::create_across(&places), recipe)?;
+    tasks.will_listen(template.address);
+    Ok(tasks)
 }
 
 /// The job is called after this process, as every job of a machine is after its launcher.

@@ -9,7 +9,8 @@
 //! each says on its channel that its owner is lost, and which hosts may take it over; it takes nothing but the word LEAD from it,
 //! and reports nothing
 //!                                   claims the channels that the old launcher had, through the daemons
-//! OWNER_LOST, by the daemon         >            if it is not named there, it gives up; the daemon goes on waiting
+//! OWNER_LOST, by the daemon         >
+//!                                   < GAVE_UP    if some agent has not named it there; the agents and their daemons go on waiting
 //!                                   < LEAD       when every channel has been claimed, or its host is lost
 //! READY, as at the beginning        >
 //!                                   < Lead       so many tasks are in my table, so many changes in my replica of the registry
@@ -38,6 +39,8 @@ pub(crate) mod rally;
 pub(crate) const OWNER_LOST: &str = "regatta-owner-lost";
 /// The first word of the next launcher on it; its identity follows, and the run of its host.
 pub(crate) const LEAD: &str = "regatta-lead";
+/// The first word of a host on it that may not lead after all; the run of that host follows.
+pub const GAVE_UP: &str = "regatta-gave-up";
 /// What a process is called that has become the launcher of a job.
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
 /// The sentence that the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
@@ -105,6 +108,15 @@ pub fn owner_lost_line(said: &[u8]) -> Option<&[u8]> {
     starts.filter_map(whole).next_back()
 }
 
+/// Whether these first bytes for an agent whose channel is claimed are, as far as they go, the word that the host will not lead.
+pub fn gives_up(first: &[u8]) -> bool {
+    let word = format!("\n{GAVE_UP} ");
+    first
+        .iter()
+        .zip(word.as_bytes())
+        .all(|(byte, of)| byte == of)
+}
+
 /// Whether this run of a host may take over an agent that has said this line.
 pub(crate) fn is_named(line: &str, run: &str) -> bool {
     line.split_whitespace().skip(1).any(|named| named == run)
@@ -128,5 +140,8 @@ mod tests {
         assert_eq!(owner_lost_line(&said.as_bytes()[..10]), None);
         assert!(is_named(first.trim(), "r1") && !is_named(second.trim(), "r1"));
         assert!(!is_named(second.trim(), OWNER_LOST) && !is_named("", ""));
+        let leads = format!("\n{LEAD} 7 r1\n");
+        assert!(gives_up(b"\nregatta-gave-up r1\n") && gives_up(b"\nrega") && gives_up(b""));
+        assert!(!gives_up(leads.as_bytes()));
     }
 }

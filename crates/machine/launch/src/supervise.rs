@@ -163,6 +163,73 @@ struct Supervisor<'p> {
     childless: bool,
 }
 
+/// The parts that every supervisor is given. The others begin empty.
+struct Parts<'p> {
+    plan: &'p Plan,
+    signals: Signals,
+    owner: Owner,
+    output: Output,
+    lifecycle: Lifecycle,
+    registry: ReplicatedRegistry,
+    /// How many tasks the job began with.
+    size: u32,
+    tasks: Option<Tasks>,
+}
+
+impl<'p> Parts<'p> {
+    fn assemble(self) -> Supervisor<'p> {
+        Supervisor {
+            registry: self.registry,
+            shared_barriers: SharedBarriers::default(),
+            replication: Replication::default(),
+            leadership: None,
+            tether: None,
+            spawns: Spawns::new(self.plan.most_tasks),
+            newcomers: Newcomers::default(),
+            clocks: Vec::new(),
+            owed: Vec::new(),
+            here: None,
+            number: 0,
+            history: History::new(false, self.plan.stays),
+            growing: None,
+            input: None,
+            size: self.size,
+            tasks: self.tasks,
+            remotes: Vec::new(),
+            wakes: Wakes::new(),
+            reaches: Reaches::default(),
+            starter: None,
+            awaited: Awaited::default(),
+            join_socket: None,
+            ready: None,
+            early: Vec::new(),
+            late: Vec::new(),
+            lifecycle: self.lifecycle,
+            streams: None,
+            output: self.output,
+            started: Instant::now(),
+            childless: false,
+            plan: self.plan,
+            signals: self.signals,
+            owner: self.owner,
+        }
+    }
+}
+
+/// The registry of a job that begins, with the runs of its hosts. The first number of a resident job is nobody's.
+fn with_known_runs(mut registry: Registry, plan: &Plan) -> Registry {
+    let growth = plan
+        .across
+        .iter()
+        .filter_map(|across| across.growth.as_ref());
+    let known = growth.flat_map(|growth| &growth.known);
+    known.for_each(|run| registry.add_known_run(run));
+    if plan.stays {
+        registry.task_ended(0, End::Exited(0));
+    }
+    registry
+}
+
 impl<'p> Supervisor<'p> {
     fn new(
         plan: &'p Plan,
@@ -197,47 +264,32 @@ impl<'p> Supervisor<'p> {
         let number = fleet.here.unwrap_or(0);
         let mut host_of = fleet.host_of.clone();
         host_of.resize(fleet.size as usize, 0);
-        let mut registry = Registry::new(hosts, &host_of, plan.program.as_bytes());
-        let known = growth.iter().flat_map(|growth| &growth.known);
-        known.for_each(|run| registry.add_known_run(run));
-        if plan.stays {
-            registry.task_ended(0, End::Exited(0));
-        }
+        let registry = Registry::new(hosts, &host_of, plan.program.as_bytes());
+        let registry = with_known_runs(registry, plan);
         let mut supervisor = Self {
-            registry: ReplicatedRegistry::new(registry, leadership.is_some()),
-            shared_barriers: SharedBarriers::default(),
-            replication: Replication::default(),
-            leadership,
-            tether: None,
-            spawns: Spawns::new(plan.most_tasks),
-            newcomers: Newcomers::default(),
-            clocks: Vec::new(),
-            owed: Vec::new(),
             here,
             number,
             history: History::new(growing.is_some(), plan.stays),
             growing,
             input,
-            size: fleet.size,
-            tasks: fleet.tasks,
             remotes: fleet.remotes,
-            wakes: Wakes::new(),
-            reaches: Reaches::default(),
-            starter: None,
-            awaited: Awaited::default(),
             join_socket: fleet.join_socket,
             ready: fleet.ready,
-            early: Vec::new(),
-            late: Vec::new(),
-            lifecycle: Lifecycle::new(plan.policy(), fleet.size).across(fleet.names, fleet.host_of),
             streams,
-            output,
-            started: Instant::now(),
-            childless: false,
-            plan,
-            signals,
-            owner,
+            ..Parts {
+                plan,
+                signals,
+                owner,
+                output,
+                lifecycle: Lifecycle::new(plan.policy(), fleet.size)
+                    .across(fleet.names, fleet.host_of),
+                registry: ReplicatedRegistry::new(registry, leadership.is_some()),
+                size: fleet.size,
+                tasks: fleet.tasks,
+            }
+            .assemble()
         };
+        supervisor.leadership = leadership;
         // No task starts on a host that does not know who leads next: with the launcher's host lost a moment later, the job would be, too.
         supervisor.hosts_changed();
         for remote in &mut supervisor.remotes {
@@ -321,6 +373,10 @@ impl<'p> Supervisor<'p> {
     fn task_started(&mut self, Started { rank, pid }: Started) {
         self.lifecycle.task_started();
         self.registry.task_started(rank, pid);
+        // Another task may have killed it when it had no process yet.
+        if self.registry.is_killed_at_once(rank) {
+            self.signal(rank, libc::SIGKILL);
+        }
         let mut event = json!({"event": "start", "task": rank, "pid": pid});
         if let Some(host) = self.lifecycle.host(rank) {
             event["host"] = json!(host);

@@ -295,7 +295,7 @@ impl Tasks {
         self.listeners
             .iter_mut()
             .for_each(|listener| *listener = None);
-        self.prepared = PreparedTasks::default();
+        self.prepared.stop();
     }
 
     /// Starts the next few tasks, whose output goes to `streams`, or is ours. A refusal ends the starting.
@@ -368,15 +368,7 @@ impl Tasks {
             .map(|listener| under(LISTENER_FD, listener.as_fd()))
             .transpose()
             .map_err(set_up)?;
-        let control = match self.controls.open(rank) {
-            // A job may be larger than the launcher's limit of open files: it runs, but these cannot ask.
-            Err(Errno::MFILE | Errno::NFILE) if rank < self.job.first() => None,
-            opened => Some(opened.map_err(set_up)?),
-        };
-        let control = control
-            .map(|control| under(CONTROL_FD, control.as_fd()))
-            .transpose()
-            .map_err(set_up)?;
+        let control = self.open_control(rank).map_err(set_up)?;
         let token = JoinToken {
             version: VERSION,
             fd: self.segment.as_raw_fd(),
@@ -414,6 +406,15 @@ impl Tasks {
         let pid = pid.as_raw_nonzero().get() as u32;
         self.job.announce(rank, pid);
         Ok(Started { rank, pid })
+    }
+
+    /// The task's end of its control socket. A job may be larger than the launcher's limit of open files: it runs, but the first tasks
+    /// beyond that have none and cannot request anything.
+    fn open_control(&mut self, rank: u32) -> rustix::io::Result<Option<OwnedFd>> {
+        match self.controls.open(rank) {
+            Err(Errno::MFILE | Errno::NFILE) if rank < self.job.first() => Ok(None),
+            opened => under(CONTROL_FD, opened?.as_fd()).map(Some),
+        }
     }
 
     /// Sends a signal to a task that runs. False: it does not.

@@ -81,10 +81,22 @@ impl Follower {
     /// The membership reports.
     pub fn handle_membership(&mut self, now: Duration, view: MembershipView) {
         self.view = Some(view);
+        self.renew_turn(now);
+    }
+
+    fn renew_turn(&mut self, now: Duration) {
         let turn = self.turn().map(str::to_owned);
         if let Some(lost) = self.owner_lost.as_mut().filter(|lost| lost.turn != turn) {
             (lost.turn, lost.since) = (turn, now);
         }
+    }
+
+    /// The candidate on the host of this run will not lead: the leader had given it up, as other hosts have heard.
+    pub fn pass_over(&mut self, now: Duration, run: &str) {
+        if let Some(order) = &mut self.order {
+            order.candidates.retain(|candidate| candidate.run != run);
+        }
+        self.renew_turn(now);
     }
 
     /// Nobody reports any more: what was reported is out of date.
@@ -283,6 +295,17 @@ mod tests {
         let mut order = host.order.clone().expect("an order");
         order.candidates.remove(0);
         host.set_order(order);
+        assert_eq!(host.successors().collect::<Vec<_>>(), ["r2", "r3"]);
+    }
+
+    /// Host 1 lives, and has heard that it was given up; this host has not.
+    #[test]
+    fn nobody_waits_for_a_candidate_that_has_given_up() {
+        let mut host = follower();
+        host.handle_membership(NOW, view(&[1, 2, 3]));
+        assert!(host.has_lost_owner(NOW) && !host.leads());
+        host.pass_over(NOW, "r1");
+        assert!(host.leads());
         assert_eq!(host.successors().collect::<Vec<_>>(), ["r2", "r3"]);
     }
 

@@ -131,7 +131,10 @@ pub fn take_over(
     }
     launcher.replicate();
     let answered = send_again(launcher, handovers);
-    close_streams(launcher.registry(), handovers);
+    let announced = launcher.registry().announced();
+    if announced < launcher.registry().task_count() {
+        launcher.registry().notify_starts(announced);
+    }
     for handover in handovers {
         for &ended in &handover.ended {
             if launcher.registry().is_alive(ended.rank) {
@@ -148,6 +151,7 @@ pub fn take_over(
             }
         }
     }
+    close_streams(launcher.registry(), handovers);
     lost.iter().for_each(|host| launcher.host_lost(*host));
     for task in not_started(launcher.registry(), handovers) {
         launcher.not_started(task);

@@ -33,12 +33,14 @@ impl Lifecycle {
         })
     }
 
-    /// Goes on from what the launcher before this one had decided. The grace period after a failure begins anew.
+    /// Begins with what the launcher before this one had decided. The grace period after a failure begins anew.
     pub fn adopt(&mut self, now: Duration, decision: Decision, actions: &mut Vec<Action>) {
         if let Some(failure) = decision.first_failure {
             self.first_failed(now, failure);
         }
-        self.status = decision.status as u8;
+        if decision.status != 0 {
+            self.status = decision.status as u8;
+        }
         if decision.is_ending {
             self.kill(now, actions);
         }
@@ -80,6 +82,15 @@ mod tests {
         next.tick(NOW + GRACE, &mut actions);
         assert!(next.is_ending());
         assert_eq!(next.decision().map(|decision| decision.status), Some(7));
+    }
+
+    /// What comes of the take-over itself is not undone, in whatever order the two come.
+    #[test]
+    fn a_decision_of_nothing_leaves_the_status_as_it_is() {
+        let (mut next, mut actions) = (lifecycle(), Vec::new());
+        next.host_lost(NOW, "h0 is lost", &[(0, 100)], &[], |_| false, &mut actions);
+        next.adopt(NOW, Decision::default(), &mut actions);
+        assert_eq!(next.status(), 137);
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl Registry {
 
     /// Notifies watchers and receivers of the tasks from this number on.
     pub fn notify_starts(&mut self, from: u32) {
+        self.announced = self.task_count();
         for task in from..self.task_count() {
             self.notify_watchers_of(task);
             let TaskRecord { parent, output, .. } = &self.tasks[task as usize];

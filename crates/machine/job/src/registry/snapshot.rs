@@ -77,6 +77,7 @@ impl Registry {
             .put(to);
         self.changes.put(to);
         self.decision.put(to);
+        self.announced.put(to);
         bytes
     }
 
@@ -94,6 +95,7 @@ impl Registry {
             sent: Some(SentLog::from_list(Field::take(from)?)),
             changes: Field::take(from)?,
             decision: Field::take(from)?,
+            announced: Field::take(from)?,
             outgoing: Vec::new(),
         };
         from.0.is_empty().then_some(registry).ok_or(Malformed)

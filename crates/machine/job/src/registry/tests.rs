@@ -618,6 +618,26 @@ fn a_request_that_fits_no_message_is_refused_and_not_recorded() {
 }
 
 #[test]
+fn a_sentence_with_a_long_name_fits_every_message() {
+    let mut registry = registry();
+    let name = "\u{1}".repeat(4 << 20);
+    let (id, index, flags) = (1, 0, 0);
+    registry.handle_request(
+        0,
+        Ask::Get {
+            id,
+            name,
+            index,
+            flags,
+        },
+    );
+    let (_, answer) = registry.take_messages().pop().expect("an answer");
+    let mut bytes = Vec::new();
+    answer.encode(&mut bytes);
+    assert!(bytes.len() < 2 * LONGEST_SENTENCE, "{}", bytes.len());
+}
+
+#[test]
 fn names_count_as_their_values_do() {
     let mut registry = registry();
     let mut refused = 0;

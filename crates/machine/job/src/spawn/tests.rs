@@ -205,6 +205,19 @@ fn no_number_is_used_up_by_tasks_for_which_the_launcher_has_no_room() {
 }
 
 #[test]
+fn tasks_that_have_been_requested_and_have_no_numbers_yet_count() {
+    let mut job = Job::new();
+    let most = job.registry.task_count() + 4;
+    job.spawns = Spawns::new(most);
+    job.request(7, order(Place::Any, 3));
+    job.effects();
+    job.request(8, order(Place::Any, 2));
+    assert_eq!(job.answers(), [(8, vec![Err(Why::Memory)])]);
+    job.request(9, order(Place::Any, 1));
+    assert_eq!(job.answers(), []);
+}
+
+#[test]
 fn nothing_comes_of_tasks_that_some_host_cannot_enter() {
     let mut job = Job::new();
     job.request(7, order(Place::Host("h0".to_owned()), 2));

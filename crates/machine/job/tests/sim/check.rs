@@ -49,18 +49,6 @@ impl Sim {
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
         let first = up.next().and_then(|host| host.follower.as_ref());
         first.is_some_and(|one| one.is_without_owner() && !one.replica.is_current())
-            || self.awaits_a_host_that_has_given_up()
-    }
-
-    /// The order that excludes a living host had reached some hosts and not others when the launcher was lost: that host has given up the
-    /// take-over, and the first of the others waits for it.
-    fn awaits_a_host_that_has_given_up(&self) -> bool {
-        let given_up = self.hosts.iter().any(|host| host.given_up);
-        let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
-        let awaits = |follower: &Follower| follower.is_without_owner();
-        given_up
-            && self.working_launcher().is_none()
-            && up.all(|host| host.follower.as_ref().is_some_and(awaits))
     }
 
     /// No host waits for ever for a leader.

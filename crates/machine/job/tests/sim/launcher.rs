@@ -30,12 +30,16 @@ pub struct Rejoin {
     handovers: Vec<Handover>,
     worlds: Vec<World>,
     snapshots: Vec<Vec<u8>>,
+    /// Some host does not name it among those that may lead.
+    pub is_refused: bool,
     /// Messages of hosts that have answered: they are read when the launcher leads.
     unread: Vec<(u32, Up)>,
 }
 
 pub struct Launcher {
     pub host: u32,
+    /// The runs of the hosts that might have taken it over when it began to lead.
+    pub successors: Vec<String>,
     pub registry: ReplicatedRegistry,
     leadership: Leadership,
     pub replication: Replication,
@@ -75,6 +79,7 @@ impl Launcher {
         (0..2 * hosts).for_each(|task| registry.task_started(task, 100 + task));
         Launcher {
             host: 0,
+            successors: Vec::new(),
             registry: ReplicatedRegistry::new(registry, true),
             leadership: Leadership::new("h0", "r0", runs(hosts)),
             replication: Replication::default(),
@@ -343,6 +348,7 @@ impl Sim {
         let view = self.view(host);
         let follower = self.hosts[host as usize].follower.as_mut();
         let follower = follower.expect("a follower");
+        let successors = follower.successors().map(str::to_owned).collect();
         let order = follower.take_order().expect("an order");
         let registry = follower.replica.take().expect("a replica");
         let others = order.candidates.iter().filter(|one| one.number != host);
@@ -352,6 +358,7 @@ impl Sim {
         let launcher = self.launchers.len();
         self.launchers.push(Launcher {
             host,
+            successors,
             registry: ReplicatedRegistry::new(registry, true),
             leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
             replication: Replication::default(),
@@ -365,6 +372,7 @@ impl Sim {
                 handovers: vec![handover],
                 worlds,
                 snapshots: Vec::new(),
+                is_refused: false,
                 unread: Vec::new(),
             }),
         });

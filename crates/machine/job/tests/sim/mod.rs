@@ -79,6 +79,8 @@ enum What {
     Claim(usize, u32),
     /// A new launcher waits no longer for a host.
     Late(usize, u32),
+    /// A host that may not lead claims no more hosts.
+    Withdraw(usize),
     /// A host hears of another one from the membership.
     Learn {
         host: u32,
@@ -138,6 +140,9 @@ pub struct Sim {
     /// The first thing that was wrong at the time it happened.
     pub wrong: Option<String>,
 }
+
+/// A host that may not lead has so long to say so to those that wait for it.
+const WITHDRAWAL: Duration = Duration::from_secs(3);
 
 pub fn run_of(host: u32) -> String {
     format!("r{host}")
@@ -265,6 +270,7 @@ impl Sim {
                 }
             }
             What::Claim(launcher, host) => self.claim(launcher, host),
+            What::Withdraw(launcher) => self.withdraw(launcher),
             What::Late(launcher, host) => self.give_up_late(launcher, host),
             What::Learn { host, of, gone } => self.learn(host, of, gone),
             What::Stop(host) => self.stop(host),
@@ -568,20 +574,29 @@ impl Sim {
         }
         let claimed = self.hosts[host as usize].claimed_by;
         let is_free = claimed.is_none_or(|by| self.life(self.launchers[by].host) != Life::Up);
-        let is_ready = |follower: &mut Follower| follower.is_without_owner();
-        if !is_free || !self.follower(host).is_some_and(is_ready) {
+        let Some(successors) = self.waiting_for(host).filter(|_| is_free) else {
             let at = self.after(50, 100);
             return self.at(at, What::Claim(launcher, host));
-        }
-        let run = run_of(from);
-        let names_it = |follower: &mut Follower| follower.successors().any(|named| named == run);
-        if !self.follower(host).is_some_and(names_it) {
+        };
+        if !successors.contains(&run_of(from)) {
             // The launcher that was lost had given it up.
-            self.hosts[from as usize].given_up = true;
-            return self.stop(from);
+            let rejoin = self.launchers[launcher].rejoin.as_mut();
+            rejoin.expect("it does not lead yet").is_refused = true;
+            let at = self.now + WITHDRAWAL;
+            self.at(at, What::Withdraw(launcher));
         }
         self.hosts[host as usize].claimed_by = Some(launcher);
         self.call_if_all_are_claimed(launcher);
+    }
+
+    /// The hosts that may take over a host whose owner is lost, also one that has begun to lead itself.
+    fn waiting_for(&self, host: u32) -> Option<Vec<String>> {
+        let Some(follower) = &self.hosts[host as usize].follower else {
+            let at = self.launcher_on(host)?;
+            return Some(self.launchers[at].successors.clone());
+        };
+        let waits = follower.is_without_owner();
+        waits.then(|| follower.successors().map(str::to_owned).collect())
     }
 
     /// A new launcher waits no longer for a host that has not come.
@@ -604,6 +619,9 @@ impl Sim {
         if !awaited.iter().all(claimed) {
             return;
         }
+        if one.rejoin.as_ref().is_some_and(|rejoin| rejoin.is_refused) {
+            return self.withdraw(launcher);
+        }
         for host in awaited {
             let here = &mut self.hosts[host as usize];
             if here.led_by == Some(launcher) {
@@ -615,6 +633,29 @@ impl Sim {
                 follower.follow(&run_of(from));
             }
             self.send_down(launcher, host, Down::Lead { changes });
+        }
+    }
+
+    /// A host that may not lead says so to those that it has claimed, and ends.
+    fn withdraw(&mut self, launcher: usize) {
+        let from = self.launchers[launcher].host;
+        if self.life(from) != Life::Up {
+            return;
+        }
+        self.hosts[from as usize].given_up = true;
+        self.stop(from);
+        let now = self.now;
+        for host in 0..self.hosts.len() as u32 {
+            if self.hosts[host as usize].claimed_by != Some(launcher) {
+                continue;
+            }
+            self.hosts[host as usize].claimed_by = None;
+            if let Some(follower) = self.follower(host) {
+                follower.pass_over(now, &run_of(from));
+                if follower.leads() {
+                    self.lead(host);
+                }
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{Follower, PIECE};
+use regatta_wire::Malformed;
 
 use super::Agent;
 use crate::channel::messages::{Report, State};
@@ -74,6 +75,23 @@ impl Agent {
             template: self.template?,
             following: self.following?,
         })
+    }
+
+    /// Reads the words of hosts that would lead, until one does.
+    pub(super) fn handle_words(&mut self) -> Result<(), Malformed> {
+        let leads = format!("{} {}", succession::LEAD, rsh::identity());
+        while !self.called {
+            let Some(line) = self.link.line("regatta-")? else {
+                break;
+            };
+            if let Some(run) = line.strip_prefix(&leads) {
+                self.be_called(run.trim());
+            } else if let Some(run) = line.strip_prefix(succession::GAVE_UP) {
+                let following = self.following.iter_mut();
+                following.for_each(|following| following.pass_over(run.trim()));
+            }
+        }
+        Ok(())
     }
 
     /// Another launcher, on a host of this run, is at the other end of the channel. Until it has asked for the state, nothing

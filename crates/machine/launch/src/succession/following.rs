@@ -75,6 +75,11 @@ impl Following {
         self.follower.forget_membership();
     }
 
+    /// The candidate on the host of this run will not lead.
+    pub(crate) fn pass_over(&mut self, run: &str) {
+        self.follower.pass_over(self.since.elapsed(), run);
+    }
+
     /// Whether the launcher's host was lost since the last call.
     pub(crate) fn has_lost_owner(&mut self) -> bool {
         self.follower.has_lost_owner(self.since.elapsed())

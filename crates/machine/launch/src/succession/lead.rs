@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use regatta_job::Registry;
 use regatta_job::failover::{
-    Candidate, FailoverPlan, SuccessionOrder, add_unknown_tasks, all_worlds, known_runs, latest,
+    Candidate, FailoverPlan, LocalRecord, SuccessionOrder, add_unknown_tasks, all_worlds,
+    known_runs, latest,
 };
+use regatta_wire::world::World;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::following::Following;
-use super::rally::{self, Rally, Seeker};
+use super::rally::{self, Found, Rally, Seeker};
 use super::{LEADER, OWN, form};
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
@@ -79,6 +81,7 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
         dead: rally::dead_hosts(&registry).collect(),
         output: &mut output,
         parted: Vec::new(),
+        refused: None,
     }
     .rally(&others)?;
     let registry = latest(registry, rally.found.iter().map(|found| &found.copy));
@@ -100,19 +103,22 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
     let name = here.name.clone();
     let stock = take_stock(resources, registry, (line, cause), rally, here)?;
     let outcome = resuming::resume(&plan, output, stock)?;
-    // The last word of it, for whoever finds the file.
-    let job = &will.job;
+    report_outcome(&outcome, &will.job, &name);
+    Ok(())
+}
+
+/// The last line of the file that the launcher writes to.
+fn report_outcome(outcome: &Outcome, job: &str, host: &str) {
     match outcome {
         Outcome::Ended(status) => {
             eprintln!("regatta: the job {job} has ended with status {status}");
         }
         Outcome::LeftToOthers => {
             eprintln!(
-                "regatta: {name} has left the job {job} to the other hosts, since they may go on with it"
+                "regatta: {host} has left the job {job} to the other hosts, since they may go on with it"
             );
         }
     }
-    Ok(())
 }
 
 /// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this
@@ -264,21 +270,10 @@ fn take_stock(
     tasks.forget_all_prepared();
     tasks.caught.all_taken();
     let requests = local.unanswered();
-    let own = local.worlds.iter().cloned();
-    let others = rally.found.iter_mut();
-    let others = others.flat_map(|found| std::mem::take(&mut found.state.worlds));
-    let worlds = all_worlds(own.chain(others));
-    for world in &worlds {
-        if world.first == tasks.job().tasks() {
-            tasks
-                .enter(world)
-                .map_err(|error| Refusal::of_regatta(error.to_string()))?;
-        }
-    }
+    let worlds = enter_all_worlds(&mut tasks, &local, &mut rally.found)?;
     let asked = rally.found.iter().flat_map(|found| &found.asked);
     let asked = asked.chain(&requests);
     add_unknown_tasks(&mut registry, &worlds, asked, &template.program);
-    let heard = local.received_counts();
     Ok(Stock {
         own: State {
             hello: crate::gather::hello_again(),
@@ -286,8 +281,8 @@ fn take_stock(
             worlds: Vec::new(),
             unstarted: tasks.unstarted(),
             running: tasks.processes(),
+            heard: local.received_counts(),
             ended: local.ended,
-            heard,
             starts: 0,
             gone: local.gone,
             open_streams: tasks.caught.open_streams(),
@@ -311,4 +306,23 @@ fn take_stock(
         lost: rally.lost,
         here,
     })
+}
+
+/// All worlds that any host has in its table, each of which is in that of this host from now on.
+fn enter_all_worlds(
+    tasks: &mut Tasks,
+    local: &LocalRecord,
+    found: &mut [Found],
+) -> Result<Vec<World>, Refusal> {
+    let others = found.iter_mut();
+    let others = others.flat_map(|found| std::mem::take(&mut found.state.worlds));
+    let worlds = all_worlds(local.worlds.iter().cloned().chain(others));
+    for world in &worlds {
+        if world.first == tasks.job().tasks() {
+            tasks
+                .enter(world)
+                .map_err(|error| Refusal::of_regatta(error.to_string()))?;
+        }
+    }
+    Ok(worlds)
 }

@@ -1,8 +1,8 @@
 //! Bringing the agents of a job together again, under another launcher.
 //!
 //! The channel to each is claimed until that succeeds, its host is lost, or the time is over: its agent hears of the loss when its own
-//! daemon does. When no claim is open any more, all agents hear the word at once. Until then every claim can be withdrawn, and is when one
-//! of the agents does not name this host among those that may lead.
+//! daemon does. When no claim is open any more, all agents hear the word at once. If one of them does not name this host among the hosts that
+//! may lead, they all hear that it gives up, and their daemons take the claims back.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use regatta_job::Registry;
 use regatta_job::failover::{Candidate, FailoverPlan};
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, LEAD, NO_MORE, OWN, OWNER_LOST, is_named};
+use super::{DAEMON_ENDED, GAVE_UP, LEAD, NO_MORE, OWN, OWNER_LOST, is_named};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
@@ -25,6 +25,8 @@ use crate::signals::Signals;
 
 /// An agent that has not come for so long never will.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// A host that may not lead has so long to say so to those that wait for it.
+const WITHDRAWAL: Duration = Duration::from_secs(3);
 /// How often one is asked for.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -84,6 +86,8 @@ pub(crate) struct Seeker<'a> {
     pub output: &'a mut Output,
     /// Channels that have been given up, until their commands have ended.
     pub parted: Vec<Remote>,
+    /// Why this host may not lead, if some agent does not name it.
+    pub refused: Option<(Instant, Refusal)>,
 }
 
 /// How the shell on a host is taken over in which an agent waits.
@@ -117,7 +121,7 @@ impl Seeker<'_> {
             }
             let late = began.elapsed() >= PATIENCE;
             for (candidate, step) in candidates.iter().zip(&mut steps) {
-                self.advance(candidate, step, late)?;
+                self.advance(candidate, step, late);
             }
             for (candidate, step) in candidates.iter().zip(&mut steps) {
                 self.pass_over(candidate, step);
@@ -128,6 +132,12 @@ impl Seeker<'_> {
             let claimed = |step: &Step| matches!(step, Step::Claimed(_) | Step::Done(_));
             if !calls && steps.iter().all(claimed) {
                 (calls, began) = (true, Instant::now());
+            }
+            let is_due =
+                |(since, _): &mut (Instant, Refusal)| calls || since.elapsed() >= WITHDRAWAL;
+            if let Some((_, refusal)) = self.refused.take_if(is_due) {
+                self.withdraw(steps);
+                return Err(refusal);
             }
             if calls {
                 steps = steps.into_iter().map(|step| self.call(step)).collect();
@@ -162,16 +172,11 @@ impl Seeker<'_> {
         }
     }
 
-    /// Takes one host as far as it goes now. An error: this host may not lead.
-    fn advance(
-        &mut self,
-        candidate: &Candidate,
-        step: &mut Step,
-        late: bool,
-    ) -> Result<(), Refusal> {
+    /// Takes one host as far as it goes now.
+    fn advance(&mut self, candidate: &Candidate, step: &mut Step, late: bool) {
         if let Step::Done(found) = step {
             found.iter_mut().for_each(|found| found.remote.keep_up());
-            return Ok(());
+            return;
         }
         if let Some(why) = why_given_up(self.told, candidate, late) {
             let before = std::mem::replace(step, Step::Done(Err(why)));
@@ -180,7 +185,7 @@ impl Seeker<'_> {
                 Step::Calling(calling) => self.part(calling.remote),
                 Step::Waiting(_) | Step::Done(_) => {}
             }
-            return Ok(());
+            return;
         }
         *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
@@ -191,7 +196,7 @@ impl Seeker<'_> {
                     Err(_) => Step::Waiting(Instant::now() + AGAIN),
                 }
             }
-            Step::Claiming(remote) => self.read_claim(remote)?,
+            Step::Claiming(remote) => self.read_claim(remote),
             Step::Claimed(mut remote) => {
                 // Its agent repeats that its owner is lost.
                 while remote.read() {
@@ -202,7 +207,6 @@ impl Seeker<'_> {
             Step::Calling(calling) => self.read_answer(calling),
             done => done,
         };
-        Ok(())
     }
 
     /// Goes on with a channel, or claims it again if it has ended: its agent does not know yet, perhaps, that its owner is lost.
@@ -217,24 +221,43 @@ impl Seeker<'_> {
     }
 
     /// Reads whether the channel of an agent is ours, and whether it may be.
-    fn read_claim(&mut self, mut remote: Box<Remote>) -> Result<Step, Refusal> {
+    fn read_claim(&mut self, mut remote: Box<Remote>) -> Step {
         while remote.read() {}
         match remote.link.line(OWNER_LOST) {
-            Ok(Some(line)) if is_named(&line, self.own_run()) => {
+            Ok(Some(line)) => {
                 self.report_step(&remote, "waits for");
-                Ok(Step::Claimed(remote))
+                if !is_named(&line, self.own_run()) {
+                    let sentence = format!(
+                        "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
+                        remote.name
+                    );
+                    let refusal = Refusal::new(STATUS_REFUSED, sentence);
+                    self.refused.get_or_insert((Instant::now(), refusal));
+                }
+                Step::Claimed(remote)
             }
-            Ok(Some(_)) => {
-                let sentence = format!(
-                    "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
-                    remote.name
-                );
-                self.part(*remote);
-                Err(Refusal::new(STATUS_REFUSED, sentence))
-            }
-            Ok(None) => Ok(self.unless_ended(remote, Step::Claiming)),
-            Err(_) => Ok(self.nonsense(*remote)),
+            Ok(None) => self.unless_ended(remote, Step::Claiming),
+            Err(_) => self.nonsense(*remote),
         }
+    }
+
+    /// Gives all claims back, and says that this host will not lead: others wait for it if they have an order in which it is.
+    fn withdraw(&self, steps: Vec<Step>) {
+        let word = format!("\n{GAVE_UP} {}\n", self.own_run());
+        let claimed = steps.into_iter().filter_map(|step| match step {
+            Step::Claimed(remote) => Some(*remote),
+            _ => None,
+        });
+        let mut claimed: Vec<Remote> = claimed.collect();
+        for remote in &mut claimed {
+            remote.link.send_raw(word.as_bytes());
+            // The command carries what has been written before it ends.
+            remote.link.close();
+        }
+        let until = Instant::now() + WITHDRAWAL;
+        claimed
+            .iter_mut()
+            .for_each(|remote| remote.await_end(until));
     }
 
     fn report_step(&mut self, remote: &Remote, does: &str) {
@@ -472,6 +495,7 @@ mod tests {
                 dead: HashSet::new(),
                 output: &mut self.output,
                 parted: Vec::new(),
+                refused: None,
             }
         }
     }
@@ -534,8 +558,7 @@ mod tests {
         let mut seeker = bench.seeker();
         while !agent.is_finished() {
             assert!(Instant::now() < until, "nobody reads what it says");
-            let advanced = seeker.advance(&beta, &mut steps[0], false);
-            advanced.expect("it may lead");
+            seeker.advance(&beta, &mut steps[0], false);
             seeker.wait(&steps).expect("no signal");
         }
         agent.join().expect("a thread").expect("a reader");

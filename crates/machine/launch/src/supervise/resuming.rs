@@ -4,26 +4,20 @@
 //! not know happens now. Then the loop goes on as if it had never been another one.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Instant;
 
-use regatta_job::failover::{
-    self, Candidate, Handover, Replication, SuccessionOrder, Successor, take_over,
-};
-use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry, Spawns};
+use regatta_job::failover::{self, Candidate, Handover, SuccessionOrder, Successor, take_over};
+use regatta_job::{Ended, Lifecycle, Registry, ReplicatedRegistry};
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
-use super::Supervisor;
 use super::growing::Growing;
 use super::history::History;
 use super::leadership;
-use super::reach::Reaches;
-use super::shared_barriers::SharedBarriers;
-use super::starters::Awaited;
+use super::{Parts, Supervisor};
 use crate::agent::note_gone;
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
-use crate::entrance::{Entrance, Newcomer, Newcomers};
+use crate::entrance::{Entrance, Newcomer};
 use crate::fleet::Ground;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -35,7 +29,6 @@ use crate::streams::Streams;
 use crate::succession::NO_MORE;
 use crate::succession::rally::Found;
 use crate::tasks::Tasks;
-use crate::wakes::Wakes;
 
 /// All that is known of the job.
 pub(crate) struct Stock {
@@ -142,6 +135,92 @@ fn handover(host: u32, state: State, requests: Vec<(u32, Vec<u8>)>) -> Handover 
     }
 }
 
+/// The hosts of a job that is taken over.
+struct Hosts {
+    handovers: Vec<Handover>,
+    remotes: Vec<Remote>,
+    gone: BTreeMap<u32, Option<Cause>>,
+    /// The hosts that do not take part any more, and why.
+    lost: BTreeMap<u32, String>,
+}
+
+impl Hosts {
+    /// Compares the hosts that have come with those that the registry knows.
+    fn gather(
+        registry: &Registry,
+        (here, own): (&Candidate, Handover),
+        found: Vec<Found>,
+        lost: &[(Candidate, String)],
+        (order, cause): &(SuccessionOrder, String),
+    ) -> Result<Self, Refusal> {
+        let mut hosts = Self {
+            // The table of this host says of its own tasks all that the agent would have said.
+            handovers: vec![own],
+            remotes: Vec::new(),
+            gone: BTreeMap::new(),
+            lost: lost
+                .iter()
+                .map(|(candidate, why)| (candidate.number, why.clone()))
+                .collect(),
+        };
+        found
+            .into_iter()
+            .for_each(|found| hosts.add_found(registry, found));
+        let known = registry.hosts().iter().filter(|host| host.alive);
+        for host in known.filter(|host| host.number != here.number) {
+            if hosts.handovers.iter().any(|one| one.host == host.number) {
+                continue;
+            }
+            let remote = absentee(registry, host.number, &host.name)?;
+            hosts.remotes.push(remote);
+            let why = match host.name == order.name {
+                true => cause.as_str(),
+                false => NO_MORE,
+            };
+            let lost = hosts.lost.entry(host.number);
+            lost.or_insert_with(|| why.to_owned());
+        }
+        hosts.gone = failover::gone(registry, &hosts.handovers);
+        hosts.note_given_up(here.number);
+        Ok(hosts)
+    }
+
+    fn add_found(&mut self, registry: &Registry, found: Found) {
+        let mut remote = found.remote;
+        remote.ranks = tasks_on(registry, remote.number);
+        remote.unstarted = found.state.unstarted.clone();
+        remote.running = found.state.running.iter().copied().collect();
+        remote.starts = found.state.starts;
+        let handover = handover(remote.number, found.state, found.asked);
+        self.handovers.push(handover);
+        self.remotes.push(remote);
+    }
+
+    /// Some tables have it already that a host is lost which has come: the old launcher had given it up.
+    fn note_given_up(&mut self, here: u32) {
+        let is_gone = |(rank, _): &(u32, u32)| self.gone.contains_key(rank);
+        let others = self.handovers.iter().filter(|one| one.host != here);
+        for other in others.filter(|other| other.running.iter().any(is_gone)) {
+            let why = "the launcher before this one had given it up";
+            let lost = self.lost.entry(other.host);
+            lost.or_insert_with(|| why.to_owned());
+        }
+    }
+}
+
+/// The lifecycle of a job that is taken over.
+fn lifecycle(plan: &Plan, registry: &Registry, hosts: &Hosts, first_tasks: u32) -> Lifecycle {
+    let tasks = 0..registry.task_count();
+    let host_of = |task: u32| registry.host_of(task).unwrap_or_default();
+    let all = plan.across.iter().flat_map(|across| &across.hosts);
+    let names = all.map(|host| host.name.clone()).collect();
+    let begun = begun(registry, &hosts.handovers, &hosts.remotes, &hosts.lost);
+    let ended = tasks.clone().filter(|&task| !registry.is_alive(task));
+    Lifecycle::new(plan.policy(), registry.task_count())
+        .across(names, tasks.map(host_of).collect())
+        .resumed(first_tasks, begun as u32, ended.count() as u32)
+}
+
 impl<'p> Supervisor<'p> {
     fn resumed(
         plan: &'p Plan,
@@ -149,138 +228,50 @@ impl<'p> Supervisor<'p> {
         stock: Stock,
     ) -> Result<(Self, Unfinished), Refusal> {
         let (registry, here) = (&stock.registry, &stock.here);
-        let numbers: Vec<(u32, String)> = registry
-            .hosts()
-            .iter()
-            .filter(|host| host.alive && host.number != here.number)
-            .map(|host| (host.number, host.name.clone()))
-            .collect();
-        let host_of: Vec<u32> = (0..registry.task_count())
-            .map(|task| registry.host_of(task).unwrap_or_default())
-            .collect();
-        let names: Vec<String> = plan
-            .across
-            .iter()
-            .flat_map(|across| across.hosts.iter().map(|host| host.name.clone()))
-            .collect();
-        let mut runs: BTreeMap<u32, String> = BTreeMap::new();
-        let candidates = stock.found.iter().map(|found| found.remote.number);
-        let present: HashSet<u32> = candidates.chain([here.number]).collect();
-        for candidate in &stock.launcher.0.candidates {
-            runs.insert(candidate.number, candidate.run.clone());
-        }
-        let mut lost: BTreeMap<u32, String> = stock
-            .lost
-            .iter()
-            .map(|(candidate, why)| (candidate.number, why.clone()))
-            .collect();
-        // What the table of this host says of its own tasks is what the agent would have said.
-        let mut handovers = vec![handover(here.number, stock.own, stock.asked)];
-        let mut remotes = Vec::new();
-        for found in stock.found {
-            let mut remote = found.remote;
-            remote.ranks = tasks_on(registry, remote.number);
-            remote.unstarted = found.state.unstarted.clone();
-            remote.running = found.state.running.iter().copied().collect();
-            remote.starts = found.state.starts;
-            handovers.push(handover(remote.number, found.state, found.asked));
-            remotes.push(remote);
-        }
-        for (number, name) in numbers {
-            if present.contains(&number) {
-                continue;
-            }
-            let remote = absentee(registry, number, &name)?;
-            let why = match name == stock.launcher.0.name {
-                true => stock.launcher.1.as_str(),
-                false => NO_MORE,
-            };
-            lost.entry(number).or_insert_with(|| why.to_owned());
-            remotes.push(remote);
-        }
-        let gone = failover::gone(registry, &handovers);
-        let others = handovers.iter().filter(|host| host.host != here.number);
-        for other in others {
-            // Some have heard already that the host is lost: the old launcher had given it up.
-            if other
-                .running
-                .iter()
-                .any(|(rank, _)| gone.contains_key(rank))
-            {
-                let why = "the launcher before this one had given it up";
-                lost.entry(other.host).or_insert_with(|| why.to_owned());
-            }
-        }
-        let begun = begun(registry, &handovers, &remotes, &lost);
-        let before = (0..registry.task_count())
-            .filter(|&task| !registry.is_alive(task))
-            .count();
-        let lifecycle = Lifecycle::new(plan.policy(), registry.task_count())
-            .across(names, host_of)
-            .resumed(stock.tasks.job().first(), begun as u32, before as u32);
-        let mut growing = Growing::begin(
-            plan.across.as_ref(),
-            Some(stock.ground),
-            plan.stays,
-            &stock.signals,
-        );
-        if let Some(growing) = &mut growing {
-            growing.is_gathered();
-        }
+        let own = (here, handover(here.number, stock.own, stock.asked));
+        let hosts = Hosts::gather(registry, own, stock.found, &stock.lost, &stock.launcher)?;
+        let first_tasks = stock.tasks.job().first();
+        let lifecycle = lifecycle(plan, registry, &hosts, first_tasks);
+        let across = plan.across.as_ref();
+        let mut growing = Growing::begin(across, Some(stock.ground), plan.stays, &stock.signals);
+        growing.iter_mut().for_each(Growing::is_gathered);
         let mut history = History::new(growing.is_some(), plan.stays);
         let worlds = stock.worlds.iter();
         worlds.for_each(|world| history.note_world(world));
-        let leadership = leadership::of(
-            plan.across
-                .as_ref()
-                .and_then(|across| across.growth.as_ref()),
-            runs,
-        );
+        let candidates = stock.launcher.0.candidates.into_iter();
+        let runs = candidates.map(|candidate| (candidate.number, candidate.run));
+        let growth = across.and_then(|across| across.growth.as_ref());
+        let leadership = leadership::of(growth, runs.collect());
         let mut entrance = stock.entrance;
         let waiting = entrance.as_mut().map(Entrance::take_all);
-        let waiting = waiting.unwrap_or_default();
-        let join_socket = entrance.map(|entrance| entrance.socket);
         let supervisor = Self {
-            registry: ReplicatedRegistry::new(stock.registry, true),
-            shared_barriers: SharedBarriers::default(),
-            replication: Replication::default(),
-            spawns: Spawns::new(plan.most_tasks),
-            newcomers: Newcomers::default(),
-            clocks: Vec::new(),
             here: Some(here.name.clone()),
             number: here.number,
             growing,
             history,
             leadership,
             tether: Some(stock.tether),
-            input: None,
-            size: stock.tasks.job().first(),
-            tasks: Some(stock.tasks),
-            remotes,
-            wakes: Wakes::new(),
-            reaches: Reaches::default(),
-            starter: None,
-            awaited: Awaited::default(),
-            join_socket,
-            ready: None,
-            early: Vec::new(),
-            late: Vec::new(),
-            owed: Vec::new(),
-            lifecycle,
+            remotes: hosts.remotes,
+            join_socket: entrance.map(|entrance| entrance.socket),
             streams: Some(stock.streams),
-            output,
-            started: Instant::now(),
-            childless: false,
-            plan,
-            signals: stock.signals,
-            owner: stock.owner,
+            ..Parts {
+                plan,
+                signals: stock.signals,
+                owner: stock.owner,
+                output,
+                lifecycle,
+                registry: ReplicatedRegistry::new(stock.registry, true),
+                size: first_tasks,
+                tasks: Some(stock.tasks),
+            }
+            .assemble()
         };
         let unfinished = Unfinished {
-            handovers,
+            handovers: hosts.handovers,
             worlds: stock.worlds,
-            gone,
-            lost,
-            waiting,
+            gone: hosts.gone,
+            lost: hosts.lost,
+            waiting: waiting.unwrap_or_default(),
         };
         Ok((supervisor, unfinished))
     }
@@ -294,32 +285,25 @@ impl<'p> Supervisor<'p> {
             lost,
             waiting,
         } = unfinished;
+        // What comes of the take-over is decided after this, and replaces it in the registry.
+        let mut actions = Vec::new();
+        let (now, decision) = (self.started.elapsed(), self.registry.decision());
+        self.lifecycle.adopt(now, decision, &mut actions);
         let mut taking = TakingOver {
             supervisor: self,
             why_lost: &lost,
         };
         let numbers: Vec<u32> = lost.keys().copied().collect();
         take_over(&mut taking, &handovers, &worlds, gone, &numbers);
-        self.go_on_ending();
+        for task in self.registry.killed_at_once() {
+            self.signal(task, libc::SIGKILL);
+        }
+        self.perform(actions);
         self.hosts_changed();
         self.speak();
         waiting
             .into_iter()
             .for_each(|newcomer| self.let_in(newcomer));
-    }
-}
-
-impl Supervisor<'_> {
-    /// Goes on with ends that had been decided when the old launcher was lost: of single tasks, and of the job.
-    fn go_on_ending(&mut self) {
-        for task in self.registry.killed_at_once() {
-            self.signal(task, libc::SIGKILL);
-        }
-        let mut actions = Vec::new();
-        let decision = self.registry.decision();
-        self.lifecycle
-            .adopt(self.started.elapsed(), decision, &mut actions);
-        self.perform(actions);
     }
 }
 

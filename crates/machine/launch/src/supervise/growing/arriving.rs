@@ -95,30 +95,12 @@ impl Growing<'_> {
                         )));
                     }
                 },
-                Step::Greeting(mut remote, mut ready) => {
-                    attend(&mut remote, notes);
-                    let young = arriving.wish.is_none() && arriving.since.elapsed() < ACQUAINTANCE;
-                    let heard = gather::greeting(&mut remote, &mut ready, notes);
-                    if young && remote.link.is_ended() && matches!(heard, Ok(None)) {
-                        self.part(Step::Greeting(remote, ready));
-                        return Ok(false);
-                    }
-                    let patient = arriving.patient(across);
-                    let heard = heard
-                        .and_then(|heard| gather::or_failed(&patient, &mut remote, heard))
-                        .and_then(|heard| match heard {
-                            Some(hello) => self.prepare(&mut remote, hello, arriving, others),
-                            None => Ok(false),
-                        });
-                    match heard {
-                        Ok(true) => arriving.step = Step::Preparing(remote),
-                        Ok(false) => {
-                            arriving.step = Step::Greeting(remote, ready);
+                Step::Greeting(remote, ready) => {
+                    match self.greet((remote, ready), arriving, others, notes)? {
+                        step @ Step::Preparing(_) => arriving.step = step,
+                        step => {
+                            arriving.step = step;
                             return Ok(false);
-                        }
-                        Err(refusal) => {
-                            self.part(Step::Greeting(remote, ready));
-                            return Err(refusal);
                         }
                     }
                 }
@@ -130,6 +112,38 @@ impl Growing<'_> {
                     arriving.step = Step::Preparing(remote);
                     return ready.map(|ready| ready.is_some());
                 }
+            }
+        }
+    }
+
+    /// Reads what a shell says that is to become an agent, and has the agent prepare the job.
+    fn greet(
+        &mut self,
+        (mut remote, mut ready): (Remote, bool),
+        arriving: &Arriving,
+        others: &[(String, String)],
+        notes: &mut Vec<String>,
+    ) -> Result<Step, Refusal> {
+        attend(&mut remote, notes);
+        let young = arriving.wish.is_none() && arriving.since.elapsed() < ACQUAINTANCE;
+        let heard = gather::greeting(&mut remote, &mut ready, notes);
+        if young && remote.link.is_ended() && matches!(heard, Ok(None)) {
+            self.part(Step::Greeting(remote, ready));
+            return Ok(Step::Waiting(Instant::now() + AGAIN));
+        }
+        let patient = arriving.patient(self.across);
+        let heard = heard
+            .and_then(|heard| gather::or_failed(&patient, &mut remote, heard))
+            .and_then(|heard| match heard {
+                Some(hello) => self.prepare(&mut remote, hello, arriving, others),
+                None => Ok(false),
+            });
+        match heard {
+            Ok(true) => Ok(Step::Preparing(remote)),
+            Ok(false) => Ok(Step::Greeting(remote, ready)),
+            Err(refusal) => {
+                self.part(Step::Greeting(remote, ready));
+                Err(refusal)
             }
         }
     }
