@@ -475,6 +475,22 @@ static void table_full(void)
     end(4, tids);
 }
 
+/* Both hosts' tasks request three more at once, of which one gets them: the job may have six. */
+static void full_at_once(void)
+{
+    int tids[3], started;
+    char *argv[] = {"as-quiet", NULL};
+    OK(rg_barrier(RG_WORLD));
+    int code = rg_spawn(own_path(), argv, NULL, 3, tids, &started);
+    int has = code == RG_OK, all;
+    CHECK(has ? started == 3 : code == RG_ERR_MEMORY);
+    OK(rg_allreduce(&has, &all, 1, RG_INT32, RG_SUM, RG_WORLD));
+    CHECK(all == 1);
+    if (has)
+        end(3, tids);
+    OK(rg_barrier(RG_WORLD));
+}
+
 static void few_descriptors(void)
 {
     int tids[MOST], started = 0, all = 0, code = RG_OK;
@@ -785,6 +801,7 @@ int main(int argc, char **argv)
         {"failing", failing, false},
         {"one-after-the-other", one_after_the_other, false},
         {"table-full", table_full, false},
+        {"full-at-once", full_at_once, false},
         {"few-descriptors", few_descriptors, false},
         {"dies-meanwhile", dies_meanwhile, false},
         {"mailboxes", mailboxes, false},

@@ -136,6 +136,14 @@ fn a_full_table_is_an_error() {
 }
 
 #[test]
+fn a_table_that_two_tasks_would_fill_at_once_costs_no_host() {
+    for _ in 0..5 {
+        let job = Job::new(2, "spawn", &["full-at-once"]).option("--most-tasks=6");
+        job.across("alpha:1,beta:1").run().passed();
+    }
+}
+
+#[test]
 fn descriptors_that_are_used_up_are_an_error() {
     let job = spawner(&["few-descriptors"]).option("--label");
     job.after("ulimit -n 120").run().passed();
