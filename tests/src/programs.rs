@@ -103,7 +103,8 @@ pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(name.to_owned())
         .or_insert_with(|| {
-            let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include");
+            let include =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include");
             compile_all(name, files, &[include], &[PLACES.made.join(SONAME)])
         })
         .clone()

@@ -74,30 +74,20 @@ pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
         2500,
         took,
     );
-    for (what, strike) in [
-        (
-            "all processes of a host are killed in collectives: all survivors go on",
-            kill.clone(),
-        ),
-        (
-            "a host's power fails in collectives: all survivors go on",
-            format!("{cut}; {kill}"),
-        ),
-    ] {
-        let mut took = Vec::new();
-        for _ in 0..times {
-            took.extend(run(&mut network, HOSTS, &format!("collectives '{strike}'")));
-            network.bring_back(3, &format!("{STRUCK}:1"), HOSTS);
-        }
-        add(what, 3000, took);
-    }
+    let took = survive(&mut network, times, &kill);
+    add(
+        "all processes of a host are killed in collectives: all survivors go on",
+        3000,
+        took,
+    );
+    let took = survive(&mut network, times, &format!("{cut}; {kill}"));
+    add(
+        "a host's power fails in collectives: all survivors go on",
+        3000,
+        took,
+    );
     if is_root {
-        let ssh = network.serve_ssh(HOSTS);
-        let regatta = command().display().to_string();
-        let words = format!(
-            "added {ADDED} {times} 'env -u REGATTA_RSH PATH={ssh}:$PATH {regatta} add {ADDED}:1' '{regatta} remove {ADDED}'"
-        );
-        let took = run(&mut network, 1, &words);
+        let took = add_by_ssh(&mut network, times);
         add("a host is added by ssh: a task runs there", 2000, took);
         network.end_all(HOSTS);
     } else {
@@ -107,6 +97,26 @@ pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
     let left = network.left();
     assert!(left.is_empty(), "left behind: {left}");
     all
+}
+
+/// Adds and removes a host so many times.
+fn add_by_ssh(network: &mut Network, times: u32) -> Vec<Duration> {
+    let ssh = network.serve_ssh(HOSTS);
+    let regatta = command().display().to_string();
+    let words = format!(
+        "added {ADDED} {times} 'env -u REGATTA_RSH PATH={ssh}:$PATH {regatta} add {ADDED}:1' '{regatta} remove {ADDED}'"
+    );
+    run(network, 1, &words)
+}
+
+/// Strikes a host so many times while tasks are in collectives: how long it took until all others went on.
+fn survive(network: &mut Network, times: u32, strike: &str) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for _ in 0..times {
+        took.extend(run(network, HOSTS, &format!("collectives '{strike}'")));
+        network.bring_back(3, &format!("{STRUCK}:1"), HOSTS);
+    }
+    took
 }
 
 /// A job of the program on the machine's hosts, to its end: what it measured.

@@ -576,24 +576,7 @@ impl<T: Transport> Engine<T> {
             }
         }
         if let Some(id) = waiting {
-            let message = self.unexpected.remove(id);
-            let Some(Body::Offer(offer)) = message.map(|message| message.body) else {
-                return Ok(());
-            };
-            if !offer.streaming || offer.total == 0 {
-                return Ok(());
-            }
-            if asks && !whole {
-                return self.transport.decline(from, &offer.route);
-            }
-            // A stream that has been filled is the receiver's to empty, any other to dispose of.
-            if let Ok(bulk) = self.transport.attach(from, &offer.route) {
-                match whole {
-                    true => self.take_stream(None, from, 0, offer, bulk),
-                    false => self.transport.reclaim(bulk),
-                }
-            }
-            return Ok(());
+            return self.void_offer(id, from, withdrawn);
         }
         if asks {
             return Ok(());
@@ -608,6 +591,33 @@ impl<T: Transport> Engine<T> {
             }
             if let Some(request) = stream.request {
                 self.receive_withdrawn(request, from, stream.tag);
+            }
+        }
+        Ok(())
+    }
+
+    /// An offer that waits is taken back: no receive finds it any more, and its stream is disposed of.
+    fn void_offer(
+        &mut self,
+        id: u32,
+        from: Peer,
+        withdrawn: Withdrawn,
+    ) -> std::result::Result<(), Fault> {
+        let message = self.unexpected.remove(id);
+        let Some(Body::Offer(offer)) = message.map(|message| message.body) else {
+            return Ok(());
+        };
+        if !offer.streaming || offer.total == 0 {
+            return Ok(());
+        }
+        if withdrawn.asks && !withdrawn.whole {
+            return self.transport.decline(from, &offer.route);
+        }
+        // A stream that has been filled is the receiver's to empty, any other to dispose of.
+        if let Ok(bulk) = self.transport.attach(from, &offer.route) {
+            match withdrawn.whole {
+                true => self.take_stream(None, from, 0, offer, bulk),
+                false => self.transport.reclaim(bulk),
             }
         }
         Ok(())

@@ -158,6 +158,23 @@ impl Member {
     }
 }
 
+/// The member of this rank begins in a group of these peers.
+fn member(net: &Net, peers: &[Peer], rank: usize) -> Member {
+    let mut engine = Engine::new(net.end(peers[rank]), Settings::default());
+    let group = engine
+        .add_group(peers.to_vec(), CONTEXT, 0)
+        .expect("a group");
+    Member {
+        engine,
+        group,
+        rank: rank as u32,
+        round: 0,
+        at: At::Begin,
+        output: Views::none(),
+        ended: None,
+    }
+}
+
 /// Members take turns until each has had `rounds` collectives, or an error. `loss`: who is gone, how, after so many turns.
 fn run(
     net: &Net,
@@ -166,22 +183,9 @@ fn run(
     order: &[usize],
     loss: Option<(usize, Presence, usize)>,
 ) {
-    let member = |(rank, &peer): (usize, &Peer)| {
-        let mut engine = Engine::new(net.end(peer), Settings::default());
-        let group = engine
-            .add_group(peers.to_vec(), CONTEXT, 0)
-            .expect("a group");
-        Member {
-            engine,
-            group,
-            rank: rank as u32,
-            round: 0,
-            at: At::Begin,
-            output: Views::none(),
-            ended: None,
-        }
-    };
-    let mut members: Vec<Member> = peers.iter().enumerate().map(member).collect();
+    let mut members: Vec<Member> = (0..peers.len())
+        .map(|rank| member(net, peers, rank))
+        .collect();
     let size = peers.len() as u32;
     let over = |member: &Member| member.round == rounds || member.ended.is_some();
     let mut lost = None;

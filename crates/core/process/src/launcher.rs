@@ -129,6 +129,25 @@ impl Control {
         }
         moved
     }
+
+    /// Answers that have come are kept for whoever asked; all else is handed out, in its order.
+    fn keep_answers(&mut self) -> Vec<Tell> {
+        let mut unasked = Vec::new();
+        loop {
+            match self.frames.next_message::<Tell>() {
+                Ok(None) => break,
+                Ok(Some(tell)) => match tell.id() {
+                    Some(id) => drop(self.answers.insert(id, tell)),
+                    None => unasked.push(tell),
+                },
+                Err(_) => {
+                    self.ended = true;
+                    break;
+                }
+            }
+        }
+        unasked
+    }
 }
 
 impl Drop for Control {
@@ -167,20 +186,7 @@ impl Process {
         let moved = control.read();
         // Only what is news wakes other threads, or whoever waits at the descriptor.
         self.heard += u64::from(moved || lived && control.ended);
-        let mut unasked = Vec::new();
-        loop {
-            match control.frames.next_message::<Tell>() {
-                Ok(None) => break,
-                Ok(Some(tell)) => match tell.id() {
-                    Some(id) => drop(control.answers.insert(id, tell)),
-                    None => unasked.push(tell),
-                },
-                Err(_) => {
-                    control.ended = true;
-                    break;
-                }
-            }
-        }
+        let unasked = control.keep_answers();
         if unasked
             .iter()
             .any(|tell| matches!(tell, Tell::Event { .. }))
@@ -188,51 +194,56 @@ impl Process {
             self.take_in();
         }
         for tell in unasked {
-            match tell {
-                Tell::Event { watch, event } => self.happened(watch, &event),
-                Tell::Born {
-                    task,
-                    parent,
-                    manner,
-                } => self.born(task, parent, manner),
-                Tell::Start {
-                    watch,
-                    task,
-                    ticket,
-                    program,
-                    arguments,
-                    environment,
-                } => {
-                    let what = start::bytes(task, ticket, &program, &arguments, &environment);
-                    self.note(watch, &what);
-                }
-                Tell::StartHosts {
-                    watch,
-                    request,
-                    hosts,
-                } => self.note(watch, &start::hosts(request, &hosts)),
-                Tell::Output {
-                    task,
-                    stream,
-                    manner,
-                    bytes,
-                    then,
-                } => self.wrote(Piece {
-                    task,
-                    stream,
-                    manner,
-                    bytes,
-                    then,
-                }),
-                Tell::GiveUp { task, sentence } => {
-                    self.given_up.insert(task, sentence);
-                    self.engine.transport.give_up(task);
-                }
-                _ => {}
-            }
+            self.heed(tell);
         }
         self.look_around();
         moved
+    }
+
+    /// The task does what the launcher says without having been asked.
+    fn heed(&mut self, tell: Tell) {
+        match tell {
+            Tell::Event { watch, event } => self.happened(watch, &event),
+            Tell::Born {
+                task,
+                parent,
+                manner,
+            } => self.born(task, parent, manner),
+            Tell::Start {
+                watch,
+                task,
+                ticket,
+                program,
+                arguments,
+                environment,
+            } => {
+                let what = start::bytes(task, ticket, &program, &arguments, &environment);
+                self.note(watch, &what);
+            }
+            Tell::StartHosts {
+                watch,
+                request,
+                hosts,
+            } => self.note(watch, &start::hosts(request, &hosts)),
+            Tell::Output {
+                task,
+                stream,
+                manner,
+                bytes,
+                then,
+            } => self.wrote(Piece {
+                task,
+                stream,
+                manner,
+                bytes,
+                then,
+            }),
+            Tell::GiveUp { task, sentence } => {
+                self.given_up.insert(task, sentence);
+                self.engine.transport.give_up(task);
+            }
+            _ => {}
+        }
     }
 
     /// What a task of this host has sent was there before the launcher knew of its end. It comes another way than the event,

@@ -96,19 +96,10 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         }
         let idle = idle_since.elapsed();
         watch.look(manner, idle);
-        let patient = || idle < SPIN && awaited.is_worth_patience();
-        match manner {
-            Manner::Spin if idle < SPIN => continue,
-            Manner::Spin if idle < SPIN + YIELD => {
-                std::thread::yield_now();
-                continue;
-            }
-            Manner::Yield if turns <= YIELDS || patient() => {
-                std::thread::yield_now();
-                continue;
-            }
-            _ => watch.end(&mut enter()?.pace),
+        if stays_awake(&awaited, manner, idle, turns) {
+            continue;
         }
+        watch.end(&mut enter()?.pace);
         let asleep = Instant::now();
         if let Some(output) = sleep(&mut awaited)? {
             return Ok(output);
@@ -118,6 +109,24 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
         if asleep.elapsed() < awaited.patience() {
             (turns, idle_since) = (0, Instant::now());
         }
+    }
+}
+
+/// A task that has looked in vain looks on, at once or when others have had the core. False: it is time to sleep.
+#[inline(always)]
+fn stays_awake<A: Awaited>(awaited: &A, manner: Manner, idle: Duration, turns: u32) -> bool {
+    let patient = || idle < SPIN && awaited.is_worth_patience();
+    match manner {
+        Manner::Spin if idle < SPIN => true,
+        Manner::Spin if idle < SPIN + YIELD => {
+            std::thread::yield_now();
+            true
+        }
+        Manner::Yield if turns <= YIELDS || patient() => {
+            std::thread::yield_now();
+            true
+        }
+        _ => false,
     }
 }
 

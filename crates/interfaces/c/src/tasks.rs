@@ -127,6 +127,52 @@ extern "C" fn rg_host_of(tid: c_int) -> c_int {
     crate::error::number(process::host_of(tid))
 }
 
+/// The arguments of a spawn become an order to the launcher.
+///
+/// # Safety
+/// Pointers are valid, or NULL where that is allowed.
+unsafe fn order(
+    program: *const c_char,
+    argv: *const *const c_char,
+    options: *const RgSpawnOptions,
+    count: c_int,
+) -> Result<Spawn> {
+    // SAFETY: as the caller promises.
+    let (options, program, arguments) =
+        unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
+    let count = u32::try_from(count).ok().filter(|&count| count > 0);
+    let (search, directory, environment, through) = match options {
+        // SAFETY: as above.
+        Some(options) => unsafe {
+            (
+                optional(options.search),
+                optional(options.directory),
+                list(options.environment),
+                optional(options.through),
+            )
+        },
+        None => (None, None, Vec::new(), None),
+    };
+    Ok(Spawn {
+        program: program.to_bytes().to_vec(),
+        arguments,
+        count: count.ok_or_else(|| argument("count is not positive"))?,
+        // SAFETY: as above.
+        place: unsafe { place(options) }?,
+        search: search.map(|search| search.to_bytes().to_vec()),
+        directory: directory.map(|directory| directory.to_bytes().to_vec()),
+        environment: environment
+            .into_iter()
+            .map(variable)
+            .collect::<Result<_>>()?,
+        output: destination(options)?,
+        orphans: options.is_some_and(|options| options.orphans != 0),
+        through: through.map(|through| through.to_bytes().to_vec()),
+        on_behalf: options
+            .and_then(|options| u32::try_from(options.on_behalf).ok()?.checked_sub(1)),
+    })
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_spawn(
     program: *const c_char,
@@ -139,43 +185,9 @@ unsafe extern "C" fn rg_spawn(
     if let Ok(started) = output(started, "started") {
         *started = 0;
     }
-    let order = || -> Result<Spawn> {
-        // SAFETY: the C contract: pointers are valid or NULL where that is allowed.
-        let (options, program, arguments) =
-            unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
-        let count = u32::try_from(count).ok().filter(|&count| count > 0);
-        let (search, directory, environment, through) = match options {
-            // SAFETY: as above.
-            Some(options) => unsafe {
-                (
-                    optional(options.search),
-                    optional(options.directory),
-                    list(options.environment),
-                    optional(options.through),
-                )
-            },
-            None => (None, None, Vec::new(), None),
-        };
-        Ok(Spawn {
-            program: program.to_bytes().to_vec(),
-            arguments,
-            count: count.ok_or_else(|| argument("count is not positive"))?,
-            // SAFETY: as above.
-            place: unsafe { place(options) }?,
-            search: search.map(|search| search.to_bytes().to_vec()),
-            directory: directory.map(|directory| directory.to_bytes().to_vec()),
-            environment: environment
-                .into_iter()
-                .map(variable)
-                .collect::<Result<_>>()?,
-            output: destination(options)?,
-            orphans: options.is_some_and(|options| options.orphans != 0),
-            through: through.map(|through| through.to_bytes().to_vec()),
-            on_behalf: options
-                .and_then(|options| u32::try_from(options.on_behalf).ok()?.checked_sub(1)),
-        })
-    };
-    let spawned = match order().and_then(process::spawn) {
+    // SAFETY: the C contract: pointers are valid or NULL where that is allowed.
+    let order = unsafe { order(program, argv, options, count) };
+    let spawned = match order.and_then(process::spawn) {
         Ok(spawned) => spawned,
         Err(error) => return fail(&error),
     };

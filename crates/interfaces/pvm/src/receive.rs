@@ -523,22 +523,8 @@ unsafe extern "C" fn pvm_precv(
     its_tag: *mut c_int,
     its_length: *mut c_int,
 ) -> c_int {
-    let received = || -> Result<Told, i32> {
-        enrol()?;
-        let capacity = length(data, count, datatype)?;
-        let want = Want::new(from, tag);
-        match want.select().filter(|_| library().inbox.is_empty()) {
-            Some(select) => match precv_at_once(select, data, capacity) {
-                Err(codes::NO_TASK) => {
-                    precv_taken_in(receive_carefully(want, Wait::Forever)?, data, capacity)
-                }
-                other => other,
-            },
-            None => precv_taken_in(receive(from, tag, Wait::Forever)?, data, capacity),
-        }
-    };
     let known = Cell::new([-1; 3]);
-    let received = || match received() {
+    let received = || match precv(from, tag, data, count, datatype) {
         Ok(told) => {
             known.set([
                 c_int::try_from(told.length).unwrap_or(c_int::MAX),
@@ -578,6 +564,29 @@ unsafe extern "C" fn pvm_precv(
         ints([code, length, tag, library().context, src])
     };
     traced(calls::PRECV, entry, received, exit)
+}
+
+/// A message comes into the caller's memory, straight if Regatta can find it by itself.
+#[inline(always)]
+fn precv(
+    from: c_int,
+    tag: c_int,
+    data: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+) -> Result<Told, i32> {
+    enrol()?;
+    let capacity = length(data, count, datatype)?;
+    let want = Want::new(from, tag);
+    match want.select().filter(|_| library().inbox.is_empty()) {
+        Some(select) => match precv_at_once(select, data, capacity) {
+            Err(codes::NO_TASK) => {
+                precv_taken_in(receive_carefully(want, Wait::Forever)?, data, capacity)
+            }
+            other => other,
+        },
+        None => precv_taken_in(receive(from, tag, Wait::Forever)?, data, capacity),
+    }
 }
 
 /// A message that lies in a buffer.

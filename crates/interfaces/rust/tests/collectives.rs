@@ -69,37 +69,7 @@ fn moves(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     group.barrier()?;
     group.ibarrier()?.wait()?;
     for root in 0..size {
-        let mut data = if rank == root {
-            mine.clone()
-        } else {
-            vec![0; count]
-        };
-        group.broadcast(&mut data, root)?;
-        assert_eq!(data, given(root, count, round));
-        let data = if rank == root {
-            mine.clone()
-        } else {
-            vec![0; count]
-        };
-        assert_eq!(
-            group.ibroadcast(data, root)?.wait()?.0,
-            given(root, count, round)
-        );
-
-        let at_root = if rank == root { count * size } else { 0 };
-        let mut gathered = vec![0; at_root];
-        group.gather(&mine, &mut gathered, root)?;
-        assert_eq!(gathered, everything[..at_root]);
-        assert_eq!(
-            group.igather(mine.clone(), root)?.wait()?.0,
-            everything[..at_root]
-        );
-
-        let mut part = vec![0; count];
-        group.scatter(&everything[..at_root], &mut part, root)?;
-        assert_eq!(part, mine);
-        let whole = everything[..at_root].to_vec();
-        assert_eq!(group.iscatter(whole, count, root)?.wait()?.0, mine);
+        moves_with_root(group, root, round, &mine, &everything)?;
     }
     let mut gathered = vec![0; count * size];
     group.allgather(&mine, &mut gathered)?;
@@ -114,6 +84,49 @@ fn moves(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     group.alltoall(&gives, &mut gets)?;
     assert_eq!(gets, exchanged);
     assert_eq!(group.ialltoall(gives)?.wait()?.0, exchanged);
+    Ok(())
+}
+
+/// Collectives with a root move data from it to all, and from all to it.
+fn moves_with_root(
+    group: &Group,
+    root: usize,
+    round: usize,
+    mine: &[u64],
+    everything: &[u64],
+) -> regatta::Result<()> {
+    let (rank, size, count) = (group.rank(), group.size(), mine.len());
+    let mut data = if rank == root {
+        mine.to_vec()
+    } else {
+        vec![0; count]
+    };
+    group.broadcast(&mut data, root)?;
+    assert_eq!(data, given(root, count, round));
+    let data = if rank == root {
+        mine.to_vec()
+    } else {
+        vec![0; count]
+    };
+    assert_eq!(
+        group.ibroadcast(data, root)?.wait()?.0,
+        given(root, count, round)
+    );
+
+    let at_root = if rank == root { count * size } else { 0 };
+    let mut gathered = vec![0; at_root];
+    group.gather(mine, &mut gathered, root)?;
+    assert_eq!(gathered, everything[..at_root]);
+    assert_eq!(
+        group.igather(mine.to_vec(), root)?.wait()?.0,
+        everything[..at_root]
+    );
+
+    let mut part = vec![0; count];
+    group.scatter(&everything[..at_root], &mut part, root)?;
+    assert_eq!(part, mine);
+    let whole = everything[..at_root].to_vec();
+    assert_eq!(group.iscatter(whole, count, root)?.wait()?.0, mine);
     Ok(())
 }
 

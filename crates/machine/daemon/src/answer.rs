@@ -227,24 +227,9 @@ fn shell(
         // What is lost with this host needs nobody to wait for.
         return shell_here(daemon, talk, (job, Tenure::Passing), own);
     }
-    let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
-        far.send_line(&Opening {
-            identity: identity(),
-            from: Some(own.into()),
-            ask: Ask::ShellHere {
-                job: job.clone(),
-                tenure,
-            },
-        })?;
-        Ok((far.receive::<Reply>()?, far))
-    });
-    let far = match far {
-        Ok((Reply::Done, far)) => far,
-        Ok((Reply::Refused(sentence), _)) => {
-            return refuse(format!("on the host {host}: {sentence}"));
-        }
-        Ok(_) => return refuse(format!("the host {host} says what is not understood")),
-        Err(error) => return refuse(talk::explain(host, &error).sentence),
+    let far = match far_shell(daemon, host, (own, peer), (job.clone(), tenure)) {
+        Ok(far) => far,
+        Err(sentence) => return refuse(sentence),
     };
     let cut = Cut::new().ok()?;
     let channel = Channel {
@@ -263,6 +248,29 @@ fn shell(
         daemon.lock().channels.remove(number);
         daemon.announce();
     }))
+}
+
+/// Has the daemon of another host start a shell, or hand over one that waits. An error is a sentence.
+fn far_shell(
+    daemon: &Daemon,
+    host: &str,
+    (own, peer): (HostId, HostId),
+    (job, tenure): (String, Tenure),
+) -> Result<Talk, String> {
+    let far = Talk::call(peer.address(), &daemon.keys, LIMIT).and_then(|mut far| {
+        far.send_line(&Opening {
+            identity: identity(),
+            from: Some(own.into()),
+            ask: Ask::ShellHere { job, tenure },
+        })?;
+        Ok((far.receive::<Reply>()?, far))
+    });
+    match far {
+        Ok((Reply::Done, far)) => Ok(far),
+        Ok((Reply::Refused(sentence), _)) => Err(format!("on the host {host}: {sentence}")),
+        Ok(_) => Err(format!("the host {host} says what is not understood")),
+        Err(error) => Err(talk::explain(host, &error).sentence),
+    }
 }
 
 /// A shell on this host; `peer` is the launcher's.

@@ -217,7 +217,10 @@ impl<'p> Parts<'p> {
 }
 
 /// The registry of a job that begins, with the runs of its hosts. The first number of a resident job is nobody's.
-fn with_known_runs(mut registry: Registry, plan: &Plan) -> Registry {
+fn registry(plan: &Plan, fleet: &Fleet) -> Registry {
+    let mut host_of = fleet.host_of.clone();
+    host_of.resize(fleet.size as usize, 0);
+    let mut registry = Registry::new(requests::hosts(fleet), &host_of, plan.program.as_bytes());
     let growth = plan
         .across
         .iter()
@@ -247,25 +250,12 @@ impl<'p> Supervisor<'p> {
             true => Some(Input::open(owner.group, &signals)?),
             false => None,
         };
-        let hosts = requests::hosts(&fleet);
-        let growth = plan
-            .across
-            .as_ref()
-            .and_then(|across| across.growth.as_ref());
-        let runs = growth.map(|growth| {
-            let numbers = fleet.remotes.iter().map(|remote| remote.number);
-            let run = |number: u32| Some((number, growth.known.get(number as usize)?.clone()));
-            numbers.filter_map(run).collect()
-        });
-        let leadership = runs.and_then(|runs| leadership::of(growth, runs));
+        let registry = registry(plan, &fleet);
+        let leadership = leadership::at_first(plan, &fleet.remotes);
         let growing = Growing::begin(plan.across.as_ref(), fleet.ground, plan.stays, &signals);
         let name = |number: u32| fleet.names.get(number as usize).cloned();
         let here = fleet.here.and_then(name);
         let number = fleet.here.unwrap_or(0);
-        let mut host_of = fleet.host_of.clone();
-        host_of.resize(fleet.size as usize, 0);
-        let registry = Registry::new(hosts, &host_of, plan.program.as_bytes());
-        let registry = with_known_runs(registry, plan);
         let mut supervisor = Self {
             here,
             number,

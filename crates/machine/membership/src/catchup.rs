@@ -134,8 +134,8 @@ impl Membership {
         }
     }
 
-    pub(crate) fn take_page(&mut self, from: SocketAddr, head: &Head, page: Page, joins: bool) {
-        let lineage = head.lineage;
+    /// The roll of a page is loaded from its beginning if it is newer than the one that is here, or on its way.
+    fn load_if_newer(&mut self, from: SocketAddr, lineage: Lineage, page: &Page, joins: bool) {
         let own = (self.roll.lineage() == lineage).then(|| self.roll.epoch());
         let current = match &self.loading {
             Some(loading) if loading.lineage == lineage => Some(loading.epoch),
@@ -158,6 +158,11 @@ impl Membership {
                 in_vain: 0,
             });
         }
+    }
+
+    pub(crate) fn take_page(&mut self, from: SocketAddr, head: &Head, page: Page, joins: bool) {
+        let lineage = head.lineage;
+        self.load_if_newer(from, lineage, &page, joins);
         let Some(loading) = self
             .loading
             .as_mut()

@@ -246,15 +246,19 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         let _ = commands::down(&place);
     })?;
     print_added(&arguments.which, &added)?;
-    let count = added.len() + 1;
+    print_up(&arguments.which, &place, &name, added.len())
+}
+
+/// Says that the machine is up, with so many hosts beside this one.
+fn print_up(which: &Which, place: &Place, name: &str, others: usize) -> Result<(), Refusal> {
+    let machine = place.machine();
     let words = format!(
-        "the virtual machine {} is up: {name} and {}",
-        place.machine(),
-        regatta_launch::words::count(count - 1, "other host")
+        "the virtual machine {machine} is up: {name} and {}",
+        regatta_launch::words::count(others, "other host")
     );
-    arguments.which.print(
+    which.print(
         &words,
-        &json!({"event": "up", "machine": place.machine(), "hosts": count}),
+        &json!({"event": "up", "machine": machine, "hosts": others + 1}),
     )
 }
 

@@ -178,6 +178,20 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     lan.assert_clean();
 }
 
+/// The host gamma, which alone is no majority, takes on no work, and says why.
+fn assert_takes_no_work(lan: &Lan, report: &serde_json::Value) {
+    let reason = report["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("only 1 of 3 hosts answer, which is no majority"),
+        "{reason}"
+    );
+    for arguments in [&["run", "true"][..], &["add", "delta"]] {
+        let (status, _, said) = lan.regatta("gamma", arguments);
+        assert_eq!(status, 125);
+        assert!(said.contains("only 1 of 3 hosts answer"), "{said}");
+    }
+}
+
 #[test]
 fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     let lan = trio();
@@ -217,18 +231,8 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     );
     assert!(cut.elapsed() < Duration::from_secs(30));
 
-    // The lonely one takes on no work, and says why.
     let report = other.until(|report| report["standing"] == "minority");
-    let reason = report["reason"].as_str().expect("a reason");
-    assert!(
-        reason.contains("only 1 of 3 hosts answer, which is no majority"),
-        "{reason}"
-    );
-    for arguments in [&["run", "true"][..], &["add", "delta"]] {
-        let (status, _, said) = lan.regatta("gamma", arguments);
-        assert_eq!(status, 125);
-        assert!(said.contains("only 1 of 3 hosts answer"), "{said}");
-    }
+    assert_takes_no_work(&lan, &report);
     lan.await_whole("alpha", 1);
     lan.good("beta", &["run", "true"]);
     // What ran on the other side has ended there as well.

@@ -14,24 +14,35 @@ struct Server {
     child: Child,
 }
 
+/// Makes a pair of keys without a passphrase.
+fn make_key(file: &str) {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f", file])
+        .status()
+        .expect("ssh-keygen");
+    assert!(made.success());
+}
+
+/// The server. Root's wants a folder that a system without a running one need not have.
+fn sshd() -> Command {
+    let sshd = which("sshd");
+    match rustix::process::geteuid().is_root() {
+        false => Command::new(sshd),
+        true => {
+            let mut command = Command::new("unshare");
+            let script = "mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec \"$@\"";
+            command.args(["--mount", "sh", "-c", script, "sh", &sshd]);
+            command
+        }
+    }
+}
+
 impl Server {
     fn start(name: &str) -> Self {
         let scratch = Scratch::new(&format!("ssh-{name}"));
         let folder = scratch.0.display().to_string();
         for key in ["server", "user", "stranger"] {
-            let made = Command::new("ssh-keygen")
-                .args([
-                    "-q",
-                    "-t",
-                    "ed25519",
-                    "-N",
-                    "",
-                    "-f",
-                    &format!("{folder}/{key}"),
-                ])
-                .status()
-                .expect("ssh-keygen");
-            assert!(made.success());
+            make_key(&format!("{folder}/{key}"));
         }
         std::fs::copy(scratch.0.join("user.pub"), scratch.0.join("known-users")).expect("a copy");
         // A port that was free a moment ago.
@@ -65,18 +76,7 @@ impl Server {
             0o755,
             format!("#!/bin/sh\nexec {real} -F {client} \"$@\"\n").as_bytes(),
         );
-        // Root's server wants a folder that a system without a running one need not have.
-        let sshd = which("sshd");
-        let mut command = match rustix::process::geteuid().is_root() {
-            false => Command::new(sshd),
-            true => {
-                let mut command = Command::new("unshare");
-                let script = "mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec \"$@\"";
-                command.args(["--mount", "sh", "-c", script, "sh", &sshd]);
-                command
-            }
-        };
-        let mut child = command
+        let mut child = sshd()
             .args(["-D", "-e", "-f", &server])
             .stdin(Stdio::null())
             .stderr(Stdio::piped())

@@ -149,23 +149,19 @@ fn get_peers(peers: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The table, and where the files are.
+fn print(results: &Results, out: &Path) {
+    println!("{}", table::render(results));
+    println!(
+        "results: {}\nreport:  {}",
+        out.join("results.json").display(),
+        out.join("report.html").display()
+    );
+}
+
 impl Options {
     fn race(self) -> Result<ExitCode> {
-        check_names("suite", &self.suite, &plan::SUITES)?;
-        let others = [
-            "join-leave",
-            family::SPAWN,
-            family::NOTIFY,
-            "idle",
-            "blocked-receive",
-        ];
-        check_names(
-            "operation",
-            &self.operation,
-            &[&plan::OPERATIONS[..], &others, &ping_pong::OPERATIONS].concat(),
-        )?;
-        self.check_tasks()?;
-        family::check_tasks(&self.operation, &self.tasks)?;
+        self.check()?;
         match (self.network.is_local(), inside::is_inside()) {
             (false, false) => return inside::run(),
             (false, true) => inside::follow(),
@@ -206,17 +202,30 @@ impl Options {
         };
         let results = race.run()?;
         write(&out, &results)?;
-        if self.json {
-            println!("{}", results.to_json());
-        } else {
-            println!("{}", table::render(&results));
-            println!(
-                "results: {}\nreport:  {}",
-                out.join("results.json").display(),
-                out.join("report.html").display()
-            );
+        match self.json {
+            true => println!("{}", results.to_json()),
+            false => print(&results, &out),
         }
         Ok(twin.map_or(ExitCode::SUCCESS, |(a, b)| judge_twins(&results, &a, &b)))
+    }
+
+    /// Refuses names and numbers that no race could have.
+    fn check(&self) -> Result<()> {
+        check_names("suite", &self.suite, &plan::SUITES)?;
+        let others = [
+            "join-leave",
+            family::SPAWN,
+            family::NOTIFY,
+            "idle",
+            "blocked-receive",
+        ];
+        check_names(
+            "operation",
+            &self.operation,
+            &[&plan::OPERATIONS[..], &others, &ping_pong::OPERATIONS].concat(),
+        )?;
+        self.check_tasks()?;
+        family::check_tasks(&self.operation, &self.tasks)
     }
 
     fn wishes(&self) -> Wishes {

@@ -24,6 +24,29 @@ pub struct VirtualMachine {
     folders: Vec<PathBuf>,
 }
 
+/// A host file for these hosts, with this daemon on each. Debian keeps the group server in /usr/bin, where the daemon does not look by itself.
+fn host_file(names: &[&str], daemon: &Path) -> String {
+    let servers = daemon.parent().unwrap_or(Path::new("/"));
+    let line = |name: &&str| {
+        let (servers, daemon) = (servers.display(), daemon.display());
+        format!("{name} ep=/usr/bin:{servers} dx={daemon}\n")
+    };
+    names.iter().map(line).collect()
+}
+
+/// The command of the first daemon, where its host is.
+fn command(daemon: &Path, hosts: Option<&Hosts>, name: &str) -> Command {
+    let Some(hosts) = hosts else {
+        return Command::new(daemon);
+    };
+    let mut command = Command::new(hosts.file("enter"));
+    command
+        .arg(name)
+        .arg(daemon)
+        .env("PVM_RSH", hosts.file("rsh"));
+    command
+}
+
 impl VirtualMachine {
     /// Start a daemon below `work` and wait until it takes tasks.
     pub fn start(
@@ -44,35 +67,13 @@ impl VirtualMachine {
             fs::create_dir_all(folder)?;
         }
         let folder = folders[0].clone();
-        // Debian keeps the group server in /usr/bin, where the daemon does not look by itself.
         let list = folder.join("hosts");
-        let servers = competitor
-            .launcher
-            .parent()
-            .unwrap_or(Path::new("/"))
-            .display()
-            .to_string();
         let names: Vec<&str> = match hosts {
             None => vec!["localhost"],
             Some(hosts) => hosts.each.iter().map(|host| host.name).collect(),
         };
-        let line = |name: &&str| {
-            let daemon = competitor.launcher.display();
-            format!("{name} ep=/usr/bin:{servers} dx={daemon}\n")
-        };
-        fs::write(&list, names.iter().map(line).collect::<String>())?;
-        let mut command = match hosts {
-            None => Command::new(&competitor.launcher),
-            Some(hosts) => {
-                let mut command = Command::new(hosts.file("enter"));
-                command
-                    .arg(names[0])
-                    .arg(&competitor.launcher)
-                    .env("PVM_RSH", hosts.file("rsh"));
-                command
-            }
-        };
-        let daemon = command
+        fs::write(&list, host_file(&names, &competitor.launcher))?;
+        let daemon = command(&competitor.launcher, hosts, names[0])
             .arg(format!("-n{}", names[0]))
             .arg(&list)
             .envs(

@@ -25,18 +25,13 @@ fn wishes() -> Wishes {
     }
 }
 
-#[test]
-fn limit_races_itself_and_leaves_nothing() {
-    if speed::allowed().len() < 2 {
-        skipped::skip("with one processor there is nothing to race between");
-        return;
-    }
+fn limit_against_itself() -> race::Race {
     let mut competitors = discover::discover(Path::new("/nonexistent")).competitors;
     competitors.retain(|c| c.name == "limit");
     let mut again = competitors[0].clone();
     again.name = "limit-again".to_owned();
     competitors.push(again);
-    let race = race::Race {
+    race::Race {
         competitors,
         network: Network::Local,
         hosts: 1,
@@ -45,7 +40,16 @@ fn limit_races_itself_and_leaves_nothing() {
         quiet: true,
         notes: vec![],
         command: "test".to_owned(),
-    };
+    }
+}
+
+#[test]
+fn limit_races_itself_and_leaves_nothing() {
+    if speed::allowed().len() < 2 {
+        skipped::skip("with one processor there is nothing to race between");
+        return;
+    }
+    let race = limit_against_itself();
     let before = Instant::now();
     let results = race.run().expect("the race runs");
     assert!(

@@ -10,7 +10,7 @@ use regatta_slurm::{Step, credential, node_address};
 use regatta_transport::place::{Places, listen_at};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::callers::{self, Bounds};
+use super::callers::{self, Bounds, Callers};
 use super::mesh::{Mesh, Other};
 use super::{OURS, Refusal, guardian};
 
@@ -177,11 +177,12 @@ fn local_address(stream: &TcpStream) -> Result<IpAddr, Refusal> {
     Ok(address.ip().to_canonical())
 }
 
-/// The first node: hears all others, and tells everybody everything.
-fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
-    // What cannot seal an answer need not wait for letters.
-    credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
-    let listener = ports(step, user)
+/// Nodes that have been heard: their letters, and the connections on which they wait for an answer.
+type Letters = BTreeMap<u32, (Letter, TcpStream)>;
+
+/// The first node listens at the first of the step's ports that is free.
+fn bind_rendezvous(step: &Step, user: u32) -> Result<TcpListener, Refusal> {
+    ports(step, user)
         .find_map(|port| {
             let everywhere = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
             everywhere
@@ -193,17 +194,17 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
                 "all ports at which the nodes of step {} would meet are taken on {}; run it once more",
                 step.id, step.nodes[0]
             ))
-        })?;
-    let rendezvous = listener.local_addr().map_err(|error| no_socket(&error))?;
-    let id = step.id.clone();
-    let calls = callers::listen(
-        listener,
-        bounds(step),
-        rest_of_call,
-        move |stream, whole| receive(stream, &whole, &id, user),
-    );
-    let calls = calls.map_err(|error| no_socket(&error))?;
-    let mut letters: BTreeMap<u32, (Letter, TcpStream)> = BTreeMap::new();
+        })
+}
+
+/// The letters of all other nodes are awaited. If that fails, the nodes that have been heard are told why.
+fn hear_all(
+    step: &Step,
+    calls: &Callers<(Letter, TcpStream)>,
+    user: u32,
+    until: Instant,
+) -> Result<Letters, Refusal> {
+    let mut letters = Letters::new();
     while letters.len() + 1 < step.nodes.len() {
         let left = until.saturating_duration_since(Instant::now());
         let Ok((letter, stream)) = calls.heard.recv_timeout(left) else {
@@ -222,6 +223,24 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
             return Err(refusal);
         }
     }
+    Ok(letters)
+}
+
+/// The first node: hears all others, and tells everybody everything.
+fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
+    // What cannot seal an answer need not wait for letters.
+    credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
+    let listener = bind_rendezvous(step, user)?;
+    let rendezvous = listener.local_addr().map_err(|error| no_socket(&error))?;
+    let id = step.id.clone();
+    let calls = callers::listen(
+        listener,
+        bounds(step),
+        rest_of_call,
+        move |stream, whole| receive(stream, &whole, &id, user),
+    );
+    let calls = calls.map_err(|error| no_socket(&error))?;
+    let letters = hear_all(step, &calls, user, until)?;
     let met = decide(step, &letters, rendezvous.port());
     let (places, addresses, guardians, listeners) = match met {
         Ok(decided) => decided,
@@ -282,7 +301,7 @@ fn missing<T>(step: &Step, come: &BTreeMap<u32, T>) -> Refusal {
     ))
 }
 
-fn send_refusals(letters: &BTreeMap<u32, (Letter, TcpStream)>, refusal: &Refusal, user: u32) {
+fn send_refusals(letters: &Letters, refusal: &Refusal, user: u32) {
     for (letter, stream) in letters.values() {
         let reply = Reply::Refused {
             nonce: letter.nonce,
@@ -309,11 +328,7 @@ fn receive(stream: TcpStream, whole: &[u8], step: &str, user: u32) -> Option<(Le
 type Decided = (Places, Vec<SocketAddr>, Vec<SocketAddr>, Vec<TcpListener>);
 
 /// Where everything is, from what all nodes have said.
-fn decide(
-    step: &Step,
-    letters: &BTreeMap<u32, (Letter, TcpStream)>,
-    port: u16,
-) -> Result<Decided, Refusal> {
+fn decide(step: &Step, letters: &Letters, port: u16) -> Result<Decided, Refusal> {
     let nobody = || Refusal::new("no node has been heard");
     let (_, stream) = letters.values().next().ok_or_else(nobody)?;
     let here = local_address(stream)?;
@@ -433,6 +448,14 @@ fn call(
     }
 }
 
+/// The guardian of another node and this one find no way to each other.
+fn unreached(step: &Step, node: u32) -> Refusal {
+    Refusal::new(format!(
+        "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
+        step.nodes[step.node as usize], step.nodes[node as usize]
+    ))
+}
+
 /// Connects to all other guardians: calls those before this node, and is called by those after it.
 fn join_mesh(
     step: &Step,
@@ -457,17 +480,11 @@ fn join_mesh(
         move |stream, whole| Other::called(&key, me, stream, &whole),
     );
     let calls = calls.map_err(|error| no_socket(&error))?;
-    let unreached = |node: u32| {
-        Refusal::new(format!(
-            "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
-            step.nodes[me as usize], step.nodes[node as usize]
-        ))
-    };
     for (node, &guardian) in (0..me).zip(&table.guardians).skip(1) {
         let other = TcpStream::connect_timeout(&guardian, PROMPT)
             .ok()
             .and_then(|stream| Other::call(&key, me, node, stream));
-        mesh.others(Some(other.ok_or_else(|| unreached(node))?))?;
+        mesh.others(Some(other.ok_or_else(|| unreached(step, node))?))?;
     }
     let mut expected: Vec<u32> = (me + 1..step.nodes.len() as u32).collect();
     while let Some(&next) = expected.first() {
@@ -475,7 +492,7 @@ fn join_mesh(
         let other = calls
             .heard
             .recv_timeout(left)
-            .map_err(|_| unreached(next))?;
+            .map_err(|_| unreached(step, next))?;
         if let Some(at) = expected.iter().position(|&node| node == other.node()) {
             expected.swap_remove(at);
             mesh.add(other);

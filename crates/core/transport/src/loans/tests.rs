@@ -290,85 +290,114 @@ fn scribbles_on_the_list_are_harmless() {
     });
 }
 
+/// Blocks that are in use, and by whom.
+#[derive(Default)]
+struct Uses {
+    /// Blocks with the task that has each.
+    lent: Vec<(Peer, u64)>,
+    /// Names of shared blocks with the task that may read each.
+    read: Vec<(Peer, u64)>,
+    /// Blocks that are under way: from whom, to whom.
+    sent: Vec<(Peer, Peer, u64)>,
+}
+
+impl Uses {
+    /// A task does one of the things that tasks do with loans.
+    fn act(&mut self, world: &World, around: &Around, loans: &mut Loans, act: u8, which: usize) {
+        let task = around.me;
+        let own: Vec<usize> = (0..self.lent.len())
+            .filter(|&at| self.lent[at].0 == task)
+            .collect();
+        let one = own.get(which % own.len().max(1)).copied();
+        match (act, one) {
+            (0 | 1, _) => self.lend(around, loans, 5000 + which * 100),
+            (2, Some(at)) => {
+                let (_, place) = self.lent.remove(at);
+                loans.give_back(around, place);
+            }
+            (3, Some(at)) => {
+                let reader = (task + 1 + which as u32 % 3) % 4;
+                let place = self.lent[at].1;
+                if let Some(name) = loans.share(around, place, reader)
+                    && !world.gone.borrow().contains(&reader)
+                {
+                    self.read.push((reader, name));
+                }
+            }
+            (4, _) => {
+                if let Some(at) = self.read.iter().position(|one| one.0 == task) {
+                    let (_, name) = self.read.remove(at);
+                    assert!(Loans::open(around, name, 100).is_ok());
+                    loans.close(around, name);
+                }
+            }
+            (5, _) if which < 2 => {
+                // In good order, or not.
+                if which == 0 {
+                    loans.leave(around);
+                }
+                world.gone.borrow_mut().insert(task);
+                self.forget(task);
+            }
+            (6, Some(at)) => {
+                let (to, place) = (which as u32 % 4, self.lent[at].1);
+                if !world.gone.borrow().contains(&to) && loans.send(around, place, to) {
+                    self.lent.remove(at);
+                    self.sent.push((task, to, place));
+                }
+            }
+            (7, _) => self.arrive(world, around, loans),
+            _ => {}
+        }
+    }
+
+    /// A task is lent a block, which nobody else may use.
+    fn lend(&mut self, around: &Around, loans: &mut Loans, len: usize) {
+        let place = loans.lend(around, len).unwrap().0;
+        assert!(self.lent.iter().all(|one| one.1 != place), "lent twice");
+        assert!(self.sent.iter().all(|one| one.2 != place), "under way");
+        let mut names = self.read.iter().map(|one| one.1 & !(LINE as u64 - 1));
+        assert!(names.all(|other| other != place), "somebody reads it");
+        self.lent.push((around.me, place));
+    }
+
+    /// A task that is gone uses nothing any more.
+    fn forget(&mut self, task: Peer) {
+        self.lent.retain(|one| one.0 != task);
+        self.read.retain(|one| one.0 != task);
+        self.sent.retain(|one| one.1 != task);
+    }
+
+    /// A block that is under way to a task arrives, and the task takes in the blocks of all who are gone and have sent it
+    /// nothing more.
+    fn arrive(&mut self, world: &World, around: &Around, loans: &mut Loans) {
+        let task = around.me;
+        if let Some(at) = self.sent.iter().position(|one| one.1 == task) {
+            let (from, _, place) = self.sent.remove(at);
+            assert!(Loans::arrive(around, place, from).is_ok());
+            self.lent.push((task, place));
+        }
+        let gone: Vec<Peer> = world.gone.borrow().iter().copied().collect();
+        let is_done = |from: &Peer| self.sent.iter().all(|one| (one.0, one.1) != (*from, task));
+        for from in gone.into_iter().filter(is_done) {
+            loans.take_in(around, from);
+        }
+    }
+}
+
 proptest::proptest! {
     /// Whatever tasks do, nobody is lent memory that another one has or reads.
     #[test]
     fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..8, 0u32..4, 0usize..64), 1..200)) {
         let world = World::new();
         let mut tasks: Vec<Loans> = (0..4).map(|_| Loans::default()).collect();
-        // Who has lent what; who may read what.
-        let mut lent: Vec<(Peer, u64)> = Vec::new();
-        let mut read: Vec<(Peer, u64)> = Vec::new();
-        // From whom to whom what is under way.
-        let mut sent: Vec<(Peer, Peer, u64)> = Vec::new();
+        let mut uses = Uses::default();
         for (act, task, which) in acts {
             if world.gone.borrow().contains(&task) {
                 continue;
             }
             let loans = &mut tasks[task as usize];
-            let own: Vec<usize> = (0..lent.len()).filter(|&at| lent[at].0 == task).collect();
-            world.of(task, |around| match act {
-                0 | 1 => {
-                    let place = loans.lend(around, 5000 + which * 100).unwrap().0;
-                    assert!(lent.iter().all(|one| one.1 != place), "lent twice");
-                    assert!(sent.iter().all(|one| one.2 != place), "under way");
-                    let names = read.iter().map(|one| one.1 & !(LINE as u64 - 1));
-                    assert!(names.into_iter().all(|other| other != place), "somebody reads it");
-                    lent.push((task, place));
-                }
-                2 if !own.is_empty() => {
-                    let (_, place) = lent.remove(own[which % own.len()]);
-                    loans.give_back(around, place);
-                }
-                3 if !own.is_empty() => {
-                    let reader = (task + 1 + which as u32 % 3) % 4;
-                    let place = lent[own[which % own.len()]].1;
-                    if let Some(name) = loans.share(around, place, reader)
-                        && !world.gone.borrow().contains(&reader)
-                    {
-                        read.push((reader, name));
-                    }
-                }
-                4 => {
-                    if let Some(at) = read.iter().position(|one| one.0 == task) {
-                        let (_, name) = read.remove(at);
-                        assert!(Loans::open(around, name, 100).is_ok());
-                        loans.close(around, name);
-                    }
-                }
-                5 if which < 2 => {
-                    // In good order, or not.
-                    if which == 0 {
-                        loans.leave(around);
-                    }
-                    world.gone.borrow_mut().insert(task);
-                    lent.retain(|one| one.0 != task);
-                    read.retain(|one| one.0 != task);
-                    sent.retain(|one| one.1 != task);
-                }
-                6 if !own.is_empty() => {
-                    let at = own[which % own.len()];
-                    let (to, place) = (which as u32 % 4, lent[at].1);
-                    if !world.gone.borrow().contains(&to) && loans.send(around, place, to) {
-                        lent.remove(at);
-                        sent.push((task, to, place));
-                    }
-                }
-                7 => {
-                    if let Some(at) = sent.iter().position(|one| one.1 == task) {
-                        let (from, _, place) = sent.remove(at);
-                        assert!(Loans::arrive(around, place, from).is_ok());
-                        lent.push((task, place));
-                    }
-                    let gone: Vec<Peer> = world.gone.borrow().iter().copied().collect();
-                    for from in gone.into_iter().filter(|from| {
-                        sent.iter().all(|one| (one.0, one.1) != (*from, task))
-                    }) {
-                        loans.take_in(around, from);
-                    }
-                }
-                _ => {}
-            });
+            world.of(task, |around| uses.act(&world, around, loans, act, which));
         }
     }
 }

@@ -42,6 +42,14 @@ pub(super) fn note(said: &mut Vec<DeadlockProbe>, mut new: DeadlockProbe) {
     *old = new;
 }
 
+/// A peer's word about being blocked has come, and is kept if it makes sense.
+pub(super) fn read(said: &mut Vec<DeadlockProbe>, body: &[u8]) -> Result<(), &'static str> {
+    let new =
+        DeadlockProbe::decode(body).map_err(|_| "a word about being blocked makes no sense")?;
+    note(said, new);
+    Ok(())
+}
+
 impl Tcp {
     /// What is known of a peer; it is asked anew, unless it still owes an answer. `None`: it has not said anything, or
     /// is not connected.

@@ -70,6 +70,12 @@ impl Inbox {
         self.bytes[at..self.end].first_chunk()
     }
 
+    /// The body of the parcel at `scanned`, which is whole, lies behind its head.
+    #[inline]
+    pub(crate) fn body(&self, head: &Head) -> &[u8] {
+        &self.bytes[self.scanned + HEAD..self.scanned + head.size()]
+    }
+
     /// The parcel at `scanned` is whole; it stays until it is taken.
     #[inline]
     pub(crate) fn hold(&mut self, head: &Head) {

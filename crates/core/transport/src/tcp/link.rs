@@ -16,7 +16,7 @@ use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::stall::Stall;
-use super::stream::{InStream, MOST, OutStream};
+use super::stream::{self, InStream, MOST, OutStream};
 
 /// Longest payload of a frame.
 pub(crate) const LONGEST: usize = 16 << 10;
@@ -559,13 +559,8 @@ impl Link {
     fn parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
         match head.parcel {
             Parcel::Credit => {
-                let at = self.inbox.scanned + HEAD;
-                let mut taken = [0; 8];
-                taken.copy_from_slice(&self.inbox.bytes[at..at + 8]);
-                let mut outs = self.outs.iter_mut();
-                if let Some(stream) = outs.find(|stream| stream.id == head.context) {
-                    stream.credit(u64::from_le_bytes(taken), head.word)?;
-                }
+                let body = self.inbox.body(head);
+                stream::credit(&mut self.outs, head.context, body, head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(true);
             }
@@ -581,11 +576,7 @@ impl Link {
                 return Ok(false);
             }
             Parcel::DeadlockProbe => {
-                let at = self.inbox.scanned;
-                let body = &self.inbox.bytes[at + HEAD..at + head.size()];
-                let probe = DeadlockProbe::decode(body)
-                    .map_err(|_| "a word about being blocked makes no sense")?;
-                deadlock_probe::note(&mut self.probes, probe);
+                deadlock_probe::read(&mut self.probes, self.inbox.body(head))?;
                 self.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
                 return Ok(false);

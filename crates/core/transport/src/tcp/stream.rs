@@ -83,6 +83,21 @@ impl OutStream {
     }
 }
 
+/// The stream of this number, if it is still there, hears how far its receiver is and how far it may go itself.
+pub(crate) fn credit(
+    outs: &mut [OutStream],
+    id: u32,
+    body: &[u8],
+    limit: u64,
+) -> Result<(), &'static str> {
+    let mut taken = [0; 8];
+    taken.copy_from_slice(body);
+    match outs.iter_mut().find(|stream| stream.id == id) {
+        Some(stream) => stream.credit(u64::from_le_bytes(taken), limit),
+        None => Ok(()),
+    }
+}
+
 /// The receiver's end.
 #[derive(Debug)]
 pub(crate) struct InStream {

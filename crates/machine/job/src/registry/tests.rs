@@ -351,21 +351,11 @@ fn numbers_in_named_groups_are_the_lowest_that_are_free() {
     }
     assert!(refused(&join(&mut registry, 1), Why::Exists));
     let group = || "crew".to_owned();
-    registry.handle_request(
-        1,
-        Ask::Leave {
-            id: 4,
-            group: group(),
-        },
-    );
+    let (id, crew) = (4, group());
+    registry.handle_request(1, Ask::Leave { id, group: crew });
     assert_eq!(registry.take_messages(), [done(1, 4, 0)]);
-    registry.handle_request(
-        0,
-        Ask::Members {
-            id: 5,
-            group: group(),
-        },
-    );
+    let (id, crew) = (5, group());
+    registry.handle_request(0, Ask::Members { id, group: crew });
     let tasks = vec![Some(0), None, Some(2)];
     assert_eq!(
         registry.take_messages(),

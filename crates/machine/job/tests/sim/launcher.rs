@@ -426,23 +426,7 @@ impl Sim {
         let alive = registry.hosts().iter().filter(|host| host.alive);
         let absent = alive.map(|host| host.number);
         let mut lost: Vec<u32> = absent.filter(|host| !present.contains(host)).collect();
-        // As far as is known of hosts that are lost, their tasks run or are to start.
-        for task in (0..registry.task_count()).filter(|task| registry.is_alive(*task)) {
-            if let Some(on) = registry.host_of(task).filter(|on| !present.contains(on)) {
-                leader.active.entry(on).or_default().insert(task);
-            }
-        }
-        for one in &rejoin.handovers {
-            let running = one.running.iter().map(|(task, _)| *task);
-            let tasks = running.chain(one.unstarted.iter().copied());
-            // An end that the registry does not know is still to happen.
-            let news = one.ended.iter().map(|ended| ended.rank);
-            leader
-                .active
-                .entry(one.host)
-                .or_default()
-                .extend(tasks.chain(news));
-        }
+        leader.active = active(registry, &rejoin.handovers);
         // The old launcher had given these up.
         let given_up =
             |one: &&Handover| one.running.iter().any(|(task, _)| gone.contains_key(task));
@@ -460,6 +444,26 @@ impl Sim {
             self.take_up(launcher, host, message);
         }
     }
+}
+
+/// The tasks of each host that run or are to start, as far as is known.
+fn active(registry: &Registry, handovers: &[Handover]) -> BTreeMap<u32, BTreeSet<u32>> {
+    let mut active: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    let is_present = |host: &u32| handovers.iter().any(|one| one.host == *host);
+    for task in (0..registry.task_count()).filter(|task| registry.is_alive(*task)) {
+        if let Some(on) = registry.host_of(task).filter(|on| !is_present(on)) {
+            active.entry(on).or_default().insert(task);
+        }
+    }
+    for one in handovers {
+        let running = one.running.iter().map(|(task, _)| *task);
+        let tasks = running.chain(one.unstarted.iter().copied());
+        // An end that the registry does not know is still to happen.
+        let news = one.ended.iter().map(|ended| ended.rank);
+        let of_host = active.entry(one.host).or_default();
+        of_host.extend(tasks.chain(news));
+    }
+    active
 }
 
 /// A launcher that takes over.

@@ -9,7 +9,7 @@ use regatta_wire::fields::Message;
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::news::Report;
-use crate::plan::Growth;
+use crate::plan::{Growth, Plan};
 use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
 use crate::succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER};
@@ -25,6 +25,14 @@ const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
 pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
     let growth = growth.filter(|growth| !growth.command.is_empty())?;
     Some(Leadership::new(&growth.host, &growth.run, runs))
+}
+
+/// The leadership of a job that begins with these hosts beside this one.
+pub(super) fn at_first(plan: &Plan, remotes: &[Remote]) -> Option<Leadership> {
+    let growth = plan.across.as_ref()?.growth.as_ref()?;
+    let numbers = remotes.iter().map(|remote| remote.number);
+    let run = |number: u32| Some((number, growth.known.get(number as usize)?.clone()));
+    of(Some(growth), numbers.filter_map(run).collect())
 }
 
 impl Supervisor<'_> {

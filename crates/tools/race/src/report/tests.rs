@@ -120,6 +120,18 @@ fn the_papers_points_stand_in_the_plots() {
     assert!(with >= 4 && without == 0, "{with} and {without}");
 }
 
+fn hostile_row(evil: &str) -> Row {
+    Row {
+        suite: evil.into(),
+        operation: evil.into(),
+        network: evil.into(),
+        unit: evil.into(),
+        path: evil.into(),
+        flags: vec![evil.into()],
+        ..sample::row("x", evil, 2, 8, 1.0)
+    }
+}
+
 #[test]
 fn hostile_data_stays_text() {
     let evil = "\"><script>alert('x')</script><img src=x onerror=y>&%{x}</style>";
@@ -147,15 +159,7 @@ fn hostile_data_stays_text() {
         });
     }
     results.notes.push(evil.into());
-    let hostile = Row {
-        suite: evil.into(),
-        operation: evil.into(),
-        network: evil.into(),
-        unit: evil.into(),
-        path: evil.into(),
-        flags: vec![evil.into()],
-        ..sample::row("x", evil, 2, 8, 1.0)
-    };
+    let hostile = hostile_row(evil);
     results.rows.push(Row {
         environment: "regatta".into(),
         suite: "start".into(),
