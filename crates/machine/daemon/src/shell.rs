@@ -245,7 +245,7 @@ struct Pump {
     ended: bool,
     /// A launcher speaks on the channel. One that has claimed it, and sent nothing or that it gives up, has withdrawn when it ends.
     used: bool,
-    /// What a launcher has sent that has claimed the channel, while that is not known.
+    /// The first bytes of a launcher that has claimed the channel, until it is known which word they begin.
     first: Vec<u8>,
     /// The channel has ended.
     over: bool,

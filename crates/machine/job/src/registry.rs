@@ -96,7 +96,7 @@ pub struct Registry {
     sent: Option<SentLog>,
     /// How many changes have been applied. Of two copies, the one with more of them knows all that the other does.
     changes: u64,
-    /// What has been decided about the end of the job.
+    /// Decisions about the end of the job.
     decision: Decision,
     /// Watchers and receivers have been notified of so many tasks.
     announced: u32,
@@ -169,7 +169,7 @@ impl Registry {
         self.announced
     }
 
-    /// What has been decided about the end of the job.
+    /// Decisions about the end of the job.
     pub fn decision(&self) -> Decision {
         self.decision
     }

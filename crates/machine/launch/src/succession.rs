@@ -90,7 +90,7 @@ pub(crate) fn form(plan: &FailoverPlan) -> Form {
     }
 }
 
-/// What an agent says while its owner is lost. These runs may take it over.
+/// The line of an agent whose owner is lost. These runs may take it over.
 pub(crate) fn owner_lost<'a>(successors: impl Iterator<Item = &'a str>) -> String {
     let runs: String = successors.map(|run| format!(" {run}")).collect();
     format!("\n{OWNER_LOST}{runs}\n")

@@ -228,7 +228,7 @@ fn hear_all(
 
 /// The first node: hears all others, and tells everybody everything.
 fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
-    // What cannot seal an answer need not wait for letters.
+    // Nobody waits for letters that it could not answer under seal.
     credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let listener = bind_rendezvous(step, user)?;
     let rendezvous = listener.local_addr().map_err(|error| no_socket(&error))?;

@@ -7,7 +7,7 @@ use regatta_wire::fields;
 use super::{Action, Lifecycle};
 use crate::end::Failure;
 
-/// What has been decided so far. The registry has it, so every replica does.
+/// The decisions so far. The registry has them, so every replica does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The exit status so far.
@@ -24,7 +24,7 @@ fields!(Decision {
 });
 
 impl Lifecycle {
-    /// What has been decided; None: it is not for the other hosts, which may go on with the job without this one.
+    /// The decisions so far; None: they are not for the other hosts, which may go on with the job without this one.
     pub fn decision(&self) -> Option<Decision> {
         (!self.left_to_others).then(|| Decision {
             status: u32::from(self.status),
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(next.decision().map(|decision| decision.status), Some(7));
     }
 
-    /// What comes of the take-over itself is not undone, in whatever order the two come.
+    /// A status that comes of the take-over itself stays, in whatever order the two come.
     #[test]
     fn a_decision_of_nothing_leaves_the_status_as_it_is() {
         let (mut next, mut actions) = (lifecycle(), Vec::new());

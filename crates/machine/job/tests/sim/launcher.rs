@@ -267,7 +267,7 @@ impl Sim {
         let leader = &mut self.launchers[launcher];
         leader.remotes.remove(&host);
         leader.replication.host_lost(host);
-        // Who has heard of the loss must not follow that host any more.
+        // A host that has heard of the loss must not follow that host any more.
         self.hosts_changed(launcher);
         let leader = &mut self.launchers[launcher];
         let all = 0..leader.registry.task_count();

@@ -302,7 +302,7 @@ impl Supervisor<'_> {
         let unstarted = std::mem::take(&mut remote.unstarted);
         let (number, name) = (remote.number, remote.name.clone());
         self.replication.host_lost(number);
-        // Who has heard of the loss must not follow that host any more.
+        // A host that has heard of the loss must not follow that host any more.
         self.hosts_changed();
         let pause = self.wakes.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {

@@ -285,7 +285,7 @@ impl<'p> Supervisor<'p> {
             lost,
             waiting,
         } = unfinished;
-        // What comes of the take-over is decided after this, and replaces it in the registry.
+        // Decisions that come of the take-over follow this one, and replace it in the registry.
         let mut actions = Vec::new();
         let (now, decision) = (self.started.elapsed(), self.registry.decision());
         self.lifecycle.adopt(now, decision, &mut actions);
