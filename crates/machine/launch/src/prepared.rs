@@ -62,8 +62,8 @@ impl PreparedTasks {
 /// A spawned task, and whether it has been started.
 pub(crate) type StartOutcome = (u32, Result<Started, Refused>);
 
-fn text(bytes: &Vec<u8>) -> OsString {
-    OsString::from_vec(bytes.clone())
+fn text(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
 }
 
 impl Tasks {
@@ -112,7 +112,7 @@ impl Tasks {
 
     /// The image that the tasks of an order start from, and their program.
     fn image_for(&self, order: &Spawn) -> Result<(Image, PathBuf), Refused> {
-        let directory = order.directory.as_ref().map(text);
+        let directory = order.directory.as_deref().map(text);
         let name = text(&order.program);
         let search = order.search.as_ref().map(|search| self.expanded(search));
         let search = search.or_else(|| self.variable("PATH"));
@@ -131,12 +131,12 @@ impl Tasks {
             .iter()
             .map(|(name, value)| (text(name), text(value)))
             .collect();
-        let arguments: Vec<OsString> = order.arguments.iter().map(text).collect();
+        let arguments: Vec<OsString> = order.arguments.iter().map(|argument| text(argument)).collect();
         let kept = self
             .environment
             .iter()
             .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
-        let through = order.through.as_ref().map(text);
+        let through = order.through.as_deref().map(text);
         let through =
             through.map(|through| Ok((find(&through, None, search.as_deref())?, through)));
         let through = through.transpose()?;
