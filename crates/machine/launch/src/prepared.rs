@@ -131,7 +131,11 @@ impl Tasks {
             .iter()
             .map(|(name, value)| (text(name), text(value)))
             .collect();
-        let arguments: Vec<OsString> = order.arguments.iter().map(|argument| text(argument)).collect();
+        let arguments: Vec<OsString> = order
+            .arguments
+            .iter()
+            .map(|argument| text(argument))
+            .collect();
         let kept = self
             .environment
             .iter()

@@ -100,23 +100,26 @@ fn environments() -> Vec<Environment> {
         .collect()
 }
 
+/// In bytes.
+const SIZES: [u64; 12] = [
+    0,
+    8,
+    64,
+    256,
+    1 << 10,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+];
+
 /// On two tasks, all sizes.
 fn rows(name: &str, latency: f64, bandwidth: f64) -> Vec<Row> {
     let mut out = Vec::new();
-    for bytes in [
-        0,
-        8,
-        64,
-        256,
-        1 << 10,
-        4 << 10,
-        16 << 10,
-        64 << 10,
-        256 << 10,
-        1 << 20,
-        4 << 20,
-        16 << 20,
-    ] {
+    for bytes in SIZES {
         // Large messages fall out of the cache; in between, protocols change.
         let cache = if bytes > 8 << 20 { 0.6 } else { 1.0 };
         let step = if bytes > 4 << 10 && name != "regatta" && name != "limit" {
