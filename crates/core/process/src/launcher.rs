@@ -194,14 +194,14 @@ impl Process {
             self.take_in();
         }
         for tell in unasked {
-            self.heed(tell);
+            self.handle_message(tell);
         }
         self.look_around();
         moved
     }
 
     /// The task does what the launcher says without having been asked.
-    fn heed(&mut self, tell: Tell) {
+    fn handle_message(&mut self, tell: Tell) {
         match tell {
             Tell::Event { watch, event } => self.happened(watch, &event),
             Tell::Born {

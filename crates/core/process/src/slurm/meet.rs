@@ -198,7 +198,7 @@ fn bind_rendezvous(step: &Step, user: u32) -> Result<TcpListener, Refusal> {
 }
 
 /// The letters of all other nodes are awaited. If that fails, the nodes that have been heard are told why.
-fn hear_all(
+fn read_letters(
     step: &Step,
     calls: &Callers<(Letter, TcpStream)>,
     user: u32,
@@ -240,7 +240,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         move |stream, whole| receive(stream, &whole, &id, user),
     );
     let calls = calls.map_err(|error| no_socket(&error))?;
-    let letters = hear_all(step, &calls, user, until)?;
+    let letters = read_letters(step, &calls, user, until)?;
     let met = decide(step, &letters, rendezvous.port());
     let (places, addresses, guardians, listeners) = match met {
         Ok(decided) => decided,
