@@ -7,7 +7,7 @@ use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
-use crate::told::ReceiptCredit;
+use crate::self_messages::ReceiptCredit;
 use crate::transport::{Arrival, Fault, Peer, Transport};
 
 /// A message that waits for its receive.

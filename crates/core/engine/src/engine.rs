@@ -6,15 +6,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arrival::Body;
 use crate::bulk::{Incoming, Outgoing};
+use crate::completed_send::Tickets;
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::matching::{Posted, Unexpected, Waiting};
 use crate::queue::Queue;
 use crate::request::{Handle, Requests, Status};
 use crate::schedule::Schedule;
-use crate::sent::Tickets;
+use crate::self_messages::ReceiptCredits;
 use crate::shrink::Agreement;
-use crate::told::ReceiptCredits;
 use crate::transport::{Fault, Peer, Transport};
 
 /// What a user may set.

@@ -10,7 +10,7 @@
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
 //! | `send`, `receive` | starting operations; their fast paths |
-//! | `sent` | handles of sends that were complete at once |
+//! | `completed_send` | handles of sends that were complete at once |
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
 //! | `withdraw` | taking operations back |
@@ -28,6 +28,7 @@ mod across;
 mod arrival;
 mod bulk;
 mod collective;
+mod completed_send;
 mod engine;
 mod error;
 mod failed;
@@ -41,10 +42,9 @@ mod reduction;
 mod request;
 mod round;
 mod schedule;
+mod self_messages;
 mod send;
-mod sent;
 mod shrink;
-mod told;
 mod transport;
 mod tree;
 mod withdraw;
@@ -58,7 +58,7 @@ pub use matching::{Select, TagSelect};
 pub use receive::Look;
 pub use request::{Handle, NOBODY, Status};
 pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
+pub use self_messages::{ReceiptCredit, ReceiptCredits};
 pub use send::Mode;
 pub use shrink::Shrinking;
-pub use told::{ReceiptCredit, ReceiptCredits};
 pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};

@@ -7,11 +7,11 @@ use regatta_memory::views::Views;
 use regatta_wire::Kind;
 
 use crate::arrival::{Body, charge};
+use crate::completed_send::Tickets;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Select, TagSelect};
 use crate::request::{Handle, Stage, Status};
-use crate::sent::Tickets;
 use crate::transport::{Peer, Transport};
 
 /// What a look at the front of what others have sent has found.

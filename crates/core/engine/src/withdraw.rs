@@ -4,10 +4,10 @@
 //! it was in: callers free that memory next.
 
 use crate::arrival::Body;
+use crate::completed_send::Tickets;
 use crate::engine::{Content, Engine};
 use crate::error::{Error, Result};
 use crate::request::{Handle, Stage};
-use crate::sent::Tickets;
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {

@@ -51,7 +51,7 @@ const _: () = assert!(size_of::<Word>() == LINE);
 
 /// How a member finds the round it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub enum Crossing {
     /// All have come.
     Met,
     /// Some have not.
@@ -122,9 +122,9 @@ impl<'a> SharedBarrier<'a> {
 
     /// The member of this place comes in a round; should the barrier be shut, it will ask under this number.
     #[inline(always)]
-    pub fn come(&self, place: u32, round: u32, question: u32) -> Passage {
+    pub fn come(&self, place: u32, round: u32, question: u32) -> Crossing {
         let Some(line) = self.lines.get(place as usize) else {
-            return Passage::Shut;
+            return Crossing::Shut;
         };
         let announced = u64::from(round) << ROUND | u64::from(question);
         line.0.store(announced, Ordering::Release);
@@ -132,7 +132,7 @@ impl<'a> SharedBarrier<'a> {
         loop {
             let come = (word & COUNT) + 1;
             if word & SHUT != 0 || word >> ROUND != u64::from(round) || come > self.members() {
-                return Passage::Shut;
+                return Crossing::Shut;
             }
             let whole = come == self.members();
             let next = match whole {
@@ -143,8 +143,8 @@ impl<'a> SharedBarrier<'a> {
                 .word
                 .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
             {
-                Ok(_) if whole => return Passage::Met,
-                Ok(_) => return Passage::Waiting,
+                Ok(_) if whole => return Crossing::Met,
+                Ok(_) => return Crossing::Waiting,
                 Err(now) => word = now,
             }
         }
@@ -152,12 +152,12 @@ impl<'a> SharedBarrier<'a> {
 
     /// What has become of a round in which this member was counted.
     #[inline(always)]
-    pub fn look(&self, round: u32) -> Passage {
+    pub fn look(&self, round: u32) -> Crossing {
         let word = self.word.load(Ordering::Acquire);
         match (word >> ROUND == u64::from(round), word & SHUT != 0) {
-            (false, _) => Passage::Met,
-            (true, true) => Passage::Shut,
-            (true, false) => Passage::Waiting,
+            (false, _) => Crossing::Met,
+            (true, true) => Crossing::Shut,
+            (true, false) => Crossing::Waiting,
         }
     }
 }
@@ -179,11 +179,11 @@ mod tests {
         let (segment, at) = segment(3);
         let barrier = SharedBarrier::at(&segment, at, 3).unwrap();
         for round in 0..5 {
-            assert_eq!(barrier.come(2, round, 7), Passage::Waiting);
-            assert_eq!(barrier.come(0, round, 7), Passage::Waiting);
-            assert_eq!(barrier.look(round), Passage::Waiting);
-            assert_eq!(barrier.come(1, round, 7), Passage::Met);
-            assert_eq!(barrier.look(round), Passage::Met);
+            assert_eq!(barrier.come(2, round, 7), Crossing::Waiting);
+            assert_eq!(barrier.come(0, round, 7), Crossing::Waiting);
+            assert_eq!(barrier.look(round), Crossing::Waiting);
+            assert_eq!(barrier.come(1, round, 7), Crossing::Met);
+            assert_eq!(barrier.look(round), Crossing::Met);
         }
     }
 
@@ -197,13 +197,13 @@ mod tests {
         barrier.come(0, 1, 4);
         barrier.come(2, 1, 5);
         assert_eq!(barrier.shut(), [(0, 4), (2, 5)]);
-        assert_eq!(barrier.come(1, 1, 6), Passage::Shut);
+        assert_eq!(barrier.come(1, 1, 6), Crossing::Shut);
         assert_eq!(
             (barrier.look(0), barrier.look(1)),
-            (Passage::Met, Passage::Shut)
+            (Crossing::Met, Crossing::Shut)
         );
         barrier.open();
-        assert_eq!(barrier.come(1, 0, 6), Passage::Waiting);
+        assert_eq!(barrier.come(1, 0, 6), Crossing::Waiting);
     }
 
     #[test]
@@ -212,12 +212,12 @@ mod tests {
         assert!(SharedBarrier::at(&segment, at + 8, 2).is_err());
         assert!(SharedBarrier::at(&segment, 1 << 40, 2).is_err());
         let barrier = SharedBarrier::at(&segment, at, 2).unwrap();
-        assert_eq!(barrier.come(2, 0, 1), Passage::Shut);
+        assert_eq!(barrier.come(2, 0, 1), Crossing::Shut);
         barrier.word.store(COUNT, Ordering::Relaxed);
-        assert_eq!(barrier.come(0, 0, 1), Passage::Shut);
+        assert_eq!(barrier.come(0, 0, 1), Crossing::Shut);
         assert_eq!(barrier.shut(), []);
         barrier.word.store(9 << ROUND, Ordering::Relaxed);
-        assert_eq!(barrier.come(0, 0, 1), Passage::Shut);
+        assert_eq!(barrier.come(0, 0, 1), Crossing::Shut);
     }
 
     /// Members meet as fast as they can while somebody shuts the barrier: all agree on the last round that was met, and
@@ -237,14 +237,14 @@ mod tests {
                         loop {
                             let mut counted = true;
                             let mut passage = barrier.come(place, round, place + 1);
-                            if passage == Passage::Shut {
+                            if passage == Crossing::Shut {
                                 counted = false;
                             }
-                            while passage == Passage::Waiting {
+                            while passage == Crossing::Waiting {
                                 std::thread::yield_now();
                                 passage = barrier.look(round);
                             }
-                            if passage == Passage::Shut {
+                            if passage == Crossing::Shut {
                                 ends.lock().unwrap().push((place, round, counted));
                                 // not a skip: the thread's rounds are over
                                 return;

@@ -31,7 +31,7 @@ use regatta_memory::losses::Losses;
 use regatta_memory::making::{Making, Next};
 use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
-use regatta_memory::shared_barrier::{Passage, SharedBarrier, Word};
+use regatta_memory::shared_barrier::{Crossing, SharedBarrier, Word};
 use regatta_memory::wake_request::WakeRequest;
 
 /// Check a model in every order with at most so many preemptions, of which there must be `least`.
@@ -447,12 +447,12 @@ impl Lent {
     fn meet(&self, place: u32) -> (u32, bool) {
         for round in 0..ROUNDS {
             let mut passage = self.barrier().come(place, round, place + 1);
-            let counted = passage != Passage::Shut;
-            while passage == Passage::Waiting {
+            let counted = passage != Crossing::Shut;
+            while passage == Crossing::Waiting {
                 thread::yield_now();
                 passage = self.barrier().look(round);
             }
-            if passage == Passage::Shut {
+            if passage == Crossing::Shut {
                 return (round, counted);
             }
         }

@@ -337,7 +337,7 @@ fn send_request(
 ) -> Result<u32> {
     let mut held = enter()?;
     if held.control.is_none() && held.alone {
-        let socket = crate::alone::call_launcher(held.job.fd())?;
+        let socket = crate::launcher_on_demand::call_launcher(held.job.fd())?;
         held.control = Some(Control::new(socket));
     }
     let Some(control) = &mut held.control else {

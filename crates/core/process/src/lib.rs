@@ -17,13 +17,13 @@
 //! | `deadlock_detector` | blocked senders that wait for each other |
 //! | `notice` | the descriptor that is readable when something may have come |
 //! | `start` | the tasks that one starts in the launcher's place, as messages |
-//! | `until` | waiting for a flag of the caller's |
+//! | `wait_flag` | waiting for a flag of the caller's |
 //! | `message` | sends, receives, probes, completion |
-//! | `kept` | sends that do not wait |
-//! | `within` | receiving what fits, within some time |
+//! | `buffered_send` | sends that do not wait |
+//! | `timed_receive` | receiving what fits, within some time |
 //! | `collective` | collectives: rounds in shared memory when small, else by schedule |
 //! | `across` | small collectives of members on several hosts |
-//! | `alone` | a launcher for a task that was started by hand |
+//! | `launcher_on_demand` | a launcher for a task that was started by hand |
 //! | `resident` | joining a job that stays |
 //! | `launcher`, `tasks`, `hosts` | asking the launcher, hearing from it; starting, ending and watching tasks |
 //! | `event`, `output` | events, and what started tasks write, as messages |
@@ -34,7 +34,7 @@
 //! | `explain` | errors as sentences; the path a pair uses |
 
 mod across;
-mod alone;
+mod buffered_send;
 mod collective;
 mod deadlock_detector;
 pub mod event;
@@ -43,8 +43,8 @@ mod fork;
 mod groups;
 mod hosts;
 mod join;
-mod kept;
 mod launcher;
+mod launcher_on_demand;
 mod leave;
 mod loan;
 mod members;
@@ -58,16 +58,16 @@ mod slurm;
 pub mod start;
 mod state;
 mod tasks;
-mod until;
+mod timed_receive;
 mod wait;
-mod within;
+mod wait_flag;
 
+pub use buffered_send::send_kept;
 pub use collective::*;
 pub use explain::{path, sentence};
 pub use groups::*;
 pub use hosts::*;
 pub use join::{enter_job, finalize, init, is_initialized};
-pub use kept::send_kept;
 pub use loan::*;
 pub use members::members;
 pub use message::*;
@@ -81,5 +81,5 @@ pub use resident::{begin as begin_job, is_there as job_is_there};
 pub use shared_barrier::{leave_named, meet, meet_so_many};
 pub use state::Callback;
 pub use tasks::*;
-pub use until::{wait_until, wake};
-pub use within::*;
+pub use timed_receive::*;
+pub use wait_flag::{wait_until, wake};

@@ -16,8 +16,8 @@ use regatta_wire::frames::{self, Frames};
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags};
 
-use crate::alone::program;
 use crate::join::{Joined, join_error};
+use crate::launcher_on_demand::program;
 
 /// A launcher that has not answered by then will not.
 const PATIENCE: Duration = Duration::from_secs(30);

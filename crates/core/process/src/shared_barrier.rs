@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use regatta_engine::{Peer, Result};
-use regatta_memory::shared_barrier::{Passage, SharedBarrier};
+use regatta_memory::shared_barrier::{Crossing, SharedBarrier};
 use regatta_transport::job::Job;
 use regatta_wire::control::{Ask, Tell};
 use rustc_hash::FxHashMap;
@@ -43,20 +43,20 @@ impl Lease {
         self.peers.len() as u32
     }
 
-    fn passage(&self, job: &Job, look: impl FnOnce(SharedBarrier) -> Passage) -> Passage {
+    fn passage(&self, job: &Job, look: impl FnOnce(SharedBarrier) -> Crossing) -> Crossing {
         job.shared_barrier(self.barrier, self.size())
-            .map_or(Passage::Shut, look)
+            .map_or(Crossing::Shut, look)
     }
 
     /// Come in the next round.
     #[inline(always)]
-    fn come(&mut self, job: &Job) -> Passage {
+    fn come(&mut self, job: &Job) -> Crossing {
         let (place, round, question) = (self.place, self.round, self.question);
         self.passage(job, |barrier| barrier.come(place, round, question))
     }
 
     #[inline(always)]
-    fn look(&self, job: &Job) -> Passage {
+    fn look(&self, job: &Job) -> Crossing {
         let round = self.round;
         self.passage(job, |barrier| barrier.look(round))
     }
@@ -97,61 +97,61 @@ impl Process {
     /// For how many members the shared barrier of a group is open, if it is.
     fn open_for(&mut self, group: &str) -> Option<u32> {
         let lease = self.control.as_ref()?.leases.get(group)?;
-        let open = lease.inside || lease.look(&self.job) == Passage::Waiting;
+        let open = lease.inside || lease.look(&self.job) == Crossing::Waiting;
         open.then(|| lease.size())
     }
 
     /// Come to the shared barrier; `None` if there is none for so many.
     #[inline(always)]
-    fn come(&mut self, group: &str, count: u32) -> Option<Passage> {
+    fn come(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let lease = self.control.as_mut()?.leases.get_mut(group)?;
         if lease.size() != count || lease.inside {
             return None;
         }
         let passage = lease.come(&self.job);
         match passage {
-            Passage::Met => {
+            Crossing::Met => {
                 lease.round = lease.round.wrapping_add(1);
                 let fencing = self.engine.transport.fencing();
                 for &peer in lease.peers.iter().filter(|&&peer| peer != self.engine.me()) {
                     self.job.bell(peer).ring(fencing);
                 }
             }
-            Passage::Waiting => lease.inside = true,
-            Passage::Shut => {}
+            Crossing::Waiting => lease.inside = true,
+            Crossing::Shut => {}
         }
         Some(passage)
     }
 
     /// Is the round in which this task waits over?
     #[inline(always)]
-    fn passed(&mut self, group: &str) -> Passage {
+    fn passed(&mut self, group: &str) -> Crossing {
         let Some(lease) = self
             .control
             .as_mut()
             .and_then(|control| control.leases.get_mut(group))
         else {
-            return Passage::Shut;
+            return Crossing::Shut;
         };
         let passage = lease.look(&self.job);
         match passage {
-            Passage::Met => {
+            Crossing::Met => {
                 lease.round = lease.round.wrapping_add(1);
                 lease.inside = false;
             }
-            Passage::Shut => lease.inside = false,
-            Passage::Waiting => {}
+            Crossing::Shut => lease.inside = false,
+            Crossing::Waiting => {}
         }
         passage
     }
 
     /// Come, and wait about as long as it takes if all are on time.
     #[inline(always)]
-    fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Passage> {
+    fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let mut passage = self.come(group, count)?;
         let looks = if self.pace.spins() { LOOKS } else { 0 };
         for _ in 0..looks {
-            if passage != Passage::Waiting {
+            if passage != Crossing::Waiting {
                 break;
             }
             std::hint::spin_loop();
@@ -165,12 +165,12 @@ impl Process {
 struct BarrierRound<'a>(&'a str);
 
 impl Awaited for BarrierRound<'_> {
-    type Output = Passage;
+    type Output = Crossing;
     const PROGRESSES: bool = false;
 
-    fn poll(&mut self, process: &mut Process) -> Result<Option<Passage>> {
+    fn poll(&mut self, process: &mut Process) -> Result<Option<Crossing>> {
         let passage = process.passed(self.0);
-        Ok((passage != Passage::Waiting).then_some(passage))
+        Ok((passage != Crossing::Waiting).then_some(passage))
     }
 
     /// Whoever comes last has to wake all that sleep, which takes longer than it takes them all to come.
@@ -218,10 +218,10 @@ fn at_shared_barrier(group: &str, count: u32) -> Result<Option<()>> {
             }
         }
     };
-    if passage == Passage::Waiting {
+    if passage == Crossing::Waiting {
         passage = wait_for(BarrierRound(group)).inspect_err(|_| drop(forget(group)))?;
     }
-    Ok((passage == Passage::Met).then_some(()))
+    Ok((passage == Crossing::Met).then_some(()))
 }
 
 fn meet_members(group: &str, count: u32) -> Result<Met> {

@@ -39,10 +39,10 @@ pub struct Paths {
 
 /// One side of a stream.
 #[derive(Debug)]
-pub struct Stream(Way);
+pub struct Stream(Carrier);
 
 #[derive(Debug)]
-enum Way {
+enum Carrier {
     Shm(shm::Bulk),
     Tcp(Wire),
 }
@@ -388,11 +388,11 @@ impl Transport for Paths {
         let opened = match self.tcp_to(to)? {
             Some(tcp) => tcp
                 .open(to, message)?
-                .map(|(wire, route)| (Way::Tcp(wire), route)),
+                .map(|(wire, route)| (Carrier::Tcp(wire), route)),
             None => self
                 .shm
                 .open(to, message)?
-                .map(|(bulk, route)| (Way::Shm(bulk), route)),
+                .map(|(bulk, route)| (Carrier::Shm(bulk), route)),
         };
         Ok(opened.map(|(way, route)| (Stream(way), route)))
     }
@@ -400,24 +400,24 @@ impl Transport for Paths {
     fn open_for(&mut self, from: Peer) -> Result<(Stream, Route), Fault> {
         if let Some(tcp) = self.tcp_to(from)? {
             let (wire, route) = tcp.open_for(from)?;
-            return Ok((Stream(Way::Tcp(wire)), route));
+            return Ok((Stream(Carrier::Tcp(wire)), route));
         }
         let (bulk, route) = self.shm.open_for(from)?;
-        Ok((Stream(Way::Shm(bulk)), route))
+        Ok((Stream(Carrier::Shm(bulk)), route))
     }
 
     fn attach(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
         if let Some(tcp) = self.tcp_to(peer)? {
-            return Ok(Stream(Way::Tcp(tcp.attach(peer, route)?)));
+            return Ok(Stream(Carrier::Tcp(tcp.attach(peer, route)?)));
         }
-        Ok(Stream(Way::Shm(self.shm.attach(peer, route)?)))
+        Ok(Stream(Carrier::Shm(self.shm.attach(peer, route)?)))
     }
 
     fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Stream, Fault> {
         if let Some(tcp) = self.tcp_to(peer)? {
-            return Ok(Stream(Way::Tcp(tcp.attach_to_fill(peer, route)?)));
+            return Ok(Stream(Carrier::Tcp(tcp.attach_to_fill(peer, route)?)));
         }
-        Ok(Stream(Way::Shm(self.shm.attach_to_fill(peer, route)?)))
+        Ok(Stream(Carrier::Shm(self.shm.attach_to_fill(peer, route)?)))
     }
 
     fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
@@ -429,8 +429,8 @@ impl Transport for Paths {
 
     fn fill(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<Flow, Fault> {
         match &mut bulk.0 {
-            Way::Shm(bulk) => self.shm.fill(to, bulk, message),
-            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+            Carrier::Shm(bulk) => self.shm.fill(to, bulk, message),
+            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
                 Some(tcp) => tcp.fill(wire, message),
                 None => Ok(Flow::Still),
             },
@@ -439,15 +439,15 @@ impl Transport for Paths {
 
     fn sent(&self, bulk: &Stream) -> Option<u64> {
         match &bulk.0 {
-            Way::Shm(bulk) => self.shm.sent(bulk),
-            Way::Tcp(wire) => Some(self.tcp.as_ref().map_or(0, |tcp| tcp.sent(wire))),
+            Carrier::Shm(bulk) => self.shm.sent(bulk),
+            Carrier::Tcp(wire) => Some(self.tcp.as_ref().map_or(0, |tcp| tcp.sent(wire))),
         }
     }
 
     fn move_to(&mut self, to: Peer, bulk: &mut Stream, message: &Views) -> Result<bool, Fault> {
         match &mut bulk.0 {
-            Way::Shm(bulk) => self.shm.move_to(to, bulk, message),
-            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+            Carrier::Shm(bulk) => self.shm.move_to(to, bulk, message),
+            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
                 Some(tcp) => tcp.move_to(wire, message),
                 None => Ok(true),
             },
@@ -462,8 +462,8 @@ impl Transport for Paths {
         total: u64,
     ) -> Result<Flow, Fault> {
         match &mut bulk.0 {
-            Way::Shm(bulk) => self.shm.drain(from, bulk, into, total),
-            Way::Tcp(wire) => match self.tcp.as_deref_mut() {
+            Carrier::Shm(bulk) => self.shm.drain(from, bulk, into, total),
+            Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
                 Some(tcp) => tcp.drain(wire, into, total),
                 None => Ok(Flow::Still),
             },
@@ -472,17 +472,17 @@ impl Transport for Paths {
 
     fn abandon(&mut self, bulk: Stream) {
         match (bulk.0, self.tcp.as_deref_mut()) {
-            (Way::Shm(bulk), _) => self.shm.abandon(bulk),
-            (Way::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
-            (Way::Tcp(_), None) => {}
+            (Carrier::Shm(bulk), _) => self.shm.abandon(bulk),
+            (Carrier::Tcp(wire), Some(tcp)) => tcp.abandon(wire),
+            (Carrier::Tcp(_), None) => {}
         }
     }
 
     fn reclaim(&mut self, bulk: Stream) {
         match (bulk.0, self.tcp.as_deref_mut()) {
-            (Way::Shm(bulk), _) => self.shm.reclaim(bulk),
-            (Way::Tcp(wire), Some(tcp)) => tcp.reclaim(wire),
-            (Way::Tcp(_), None) => {}
+            (Carrier::Shm(bulk), _) => self.shm.reclaim(bulk),
+            (Carrier::Tcp(wire), Some(tcp)) => tcp.reclaim(wire),
+            (Carrier::Tcp(_), None) => {}
         }
     }
 

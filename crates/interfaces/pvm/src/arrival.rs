@@ -6,7 +6,7 @@ use crate::contexts;
 use crate::head::Head;
 use crate::message::{self, HEAD, Info, Storage, codes};
 use crate::state::library;
-use crate::system::births::Birth;
+use crate::system::task_started::TaskStarted;
 use crate::system::{hoster, tasker, tracer};
 use crate::{notify, output, receive, rg, sharing, tid};
 
@@ -193,8 +193,8 @@ pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Opti
             return output::receive_piece(&head, text, tag, select.context);
         }
     }
-    if let Some(birth) = Birth::read(bytes) {
-        return tracer::begun(&birth, tag, select.context);
+    if let Some(started) = TaskStarted::read(bytes) {
+        return tracer::begun(&started, tag, select.context);
     }
     let info = Info {
         src: tid::of_task(status.source).unwrap_or_default(),

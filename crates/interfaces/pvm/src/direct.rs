@@ -11,7 +11,7 @@ use crate::head::Head;
 use crate::life::enrol;
 use crate::message::{self, HEAD, codes, error};
 use crate::receive::{Wait, Want, receive, receive_carefully};
-use crate::send::{outcome, way};
+use crate::send::{destination, outcome};
 use crate::state::library;
 use crate::{handlers, rg};
 
@@ -117,7 +117,7 @@ unsafe extern "C" fn pvm_fsend(
         enrol()?;
         let memory = Memory::new(data, count, stride, datatype)?;
         handlers::run()?;
-        let to = way(to, tag, library().context)?;
+        let to = destination(to, tag, library().context)?;
         let head = Head {
             encoding: codes::RAW,
             wid: 0,
@@ -148,10 +148,10 @@ unsafe extern "C" fn pvm_fsend(
 }
 
 /// What has been received: from whom, with what tag, how many bytes.
-type Told = (c_int, c_int, usize);
+type Received = (c_int, c_int, usize);
 
 /// Straight into the program's memory.
-fn receive_directly(select: Select, memory: Memory) -> Result<Told, i32> {
+fn receive_directly(select: Select, memory: Memory) -> Result<Received, i32> {
     let mut head = [0_u8; HEAD];
     // What is no head alone is whole, though there is little room for items.
     let mut rest = [0_u8; HEAD];
@@ -184,7 +184,7 @@ fn receive_directly(select: Select, memory: Memory) -> Result<Told, i32> {
 }
 
 /// Out of a buffer, which is freed.
-fn take_out(buffer: c_int, memory: Memory) -> Result<Told, i32> {
+fn take_out(buffer: c_int, memory: Memory) -> Result<Received, i32> {
     let (Some(info), Some(body)) = (message::info(buffer), message::body(buffer)) else {
         return Err(codes::SYS_ERR);
     };
@@ -208,7 +208,7 @@ unsafe extern "C" fn pvm_frecv(
     its_tag: *mut c_int,
     its_length: *mut c_int,
 ) -> c_int {
-    let received = || -> Result<Told, i32> {
+    let received = || -> Result<Received, i32> {
         enrol()?;
         let memory = Memory::new(data, count, stride, datatype)?;
         let want = Want::new(from, tag);

@@ -3,21 +3,20 @@
 //! The functions are those of `pvm3.h`, each in the file of its section; what they mean is in PVM's manual, and what of it
 //! is there in `docs/pvm.md`. Everything goes through the C interface of libregatta.so, so a program may use both.
 
-mod aids;
 mod arrival;
-mod birth;
 mod contexts;
 mod direct;
 mod group;
 mod handlers;
 mod head;
 mod inbox;
-mod kept;
+mod last_results;
 mod life;
 mod listing;
 mod machine;
 mod mailbox;
 pub mod message;
+mod miscellaneous;
 mod notify;
 mod options;
 mod output;
@@ -29,6 +28,7 @@ mod search;
 mod send;
 mod sharing;
 mod spawn;
+mod spawn_environment;
 mod state;
 mod system;
 mod tags;

@@ -2,13 +2,13 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use crate::birth::Birth;
 use crate::message::{self, codes, error};
+use crate::spawn_environment::SpawnEnvironment;
 use crate::state::library;
-use crate::system::births;
+use crate::system::task_started;
 use crate::system::tracer::Tracing;
 use crate::trace::{self, calls, traced};
-use crate::{birth, contexts, output, rg, sharing, system, tid};
+use crate::{contexts, output, rg, sharing, spawn_environment, system, tid};
 
 /// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
 pub fn machine() -> CString {
@@ -56,37 +56,37 @@ fn enter() -> Result<i32, i32> {
     library.tid = me;
     error::set_my_tid(me);
     sharing::begin();
-    let birth = birth::of_environment();
+    let environment = spawn_environment::of_environment();
     // Who was not told of one stays in the context in which it left.
-    let context = birth
+    let context = environment
         .as_ref()
-        .map_or(library.context, |birth| birth.context);
-    let birth = birth.unwrap_or_default();
+        .map_or(library.context, |environment| environment.context);
+    let environment = environment.unwrap_or_default();
     library.parent = match tid::of_task(parent) {
-        Some(_) if birth.hides_parent => codes::PARENT_NOT_SET,
+        Some(_) if environment.hides_parent => codes::PARENT_NOT_SET,
         Some(parent) => parent,
         None => codes::NO_PARENT,
     };
-    library.options.inherit(&birth);
+    library.options.inherit(&environment);
     contexts::change(context);
     trace::inherit();
     system::look_around();
     trace::settle();
-    notify_begun(&birth);
+    notify_begun(&environment);
     Ok(me)
 }
 
 /// Who has us traced hears that we have begun.
-fn notify_begun(birth: &Birth) {
+fn notify_begun(environment: &SpawnEnvironment) {
     let library = library();
-    if birth.trace.0 <= 0 || library.options.trace().0 <= 0 {
+    if environment.trace.0 <= 0 || library.options.trace().0 <= 0 {
         return;
     }
     let known = crate::tasks::program_of(library.task);
-    births::Birth {
+    task_started::TaskStarted {
         task: library.tid,
         parent: library.parent,
-        flags: birth.flags,
+        flags: environment.flags,
         name: known.as_ref().map_or(b"", |name| name.to_bytes()),
     }
     .send_to_tracer(library.options.trace());
@@ -186,7 +186,8 @@ extern "C" fn pvm_parent() -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
-    static SIBLINGS: crate::kept::Kept<Vec<c_int>> = crate::kept::Kept::new(Vec::new());
+    static SIBLINGS: crate::last_results::Kept<Vec<c_int>> =
+        crate::last_results::Kept::new(Vec::new());
     let answer = || -> Result<i32, i32> {
         enrol()?;
         // SAFETY: a plain question.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::system::asking::{self, Described};

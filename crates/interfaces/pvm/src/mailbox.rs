@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::life::enrol;
 use crate::listing::{Class, class};
 use crate::message::{self, Body, HEAD, Info, Outgoing, codes, error};

@@ -2,10 +2,10 @@
 
 use std::ffi::c_int;
 
-use crate::birth::Birth;
 use crate::life::enrol;
 use crate::mailbox;
 use crate::message::{codes, error};
+use crate::spawn_environment::SpawnEnvironment;
 use crate::state::library;
 use crate::system::tracer::Wanted;
 use crate::trace::{self, calls, ints, traced};
@@ -55,8 +55,10 @@ impl Options {
     }
 
     /// What the task that started this one has set for it, and for its children, unless something else has been said here.
-    pub fn inherit(&mut self, birth: &Birth) {
-        for (way, (task, tag, context)) in [(OUTPUT, birth.output), (TRACE, birth.trace)] {
+    pub fn inherit(&mut self, environment: &SpawnEnvironment) {
+        for (way, (task, tag, context)) in
+            [(OUTPUT, environment.output), (TRACE, environment.trace)]
+        {
             if self.0[way[0].1] == 0 {
                 self.set_own(way, [task, tag, context]);
             }
@@ -64,7 +66,7 @@ impl Options {
     }
 
     /// What of ours goes where, and that of children goes there too.
-    fn set_own(&mut self, way: Way, values: [i32; 3]) {
+    fn set_own(&mut self, way: RouteOptions, values: [i32; 3]) {
         for ((of_children, own), value) in way.into_iter().zip(values) {
             self.0[of_children] = value;
             self.0[own] = value;
@@ -166,20 +168,20 @@ impl Options {
 }
 
 /// Where something goes: what an option says of our children, and what of ourselves. The task, the tag and the context.
-type Way = [(usize, usize); 3];
-const OUTPUT: Way = [
+type RouteOptions = [(usize, usize); 3];
+const OUTPUT: RouteOptions = [
     (option::OUTPUT_TID, option::SELF_OUTPUT_TID),
     (option::OUTPUT_CODE, option::SELF_OUTPUT_CODE),
     (option::OUTPUT_CONTEXT, option::SELF_OUTPUT_CONTEXT),
 ];
-const TRACE: Way = [
+const TRACE: RouteOptions = [
     (option::TRACE_TID, option::SELF_TRACE_TID),
     (option::TRACE_CODE, option::SELF_TRACE_CODE),
     (option::TRACE_CONTEXT, option::SELF_TRACE_CONTEXT),
 ];
 
 /// May one of these have this value? What goes to another task than us goes where our own goes, and in the same way.
-fn may_go(way: Way, number: usize, value: c_int) -> bool {
+fn may_go(way: RouteOptions, number: usize, value: c_int) -> bool {
     let options = &library().options.0;
     let [(task, own_task), (tag, own_tag), _] = way;
     let me = library().tid;
@@ -249,7 +251,7 @@ fn change(what: c_int, value: c_int) -> Result<c_int, i32> {
         mailbox::keep_from_reset(value != 0)?;
     }
     if number == option::DEBUG_MASK {
-        crate::aids::set_debug_mask(value);
+        crate::miscellaneous::set_debug_mask(value);
     }
     if [option::SELF_TRACE_BUFFER, option::SELF_TRACE_OPTIONS].contains(&number) {
         trace::flush();

@@ -24,7 +24,7 @@ use crate::message::{self, HEAD, codes, error};
 use crate::send::length;
 use crate::state::{Matcher, library};
 use crate::trace::{self, Value, calls, ints, traced};
-use crate::{aids, handlers, output, rg};
+use crate::{handlers, miscellaneous, output, rg};
 
 /// How long a receive waits.
 #[derive(Clone, Copy)]
@@ -192,7 +192,7 @@ fn receive_by_look(from: c_int, tag: c_int) -> Result<c_int, i32> {
     enrol()?;
     let found = look(Want::new(from, tag))?;
     let taken = found.and_then(|(place, _)| library().inbox.remove(place));
-    aids::settle_descriptor();
+    miscellaneous::settle_descriptor();
     Ok(taken.unwrap_or(0))
 }
 
@@ -398,7 +398,7 @@ fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
         let_go(from, tag);
     }
     let received = receive(from, tag, wait);
-    aids::settle_descriptor();
+    miscellaneous::settle_descriptor();
     match received {
         Ok(buffer) => {
             message::set_received(buffer);
@@ -481,7 +481,7 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
 extern "C" fn pvm_probe(from: c_int, tag: c_int) -> c_int {
     let found = || {
         let found = enrol().and_then(|_| look(Want::new(from, tag)));
-        aids::settle_descriptor();
+        miscellaneous::settle_descriptor();
         match found {
             Ok(None) => 0,
             Ok(Some((place, buffer))) => {
@@ -506,7 +506,7 @@ extern "C" fn pvm_recvf(matcher: Option<Matcher>) -> Option<Matcher> {
 }
 
 /// What `pvm_precv` tells of the message it has received.
-struct Told {
+struct Received {
     src: c_int,
     tag: c_int,
     length: usize,
@@ -574,7 +574,7 @@ fn precv(
     data: *mut c_void,
     count: c_int,
     datatype: c_int,
-) -> Result<Told, i32> {
+) -> Result<Received, i32> {
     enrol()?;
     let capacity = length(data, count, datatype)?;
     let want = Want::new(from, tag);
@@ -590,7 +590,7 @@ fn precv(
 }
 
 /// A message that lies in a buffer.
-fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<Received, i32> {
     let (Some(info), Some(body)) = (message::info(buffer), message::body(buffer)) else {
         return Err(codes::SYS_ERR);
     };
@@ -598,7 +598,7 @@ fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<T
     unsafe {
         std::ptr::copy_nonoverlapping(body.as_ptr(), data.cast(), body.len().min(capacity));
     }
-    let told = Told {
+    let told = Received {
         src: info.src,
         tag: info.tag,
         length: body.len(),
@@ -609,7 +609,7 @@ fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<T
 
 /// Straight into the caller's memory. Small ones by way of a block, which is cheaper than two views.
 #[inline(always)]
-fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<Received, i32> {
     if capacity > message::STANDARD {
         return precv_large(select, data, capacity);
     }
@@ -647,7 +647,7 @@ fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<T
     }
     let info = info(&status, select, head);
     message::give_back(storage);
-    Ok(Told {
+    Ok(Received {
         src: info.src,
         tag: info.tag,
         length,
@@ -663,7 +663,7 @@ fn precv_otherwise(
     select: Select,
     data: *mut c_void,
     capacity: usize,
-) -> Result<Told, i32> {
+) -> Result<Received, i32> {
     let buffer = match code {
         rg::OK => crate::arrival::accept(storage, &status, select)?,
         _ => {
@@ -678,7 +678,7 @@ fn precv_otherwise(
     precv_taken_in(buffer, data, capacity)
 }
 
-fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Told, i32> {
+fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Received, i32> {
     let mut head = [0_u8; HEAD];
     let view = |base: *mut c_void, block: usize| rg::View {
         base,
@@ -706,7 +706,7 @@ fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Tol
     if let Some(head) = Head::read(&head[..status.length.min(HEAD)]) {
         let info = info(&status, select, head);
         let length = status.length - HEAD;
-        return Ok(Told {
+        return Ok(Received {
             src: info.src,
             tag: info.tag,
             length,

@@ -31,19 +31,19 @@ pub const SEVERAL: c_int = 1 << 30;
 
 /// Where a message goes.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct Destination {
     pub task: c_int,
     pub tag: c_int,
     pub group: rg::Group,
 }
 
 #[inline(always)]
-pub fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
+pub fn destination(to: c_int, tag: c_int, context: i32) -> Result<Destination, i32> {
     let task = tid::named(to).ok_or(codes::BAD_PARAM)?;
     if tag < 0 && !library().options.reserved() {
         return Err(codes::BAD_PARAM);
     }
-    Ok(Way {
+    Ok(Destination {
         task,
         tag: tag & i32::MAX,
         group: contexts::channel(context, tag),
@@ -51,7 +51,7 @@ pub fn way(to: c_int, tag: c_int, context: i32) -> Result<Way, i32> {
 }
 
 #[inline(always)]
-fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
+fn send_out(out: &Outgoing, to: Destination) -> Result<(), i32> {
     let head = Head {
         encoding: out.encoding,
         wid: out.wid,
@@ -80,7 +80,7 @@ fn send_out(out: &Outgoing, to: Way) -> Result<(), i32> {
 }
 
 /// Send bytes as they are, without waiting: what Regatta says of it.
-pub fn send_bytes(bytes: &[u8], to: Way) -> c_int {
+pub fn send_bytes(bytes: &[u8], to: Destination) -> c_int {
     // SAFETY: the bytes are there until this returns.
     unsafe {
         rg::rg_bsend(
@@ -95,8 +95,8 @@ pub fn send_bytes(bytes: &[u8], to: Way) -> c_int {
 
 /// Send a buffer (0: the current send buffer) in this context.
 pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result<(), i32> {
-    let way = way(to, tag, context)?;
-    send_out(&message::outgoing(buffer)?, way)?;
+    let destination = destination(to, tag, context)?;
+    send_out(&message::outgoing(buffer)?, destination)?;
     message::sent(buffer, to, tag, context);
     Ok(())
 }
@@ -160,7 +160,7 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
         to.retain(|&to| to != me);
         let out = message::outgoing(0)?;
         for &to in &to {
-            send_out(&out, way(to, tag, library().context)?)?;
+            send_out(&out, destination(to, tag, library().context)?)?;
         }
         if !to.is_empty() {
             message::sent(0, SEVERAL, tag, library().context);
@@ -203,7 +203,7 @@ unsafe extern "C" fn pvm_psend(
         enrol()?;
         let bytes = length(data, count, datatype)?;
         crate::handlers::run()?;
-        let to = way(to, tag, library().context)?;
+        let to = destination(to, tag, library().context)?;
         let head = Head {
             encoding: codes::RAW,
             wid: 0,
@@ -246,7 +246,7 @@ unsafe extern "C" fn pvm_psend(
 }
 
 #[inline(always)]
-fn send_few(data: *const u8, bytes: usize, head: Head, to: Way) -> Result<(), i32> {
+fn send_few(data: *const u8, bytes: usize, head: Head, to: Destination) -> Result<(), i32> {
     let mut block = [std::mem::MaybeUninit::<u8>::uninit(); HEAD + FEW];
     let at = block.as_mut_ptr().cast::<u8>();
     // SAFETY: the block has room for the head and so many bytes, which are copied from the caller's.

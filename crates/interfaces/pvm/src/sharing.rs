@@ -11,7 +11,7 @@ use crate::arrival::{Select, info};
 use crate::head::Head;
 use crate::message::{self, Blocks, Outgoing, Storage, codes};
 use crate::rg;
-use crate::send::{Way, send_bytes};
+use crate::send::{Destination, send_bytes};
 
 /// From now on there is such memory.
 pub fn begin() {
@@ -40,7 +40,7 @@ fn close(name: u64) {
 
 /// Send a message by its name: what Regatta says of it. `None`: it must go by itself.
 #[cold]
-pub fn send(out: &Outgoing, head: Head, to: Way) -> Option<c_int> {
+pub fn send(out: &Outgoing, head: Head, to: Destination) -> Option<c_int> {
     let mut name = 0;
     // SAFETY: the block is of the buffer that goes out; a place for a number.
     let code = unsafe { rg::rg_loan_share(out.block.cast(), to.task, to.group, &mut name) };

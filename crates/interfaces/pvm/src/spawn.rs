@@ -2,12 +2,12 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::output::Route;
+use crate::spawn_environment::{SpawnEnvironment, VARIABLE};
 use crate::state::library;
-use crate::system::{asking, births};
+use crate::system::{asking, task_started};
 use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, rg, search, tid};
 
@@ -57,14 +57,14 @@ impl Where {
 /// The variables that go with the tasks: those that PVM_EXPORT names, itself, and what they are born with.
 pub fn environment(flags: i32) -> Vec<CString> {
     let library = library();
-    let birth = Birth {
+    let inherited = SpawnEnvironment {
         context: library.context,
         hides_parent: flags & flag::NO_PARENT != 0,
         flags,
         output: library.options.output(),
         trace: library.options.children_trace(),
     };
-    let mut all = vec![format!("{VARIABLE}={}", birth.write())];
+    let mut all = vec![format!("{VARIABLE}={}", inherited.write())];
     if let Ok(export) = std::env::var("PVM_EXPORT") {
         for name in export.split(':').filter(|name| !name.is_empty()) {
             if let Ok(value) = std::env::var(name) {
@@ -217,7 +217,7 @@ fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
         _ => codes::PARENT_NOT_SET,
     };
     for &task in tids.iter().filter(|&&tid| tid > 0) {
-        births::Birth {
+        task_started::TaskStarted {
             task,
             parent,
             flags,

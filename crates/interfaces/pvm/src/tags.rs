@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 
 /// The first tag of a kind, and the names from it on.
 type Kind = (u32, &'static str, &'static [&'static str]);

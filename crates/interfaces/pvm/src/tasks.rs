@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::system::asking;

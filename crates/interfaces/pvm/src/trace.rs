@@ -7,7 +7,7 @@ mod tally;
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::message::{codes, error};
 use crate::send::send_buffer;
 use crate::state::library;

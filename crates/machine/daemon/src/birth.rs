@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_launch::{Refusal, abreast, identity, limits};
+use regatta_launch::{Refusal, identity, in_parallel, limits};
 use regatta_membership::{Input, Standing};
 
 use crate::answer::{self, TRIAL};
@@ -205,7 +205,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
         return Ok(());
     }
     let witnesses = contacts.iter().take(WITNESSES);
-    let refusals = abreast(witnesses, |(name, address)| {
+    let refusals = in_parallel(witnesses, |(name, address)| {
         meet(daemon, name, *address).err()
     });
     if let Some(refusal) = refusals.into_iter().flatten().next() {

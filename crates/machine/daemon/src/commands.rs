@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use regatta_launch::bootstrap::{self, Bootstrap, Outcome};
+use regatta_launch::channel_keeper::Channels;
 use regatta_launch::hosts::Host;
-use regatta_launch::keeper::Channels;
 use regatta_launch::{Across, Choice, Refusal, identity};
 use regatta_transport::place::Key;
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_launch::{Refusal, abreast, identity};
+use regatta_launch::{Refusal, identity, in_parallel};
 use regatta_membership::{HostId, Standing};
 
 use crate::answer::LIMIT;
@@ -65,7 +65,7 @@ fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
 
 /// Asks all other hosts at once.
 fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<Answer, Refusal>)> {
-    abreast(others(daemon), |(host, name)| {
+    in_parallel(others(daemon), |(host, name)| {
         let answer = answer_of(daemon, host, &name, what.clone(), limit);
         (name, answer)
     })
@@ -128,10 +128,10 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     let lost = daemon.lock().journal.silent();
     let lost = lost.into_iter().map(|host| (host, true));
     // All are told before anybody's end is awaited, also where they can only be told in turn.
-    let told = abreast(live.chain(lost), |((host, name), is_lost)| {
+    let told = in_parallel(live.chain(lost), |((host, name), is_lost)| {
         (end(daemon, host, &name, is_lost), name)
     });
-    let ends = abreast(told, |(told, name)| {
+    let ends = in_parallel(told, |(told, name)| {
         let ended = told.and_then(|talk| talk.map_or(Ok(()), |talk| await_end(&name, talk)));
         ended.err().map(|refusal| refusal.sentence)
     });

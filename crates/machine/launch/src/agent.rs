@@ -23,22 +23,23 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
+use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
-use crate::entrance::Entrance;
-use crate::feed::Feed;
 use crate::owner::{self, Owner};
 use crate::reach::{self, Beacon};
 use crate::refusal::Refusal;
 use crate::remote::BEAT;
 use crate::signals::Signals;
+use crate::standard_input::Feed;
 use crate::streams::{Heard, Streams};
 use crate::succession::following::Following;
 use crate::succession::lead::AgentResources;
 use crate::tasks::{self, Recipe, Tasks};
-use crate::wakes::Wakes;
+use crate::time_asleep::Wakes;
 use crate::{
-    clock, environment, front, gather, limits, loaded, program, rsh, succession, sys, tree, words,
+    clock, environment, front_process, gather, limits, loaded, program, rsh, succession, sys, tree,
+    words,
 };
 use regatta_transport::job::{Cause, Job, TaskState};
 use regatta_transport::place::Places;
@@ -80,8 +81,8 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
     let failed = |errno| Refusal::of_regatta(format!("the agent cannot be set up: {errno}"));
     let (end, leash) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(failed)?;
-    front::adopt_orphans()?;
-    match front::fork_watched(None).map_err(failed)? {
+    front_process::adopt_orphans()?;
+    match front_process::fork_watched(None).map_err(failed)? {
         None => {
             drop(leash);
             let _ = rustix::thread::set_name(c"regatta-agent");
@@ -89,8 +90,8 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
                 leash: Some(end),
                 group: sys::process_group(),
             };
-            let served =
-                front::adopt_orphans().and_then(|()| Agent::new(link, signals, owner)?.serve());
+            let served = front_process::adopt_orphans()
+                .and_then(|()| Agent::new(link, signals, owner)?.serve());
             let ended =
                 served.and_then(|resources| resources.map_or(Ok(()), succession::lead::lead));
             tree::kill_all(PATIENCE);
@@ -134,7 +135,7 @@ struct Agent {
     hello: Option<Hello>,
     tasks: Option<Tasks>,
     /// Where processes of this host come in that want to be tasks.
-    entrance: Option<Entrance>,
+    join_socket: Option<AgentJoinSocket>,
     /// Tasks for which the table has had no room, in their order, and those of them that are gone.
     unentered: Vec<World>,
     gone_early: Vec<(u32, Option<Cause>)>,
@@ -180,7 +181,7 @@ impl Agent {
             beacon: None,
             hello: None,
             tasks: None,
-            entrance: None,
+            join_socket: None,
             unentered: Vec::new(),
             gone_early: Vec::new(),
             template: None,
@@ -308,8 +309,11 @@ impl Agent {
             fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             fds.extend(tasks.guest_polls());
         }
-        let entrance = self.entrance.iter().filter(|_| self.handles_entrance());
-        fds.extend(entrance.flat_map(Entrance::polls));
+        let join_socket = self
+            .join_socket
+            .iter()
+            .filter(|_| self.handles_join_socket());
+        fds.extend(join_socket.flat_map(AgentJoinSocket::polls));
         fds.extend(self.feed.iter().flat_map(Feed::polls));
         fds.extend(self.following.iter().flat_map(Following::polls));
         let timeout = Timespec::try_from(timeout).ok();
@@ -490,7 +494,7 @@ impl Agent {
             }
             Order::Admit { caller, task } => self.admit(caller, task, &mut tasks),
             Order::TurnAway { caller, sentence } => {
-                if let Some(newcomer) = self.entrance.as_mut().and_then(|it| it.take(caller)) {
+                if let Some(newcomer) = self.join_socket.as_mut().and_then(|it| it.take(caller)) {
                     newcomer.arrival.refuse(sentence);
                 }
             }
@@ -567,7 +571,7 @@ impl Agent {
             self.feed = Some(feed);
         }
         if !order.join_name.is_empty() {
-            self.entrance = Entrance::open(&order.join_name);
+            self.join_socket = AgentJoinSocket::open(&order.join_name);
         }
         self.tasks = Some(tasks);
         self.room.set(order.window as usize);
@@ -638,7 +642,7 @@ impl Agent {
 
     /// Reports the processes that have asked to join, and which of those that came so have gone.
     fn handle_guests(&mut self) {
-        let handles_entrance = self.handles_entrance();
+        let handles_join_socket = self.handles_join_socket();
         let Some(tasks) = &mut self.tasks else { return };
         let gone = tasks.take_gone_guests();
         for ended in &gone {
@@ -646,8 +650,9 @@ impl Agent {
                 tasks.job().mark_dead(ended.rank, ended.end.cause());
             }
         }
-        let entrance = self.entrance.as_mut().filter(|_| handles_entrance);
-        let requests = entrance.map_or_else(Vec::new, |entrance| entrance.handle_requests(tasks));
+        let join_socket = self.join_socket.as_mut().filter(|_| handles_join_socket);
+        let requests =
+            join_socket.map_or_else(Vec::new, |join_socket| join_socket.handle_requests(tasks));
         gone.into_iter().for_each(|ended| self.report_ended(ended));
         requests.iter().for_each(|report| self.send_report(report));
     }
@@ -656,7 +661,7 @@ impl Agent {
     fn admit(&mut self, caller: u32, task: u32, tasks: &mut Tasks) {
         self.starts += 1;
         (self.settled, self.told_strays) = (false, false);
-        let newcomer = self.entrance.as_mut().and_then(|it| it.take(caller));
+        let newcomer = self.join_socket.as_mut().and_then(|it| it.take(caller));
         let gone = || (Why::State, "there is no caller of that number".to_owned());
         let admitted = newcomer.ok_or_else(gone);
         let admitted = admitted.and_then(|newcomer| tasks.admit(task, &newcomer));

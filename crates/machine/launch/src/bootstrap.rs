@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::channel::messages::{Order, Report};
+use crate::channel_keeper::Channels;
 use crate::gather::{self, Gathering};
 use crate::hosts::{self, Host};
-use crate::keeper::Channels;
 use crate::owner::{self, Owner};
 use crate::plan::Across;
 use crate::reach::{Choice, Interface};

@@ -5,7 +5,7 @@ use regatta_transport::job::TaskState;
 use rustix::event::PollFd;
 use rustix::process::Signal;
 
-use crate::attend::Guest;
+use crate::launcher_on_demand::Guest;
 use crate::tasks::Tasks;
 
 impl Tasks {

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Pid, PidfdFlags, Resource};
 
-use crate::attend::Guest;
+use crate::launcher_on_demand::Guest;
 use crate::place::Claimed;
 
 /// The end of a join socket's name, behind the name of the job.

@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use serde_json::{Value, json};
 
 use crate::lines::Lines;
+use crate::nonblocking_output::Sink;
 use crate::plan::Form;
 use crate::refusal::Refusal;
-use crate::sink::Sink;
 use crate::streams::Heard;
 use crate::sys;
 

@@ -14,7 +14,7 @@ use regatta_transport::place::listen_at;
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
-use crate::entrance::Newcomer;
+use crate::agent_join_socket::Newcomer;
 use crate::join_socket::Arrival;
 use crate::refusal::STATUS_NOT_EXECUTABLE;
 use crate::refusal::STATUS_NOT_FOUND;

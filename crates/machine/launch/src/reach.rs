@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::abreast;
 use crate::channel::messages::{Sight, Target, Token};
+use crate::parallel::in_parallel;
 use crate::sys;
 use regatta_wire::fields;
 
@@ -100,7 +100,7 @@ pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
     let candidates = targets
         .iter()
         .flat_map(|target| target.candidates.iter().map(move |&ip| (target, ip)));
-    let attempts = abreast(candidates, |(target, address)| {
+    let attempts = in_parallel(candidates, |(target, address)| {
         let token = read_token(SocketAddr::new(address, target.port)).ok()?;
         Some(Sight {
             host: target.host,

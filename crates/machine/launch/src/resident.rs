@@ -34,7 +34,7 @@ use crate::refusal::Refusal;
 use crate::remote::WINDOW;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
-use crate::{front, reach, supervise, sys};
+use crate::{front_process, reach, supervise, sys};
 
 /// Until when it stays.
 pub enum Stays<'a> {
@@ -164,7 +164,7 @@ fn serve(
 ) -> Result<u8, Refusal> {
     detach(streams)?;
     let signals = Signals::catch()?;
-    front::adopt_orphans()?;
+    front_process::adopt_orphans()?;
     let home = environment::directory_here(HOME.into());
     let sent = beginning.environment.map(Vec::into_iter);
     let environment = sent.map(|sent| environment::adapted(sent, home));

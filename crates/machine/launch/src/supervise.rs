@@ -17,9 +17,9 @@ use rustix::process::{Pid, Signal, WaitStatus};
 use rustix::time::Timespec;
 use serde_json::json;
 
+use crate::agent_join_socket::{Newcomer, Newcomers};
 use crate::channel::Link;
 use crate::channel::messages::Order;
-use crate::entrance::{Newcomer, Newcomers};
 use crate::fleet::Fleet;
 use crate::input::Input;
 use crate::join_socket::JoinSocket;
@@ -32,8 +32,8 @@ use crate::signals::{Arrived, Signals};
 use crate::streams::Streams;
 use crate::succession::rally::daemon_has_ended;
 use crate::tasks::{self, Started, Tasks};
-use crate::wakes::Wakes;
-use crate::{closing, fleet, front, program, tree};
+use crate::time_asleep::Wakes;
+use crate::{fleet, front_process, program, summary, tree};
 use clocks::Asked;
 use growing::Growing;
 use guests::RemoteCaller;
@@ -78,7 +78,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
 /// Runs a job to its end from the calling thread and returns the status to exit with.
 ///
 /// Blocks the signals that concern a job for this thread, makes this process a subreaper, and reaps all its children:
-/// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`front::run`] adds
+/// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`front_process::run`] adds
 /// the process that also ends what they started.
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     check(plan)?;
@@ -90,7 +90,7 @@ pub fn run(plan: &Plan) -> Result<u8, Refusal> {
 }
 
 pub(crate) fn run_for(plan: &Plan, signals: Signals, mut owner: Owner) -> Result<u8, Refusal> {
-    front::adopt_orphans()?;
+    front_process::adopt_orphans()?;
     let mut output = Output::new(plan.form)?;
     let fleet = fleet::assemble(plan, &signals, &mut owner, &mut output)?;
     run_fleet(plan, signals, owner, output, fleet)
@@ -504,7 +504,7 @@ impl<'p> Supervisor<'p> {
             self.input.iter_mut().for_each(Input::close);
         }
         self.output
-            .event(&closing::task_event(&self.lifecycle, rank, pid, end));
+            .event(&summary::task_event(&self.lifecycle, rank, pid, end));
         if state == TaskState::Left {
             self.notify_gone(rank, None);
         }
@@ -623,14 +623,14 @@ impl<'p> Supervisor<'p> {
             .as_ref()
             .map_or(Path::new(&self.plan.program), Tasks::program);
         if let Some(sentence) =
-            closing::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
+            summary::never_joined(&self.lifecycle, self.size, &self.plan.program, program)
         {
             self.output.report(&sentence);
         }
         if let Some(sentence) = self.lifecycle.unreported() {
             self.output.report(&sentence);
         }
-        self.output.event(&closing::job_event(
+        self.output.event(&summary::job_event(
             &self.lifecycle,
             self.size,
             self.started.elapsed(),

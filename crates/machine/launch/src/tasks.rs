@@ -16,17 +16,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitOptions, WaitStatus};
 
-use crate::attend::Guest;
 use crate::bind::{Placement, Share};
 use crate::caught::Caught;
 use crate::controls::Controls;
+use crate::launcher_on_demand::Guest;
 use crate::plan::Bind;
 use crate::prepared::PreparedTasks;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::strangers::Unjoined;
 use crate::streams::Streams;
 use crate::sys::{Image, Mask, Place, StartError};
-use crate::{closing, limits, program, sys, tree, words};
+use crate::{limits, program, summary, sys, tree, words};
 use regatta_transport::job::{Job, JoinToken, TaskState, VERSION};
 use regatta_transport::place::listen_at;
 use regatta_wire::control::Route;
@@ -547,7 +547,7 @@ pub(crate) fn strays(others: &[Pid]) -> String {
         .iter()
         .map(|stray| format!("{} (pid {})", stray.name, stray.pid))
         .collect::<Vec<_>>();
-    closing::few(&names)
+    summary::few(&names)
 }
 
 /// What still runs, for a sentence: tasks, or what they left behind.

@@ -21,12 +21,12 @@ use rand::rngs::SmallRng;
 
 use crate::codec::Codec;
 use crate::datagram::HEAD;
-use crate::facts::{Book, encode};
+use crate::foca_output::{Note, Sink};
 use crate::host::{Facts, HostId};
+use crate::host_facts::{Book, encode};
 use crate::pending::Pending;
 use crate::roll::Roll;
 use crate::settings::Settings;
-use crate::sink::{Note, Sink};
 
 /// The incarnation of a host that said goodbye.
 pub(crate) const LEFT: u16 = u16::MAX;

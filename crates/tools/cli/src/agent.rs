@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         regatta_launch::close_inherited();
     }
     let outcome = match &arguments.apart {
-        Some(wanted) => regatta_launch::apart::run(wanted),
+        Some(wanted) => regatta_launch::called_agent::run(wanted),
         None => regatta_launch::agent::run(arguments.temporary),
     };
     let status = outcome.unwrap_or_else(|refusal| {

@@ -13,7 +13,7 @@ pub struct Arguments {
 
 /// Returns when the launcher runs.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let status = regatta_launch::attend::run(arguments.pid).unwrap_or_else(|refusal| {
+    let status = regatta_launch::launcher_on_demand::run(arguments.pid).unwrap_or_else(|refusal| {
         regatta_launch::warn(&refusal.sentence);
         refusal.status
     });

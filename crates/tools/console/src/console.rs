@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::aliases::Aliases;
 use crate::commands;
 use crate::jobs::Jobs;
-use crate::machine::{Code, Host, Machine, News};
+use crate::machine::{Code, Host, Machine, Notice};
 use crate::report;
 use crate::traces::Events;
 use crate::verbs::Verb;
@@ -80,21 +80,21 @@ impl<M: Machine> Console<M> {
     pub fn read_news(&mut self) -> Next {
         while let Some(news) = self.machine.news() {
             match news {
-                News::Ended => {
+                Notice::Ended => {
                     self.print("");
                     self.print("Console: the virtual machine has ended");
                     return Next::Halted;
                 }
-                News::Job { job, tid, what } => {
+                Notice::Job { job, tid, what } => {
                     let now = self.machine.now();
                     let told = self.jobs.handle_output(job, tid, what, now);
                     self.print_bytes(&told);
                 }
-                News::Event { job, event } => {
+                Notice::Event { job, event } => {
                     let told = self.jobs.handle_event(job, &event);
                     self.print_bytes(&told);
                 }
-                News::Added(tids) => {
+                Notice::Added(tids) => {
                     let hosts = self
                         .machine
                         .hosts()

@@ -20,7 +20,7 @@ pub(crate) enum Woken {
     /// No more lines will come.
     End,
     /// There may be news.
-    News,
+    Notice,
 }
 
 impl Input {
@@ -34,7 +34,7 @@ impl Input {
                 return Ok(Woken::End);
             }
             if !self.readable(news)? {
-                return Ok(Woken::News);
+                return Ok(Woken::Notice);
             }
             self.read()?;
         }

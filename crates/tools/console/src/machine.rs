@@ -93,7 +93,7 @@ pub struct Order {
 
 /// What the machine tells without being asked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News {
+pub enum Notice {
     /// A task of a job.
     Job {
         /// The job.
@@ -186,5 +186,5 @@ pub trait Machine {
     /// The time of day: seconds and microseconds.
     fn now(&self) -> (i32, i32);
     /// What there is to hear, if anything: never waits.
-    fn news(&mut self) -> Option<News>;
+    fn news(&mut self) -> Option<Notice>;
 }

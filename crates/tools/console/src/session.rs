@@ -80,7 +80,7 @@ fn lines(console: &mut Console<Library>) -> io::Result<Next> {
             prompted = true;
         }
         let line = match input.wait(&console.machine().descriptors())? {
-            Woken::News => continue,
+            Woken::Notice => continue,
             Woken::Line(line) => line,
             Woken::End => {
                 writeln!(out, "quit")?;

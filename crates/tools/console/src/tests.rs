@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::console::{Console, Next};
 use crate::events::{Event, Part, Value};
-use crate::machine::{Answer, Class, Code, Entry, Host, Machine, News, Order, Output, Task};
+use crate::machine::{Answer, Class, Code, Entry, Host, Machine, Notice, Order, Output, Task};
 
 const NO_HOST: Code = Code(-6);
 const NO_TASK: Code = Code(-31);
@@ -18,7 +18,7 @@ struct Pretended {
     ended: Vec<i32>,
     signals: Vec<(i32, i32)>,
     orders: Vec<Order>,
-    news: Vec<News>,
+    news: Vec<Notice>,
     boxes: Vec<Class>,
     forgotten: Vec<(String, i32)>,
     variables: BTreeMap<String, String>,
@@ -174,7 +174,7 @@ impl Machine for Pretended {
     fn now(&self) -> (i32, i32) {
         (3, 4)
     }
-    fn news(&mut self) -> Option<News> {
+    fn news(&mut self) -> Option<Notice> {
         if self.news.is_empty() {
             None
         } else {
@@ -372,7 +372,7 @@ fn a_job_tells_its_tasks_then_their_lines_then_its_end() {
     assert_eq!(console.machine.orders[0].program, ["hello", "x"]);
     assert_eq!(console.machine.orders[0].job, Some(1));
     assert_eq!(said(&mut console, "jobs"), " 1: t40010 t40011\n");
-    let news = |tid, what| News::Job { job: 1, tid, what };
+    let news = |tid, what| Notice::Job { job: 1, tid, what };
     console.machine.news = vec![
         news(0x40010, Output::Begun),
         news(0x40010, Output::Text(b"hi\n".to_vec())),
@@ -401,7 +401,7 @@ fn what_cannot_be_started_is_told_for_each_and_leaves_no_job() {
 #[test]
 fn hosts_that_others_add_and_the_end_of_the_machine_are_told() {
     let mut console = console();
-    console.machine.news = vec![News::Added(vec![0x80000]), News::Ended];
+    console.machine.news = vec![Notice::Added(vec![0x80000]), Notice::Ended];
     assert_eq!(console.read_news(), Next::Halted);
     assert!(told(&mut console).starts_with("\nConsole: 1 new host added\n                    HOST     DTID     ARCH   SPEED\n                    beta    80000"));
 }
@@ -492,7 +492,7 @@ fn a_traced_job_ends_when_its_tasks_have_and_nothing_comes_of_them() {
         .1
         .first()
         .expect("a task");
-    let event = |number, name: &str| News::Event {
+    let event = |number, name: &str| Notice::Event {
         job: 1,
         event: Event {
             number,
@@ -505,7 +505,7 @@ fn a_traced_job_ends_when_its_tasks_have_and_nothing_comes_of_them() {
             }],
         },
     };
-    let output = |what| News::Job {
+    let output = |what| Notice::Job {
         job: 1,
         tid: task,
         what,

@@ -2,9 +2,9 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use super::news::{Word, notify};
+use super::announcements::{Word, notify};
 use super::team::{self, Team};
-use super::{Group, answer, as_it_was, groups, known, named, news, view};
+use super::{Group, announcements, answer, as_it_was, groups, known, named, view};
 use crate::message::codes;
 use crate::state::library;
 use crate::trace::{self, Value, calls, traced};
@@ -171,7 +171,7 @@ fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
         _ => return Err(codes::MISMATCH),
     };
     if group.team.is_some() {
-        news::receive_all(groups()?)?;
+        announcements::receive_all(groups()?)?;
         let team = known(hash)?.team.as_ref().map_or(0, Team::size) as c_int;
         if (count == -1 || count == team) && team::meet(hash)? {
             return Ok(0);

@@ -7,9 +7,9 @@
 //! The guarantee: a call knows of every join and leave that was over before the call began, also if this task heard of it
 //! by a message that took another way than all news of it.
 
+mod announcements;
 mod collective;
 mod member;
-mod news;
 mod operators;
 pub mod server;
 mod team;
@@ -56,7 +56,7 @@ impl Groups {
     }
 }
 
-static GROUPS: crate::kept::Kept<Groups> = crate::kept::Kept::new(Groups {
+static GROUPS: crate::last_results::Kept<Groups> = crate::last_results::Kept::new(Groups {
     task: -1,
     all: Vec::new(),
     led: 0,
@@ -93,7 +93,7 @@ fn known(hash: u64) -> Result<&'static mut Group, i32> {
 unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
     // SAFETY: the caller's.
     let hash = unsafe { as_it_was(name) }?.hash;
-    news::receive_all(groups()?)?;
+    announcements::receive_all(groups()?)?;
     known(hash)
 }
 

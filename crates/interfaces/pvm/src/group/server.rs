@@ -38,7 +38,7 @@ extern "C" fn gs_getgstid() -> c_int {
 
 /// A group, by PVM's numbers.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct GroupRecord {
     name: CString,
     /// By instance; -1 where a number is free.
     members: Vec<i32>,
@@ -48,7 +48,7 @@ struct Told {
 }
 
 /// All groups, by name.
-fn all() -> Result<Vec<Told>, i32> {
+fn all() -> Result<Vec<GroupRecord>, i32> {
     let empty = rg::NamedGroup {
         members: 0,
         waiting: 0,
@@ -75,7 +75,7 @@ fn all() -> Result<Vec<Told>, i32> {
 }
 
 /// What there is to tell of a group now.
-fn told(group: &rg::NamedGroup) -> Result<Told, i32> {
+fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
     // SAFETY: Regatta ends its texts inside their arrays.
     let name = unsafe { CStr::from_ptr(group.name.as_ptr()) };
     let waiting = numbers(name, rg::rg_waiting)?;
@@ -86,7 +86,7 @@ fn told(group: &rg::NamedGroup) -> Result<Told, i32> {
         (false, 0) => members.len() as i32,
         (false, wanted) => wanted,
     };
-    Ok(Told {
+    Ok(GroupRecord {
         name: name.to_owned(),
         members,
         wanted,
@@ -106,7 +106,7 @@ fn numbers(name: &CStr, list: List) -> Result<Vec<i32>, i32> {
         .collect())
 }
 
-impl Told {
+impl GroupRecord {
     fn size(&self) -> i32 {
         self.members.iter().filter(|&&tid| tid >= 0).count() as i32
     }
@@ -158,7 +158,7 @@ pub fn asked(tag: c_int) -> Result<(), i32> {
 }
 
 /// The answer, as a message of the group server's.
-fn send_list(groups: &[Told]) -> Result<(), i32> {
+fn send_list(groups: &[GroupRecord]) -> Result<(), i32> {
     let count = Body::new().int(groups.len() as i32);
     let body = groups.iter().fold(count, |body, group| group.pack(body));
     let info = Info {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_group_is_packed_with_who_waits() {
-        let group = Told {
+        let group = GroupRecord {
             name: c"crew".to_owned(),
             members: vec![0x40001, -1, 0x40003],
             waiting: vec![0x40003],

@@ -11,8 +11,8 @@
 //! another size. Its number, which the leader counts, tells news of a team that is over from the news
 //! of the next one.
 
-use super::news::{Word, notify};
-use super::{Group, groups, known, news, view};
+use super::announcements::{Word, notify};
+use super::{Group, announcements, groups, known, view};
 use crate::message::codes;
 use crate::rg;
 use crate::state::library;
@@ -138,7 +138,7 @@ fn await_number(hash: u64) -> Result<Option<&'static mut Group>, i32> {
 
 /// Hear more; if for long there was nothing to hear, and the leader is gone, there is no team.
 fn receive_or_doubt(hash: u64) -> Result<(), i32> {
-    if news::receive_next(&mut groups()?.all)? {
+    if announcements::receive_next(&mut groups()?.all)? {
         return Ok(());
     }
     let group = known(hash)?;
@@ -183,7 +183,7 @@ fn lead(hash: u64, number: u32) -> Result<bool, i32> {
         if team.arrived + 1 == team.tasks.len() {
             break;
         }
-        news::receive_next(&mut groups()?.all)?;
+        announcements::receive_next(&mut groups()?.all)?;
     }
     if !known(hash)?.is_whole_team()? {
         known(hash)?.end_team();

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::past;
+use super::uncached_copy;
 
 /// Strided memory, laid out as `rg_view` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,7 @@ impl InPlace {
         let mut to = to;
         for piece in self.pieces() {
             // SAFETY: the caller's.
-            unsafe { past::copy(piece.base.cast(), to, piece.block) };
+            unsafe { uncached_copy::copy(piece.base.cast(), to, piece.block) };
             to = to.wrapping_add(piece.block);
         }
     }

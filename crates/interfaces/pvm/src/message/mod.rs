@@ -17,11 +17,11 @@ mod in_place;
 mod kind;
 mod nested;
 mod pack;
-mod past;
 mod storage;
 mod table;
 #[cfg(test)]
 mod tests;
+mod uncached_copy;
 mod xdr;
 mod xdr_body;
 mod xdr_read;

@@ -12,7 +12,7 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::{NonNull, copy_nonoverlapping};
 
 use super::codes::NO_MEM;
-use crate::kept::Kept;
+use crate::last_results::Kept;
 
 /// Bytes in front of the body.
 pub const HEAD: usize = 16;

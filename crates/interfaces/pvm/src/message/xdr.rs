@@ -4,7 +4,7 @@
 
 use std::ptr::copy_nonoverlapping;
 
-use super::past;
+use super::uncached_copy;
 
 /// A type as it is here and as it travels.
 pub trait Number {
@@ -180,7 +180,7 @@ unsafe fn decode_row_wide<N: Number>(from: *const u8, count: usize, to: *mut u8)
 pub unsafe fn gather(from: *const u8, count: usize, width: usize, step: isize, to: *mut u8) {
     if step == width as isize {
         // SAFETY: the caller's.
-        return unsafe { past::copy(from, to, count * width) };
+        return unsafe { uncached_copy::copy(from, to, count * width) };
     }
     let mut from = from;
     for index in 0..count {

@@ -7,7 +7,7 @@ use super::tag;
 use crate::arrival::{Select, take};
 use crate::head::Head;
 use crate::message::{self, Body, Reader, codes};
-use crate::send::{Way, send_bytes};
+use crate::send::{Destination, send_bytes};
 use crate::state::library;
 use crate::{contexts, receive, rg, tid};
 
@@ -26,7 +26,7 @@ pub fn send_to_manager(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
         host: library.host,
     };
     let bytes = [&head.bytes()[..], &body.into_vec()].concat();
-    let to = Way {
+    let to = Destination {
         task,
         tag: tag & i32::MAX,
         group: contexts::channel(CONTEXT, tag),

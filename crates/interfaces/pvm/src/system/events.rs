@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 
 /// What an event holds, by its numbers (`TEV_DID_`): a short name and one for readers.
 pub const MEANINGS: [(&CStr, &CStr); 123] = [

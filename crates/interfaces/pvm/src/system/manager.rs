@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::{MANAGER, asking, tag};
 use crate::arrival::{Select, in_order, take_all};
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::life::enrol;
 use crate::machine::{self, HostInfo};
 use crate::message::{Body, Reader, codes, error};

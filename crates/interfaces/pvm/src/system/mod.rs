@@ -5,10 +5,10 @@
 //! would send to the program comes from Regatta's launcher and becomes PVM's message.
 
 pub mod asking;
-pub mod births;
 pub mod events;
 pub mod hoster;
 pub mod manager;
+pub mod task_started;
 pub mod tasker;
 pub mod tracer;
 

@@ -6,10 +6,10 @@
 use std::ffi::c_int;
 
 use super::{TASKER, tag};
-use crate::birth::{Birth, VARIABLE};
 use crate::life::enrol;
 use crate::message::{Body, Reader, codes, error};
 use crate::notify::told;
+use crate::spawn_environment::{SpawnEnvironment, VARIABLE};
 use crate::trace::{self, calls, traced};
 use crate::{contexts, mailbox, rg, tid};
 
@@ -74,14 +74,14 @@ pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
 /// PVM's message that says it.
 pub fn started(start: &Start) -> Result<c_int, i32> {
     let task = tid::of_task(start.task).ok_or(codes::SYS_ERR)?;
-    let birth = start.environment.iter().find_map(|variable| {
+    let inherited = start.environment.iter().find_map(|variable| {
         let text = std::str::from_utf8(variable).ok()?;
-        Birth::read(text.strip_prefix(VARIABLE)?.strip_prefix('=')?)
+        SpawnEnvironment::read(text.strip_prefix(VARIABLE)?.strip_prefix('=')?)
     });
-    let birth = birth.unwrap_or_default();
+    let inherited = inherited.unwrap_or_default();
     let mut body = Body::new()
         .int(task)
-        .int(birth.flags)
+        .int(inherited.flags)
         .string(start.program)
         .int(start.arguments.len() as i32 + 1)
         .string(start.program);
@@ -90,7 +90,7 @@ pub fn started(start: &Start) -> Result<c_int, i32> {
     }
     let own = [
         format!("PVMEPID={}", start.ticket),
-        format!("PVMCTX={:#x}", birth.context),
+        format!("PVMCTX={:#x}", inherited.context),
     ];
     // For tasks that a daemon starts the spawner gives these, and they mean the process. A tasker is told a ticket in its place.
     let replaced = |variable: &&[u8]| {

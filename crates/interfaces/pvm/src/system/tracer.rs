@@ -2,12 +2,12 @@
 //!
 //! Who it is, and where it wants events, stands in the mailbox, where tasks look when they become tasks. Their own events
 //! (`trace.rs`) they send by themselves. That tasks begin and end a daemon of PVM says; here Regatta's events become its
-//! messages, and for who has single tasks traced (`PvmTraceTid`) the words of these tasks (`births.rs`).
+//! messages, and for who has single tasks traced (`PvmTraceTid`) the words of these tasks (`task_started.rs`).
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int};
 
-use super::births::Birth;
+use super::task_started::TaskStarted;
 use super::{Role, events};
 use crate::arrival::{Select, in_order, take_all};
 use crate::life::enrol;
@@ -293,30 +293,30 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
 
 /// A task has begun that is traced for us: what its daemon would say of it. The task says so itself, and who has started
 /// it, so that it is known before anything else of it; it is said once.
-pub fn begun(birth: &Birth, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
+pub fn begun(started: &TaskStarted, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let tracing = &mut library().tracing;
-    let Some(task) = tid::task(birth.task) else {
+    let Some(task) = tid::task(started.task) else {
         return Ok(None);
     };
-    if tracing.all.is_some() || !tracing.known.insert(birth.task) {
+    if tracing.all.is_some() || !tracing.known.insert(started.task) {
         return Ok(None);
     }
     let channel = contexts::channel(context, tag);
     let mut watch = 0;
     // SAFETY: a place for the number.
     match unsafe { rg::rg_notify(rg::TASK_EXIT, task, tag & i32::MAX, channel, &mut watch) } {
-        rg::OK => tracing.tasks.push((watch, birth.task)),
+        rg::OK => tracing.tasks.push((watch, started.task)),
         _ => return Ok(None),
     }
-    let (parent, flags, name) = (birth.parent, birth.flags, birth.name);
+    let (parent, flags, name) = (started.parent, started.flags, started.name);
     let born = Said::New {
         parent,
         flags,
         name,
     };
-    let mut all = messages_of(birth.task, born, tag, context)?;
+    let mut all = messages_of(started.task, born, tag, context)?;
     all.extend(messages_of(
-        birth.task,
+        started.task,
         Said::Spawned { parent },
         tag,
         context,

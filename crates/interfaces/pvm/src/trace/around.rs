@@ -209,7 +209,7 @@ pub fn flush() {
 /// A message to the tracer. If it is gone nobody misses it.
 fn send(body: &[u8]) {
     let (to, tag, context) = library().options.trace();
-    let Ok(to) = send::way(to, tag, context) else {
+    let Ok(to) = send::destination(to, tag, context) else {
         return;
     };
     let head = Head {

@@ -6,8 +6,8 @@ use regatta_job::failover::{Follower, PIECE};
 use regatta_wire::Malformed;
 
 use super::Agent;
+use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::messages::{Report, State};
-use crate::entrance::Entrance;
 use crate::remote::BEAT;
 use crate::rsh;
 use crate::succession;
@@ -48,15 +48,18 @@ impl Agent {
     }
 
     /// Whether requests to join are taken now: a launcher is there for whom this agent has begun.
-    pub(super) fn handles_entrance(&self) -> bool {
+    pub(super) fn handles_join_socket(&self) -> bool {
         self.begun && !self.is_without_owner()
     }
 
-    /// Until something is due although nothing arrives. An entrance that is not heeded makes nothing due: it would stay so.
+    /// Until something is due although nothing arrives. A join socket that is not heeded makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
-        let entrance = self.entrance.as_ref().filter(|_| self.handles_entrance());
+        let join_socket = self
+            .join_socket
+            .as_ref()
+            .filter(|_| self.handles_join_socket());
         let beat = BEAT.saturating_sub(self.spoken.elapsed());
-        let open = entrance.and_then(Entrance::until_open);
+        let open = join_socket.and_then(AgentJoinSocket::until_open);
         open.map_or(beat, |open| open.min(beat))
     }
 
@@ -70,7 +73,7 @@ impl Agent {
             signals: self.signals,
             owner: self.owner,
             tasks: self.tasks?,
-            entrance: self.entrance,
+            join_socket: self.join_socket,
             streams: self.streams,
             template: self.template?,
             following: self.following?,
@@ -158,7 +161,7 @@ impl Agent {
         unanswered
             .iter()
             .for_each(|report| self.send_report(report));
-        let waiting = self.entrance.as_ref().map(Entrance::waiting);
+        let waiting = self.join_socket.as_ref().map(AgentJoinSocket::waiting);
         let waiting = waiting.unwrap_or_default();
         waiting.iter().for_each(|report| self.send_report(report));
         (self.settled, self.told_strays) = (false, false);
@@ -175,7 +178,7 @@ mod tests {
     use crate::signals::Signals;
 
     #[test]
-    fn an_entrance_that_is_due_to_open_and_not_heeded_keeps_no_agent_awake() {
+    fn a_join_socket_that_is_due_to_open_and_not_heeded_keeps_no_agent_awake() {
         let nothing = || File::open("/dev/null").expect("a file").into();
         let link = Link::new(nothing(), nothing()).expect("a link");
         let owner = Owner {
@@ -184,7 +187,7 @@ mod tests {
         };
         let signals = Signals::catch().expect("signals");
         let mut agent = Agent::new(link, signals, owner).expect("an agent");
-        agent.entrance = Some(Entrance::about_to_open("agent"));
+        agent.join_socket = Some(AgentJoinSocket::about_to_open("agent"));
         agent.begun = true;
         assert_eq!(agent.until_turn(), Duration::ZERO);
         agent.begun = false;

@@ -5,18 +5,18 @@
 //! side has not dealt with yet. So a chatty task cannot fill our memory, and what is said about the job is never stuck
 //! behind what cannot be written.
 
+mod carrier;
 pub(crate) mod messages;
-mod way;
 
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags};
 
+use carrier::Carrier;
 use messages::Message;
 use regatta_transport::calls::Conversation;
 use regatta_wire::Malformed;
 use regatta_wire::frames::{self, Frames, LONGEST};
-use way::Way;
 
 /// Raised when a message changes: launcher and agent must agree.
 pub(crate) const VERSION: u32 = 11;
@@ -28,7 +28,7 @@ const NOISE: usize = 256 << 10;
 /// One end of a channel.
 #[derive(Debug)]
 pub(crate) struct Link {
-    way: Way,
+    way: Carrier,
     buffer: Vec<u8>,
     arrived: Frames,
     waiting: Vec<u8>,
@@ -42,7 +42,7 @@ impl Link {
     pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> rustix::io::Result<Self> {
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
-        Ok(Self::over(Way::Streams {
+        Ok(Self::over(Carrier::Streams {
             input,
             output: Some(output),
         }))
@@ -50,10 +50,10 @@ impl Link {
 
     /// Takes a connection whose handshake is over.
     pub(crate) fn of_call(conversation: Conversation) -> Self {
-        Self::over(Way::Call(Some(Box::new(conversation))))
+        Self::over(Carrier::Call(Some(Box::new(conversation))))
     }
 
-    fn over(way: Way) -> Self {
+    fn over(way: Carrier) -> Self {
         Self {
             way,
             buffer: vec![0; PIECE],

@@ -18,9 +18,9 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::following::Following;
 use super::rally::{self, Found, Rally, Seeker};
 use super::{LEADER, OWN, form};
+use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
-use crate::entrance::Entrance;
 use crate::fleet::Ground;
 use crate::hosts::{Host, Map};
 use crate::output::Output;
@@ -40,7 +40,7 @@ pub(crate) struct AgentResources {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    pub entrance: Option<Entrance>,
+    pub join_socket: Option<AgentJoinSocket>,
     pub streams: Streams,
     pub template: Preparation,
     pub following: Following,
@@ -261,7 +261,7 @@ fn take_stock(
         signals,
         owner,
         mut tasks,
-        entrance,
+        join_socket,
         streams,
         template,
         following,
@@ -293,7 +293,7 @@ fn take_stock(
         signals,
         owner,
         tasks,
-        entrance,
+        join_socket,
         streams,
         registry,
         worlds,

@@ -6,7 +6,7 @@ use regatta_transport::job::TaskState;
 
 use super::Supervisor;
 use super::growing::Growing;
-use crate::entrance::Newcomer;
+use crate::agent_join_socket::Newcomer;
 use crate::join_socket::JoinSocket;
 use crate::tasks::Tasks;
 

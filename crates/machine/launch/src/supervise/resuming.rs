@@ -15,9 +15,9 @@ use super::history::History;
 use super::leadership;
 use super::{Parts, Supervisor};
 use crate::agent::note_gone;
+use crate::agent_join_socket::{AgentJoinSocket, Newcomer};
 use crate::channel::Link;
 use crate::channel::messages::{Order, State};
-use crate::entrance::{Entrance, Newcomer};
 use crate::fleet::Ground;
 use crate::output::Output;
 use crate::owner::Owner;
@@ -40,7 +40,7 @@ pub(crate) struct Stock {
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    pub entrance: Option<Entrance>,
+    pub join_socket: Option<AgentJoinSocket>,
     pub streams: Streams,
     /// The copy.
     pub registry: Registry,
@@ -242,8 +242,8 @@ impl<'p> Supervisor<'p> {
         let runs = candidates.map(|candidate| (candidate.number, candidate.run));
         let growth = across.and_then(|across| across.growth.as_ref());
         let leadership = leadership::of(growth, runs.collect());
-        let mut entrance = stock.entrance;
-        let waiting = entrance.as_mut().map(Entrance::take_all);
+        let mut join_socket = stock.join_socket;
+        let waiting = join_socket.as_mut().map(AgentJoinSocket::take_all);
         let supervisor = Self {
             here: Some(here.name.clone()),
             number: here.number,
@@ -252,7 +252,7 @@ impl<'p> Supervisor<'p> {
             leadership,
             tether: Some(stock.tether),
             remotes: hosts.remotes,
-            join_socket: entrance.map(|entrance| entrance.socket),
+            join_socket: join_socket.map(|join_socket| join_socket.socket),
             streams: Some(stock.streams),
             ..Parts {
                 plan,

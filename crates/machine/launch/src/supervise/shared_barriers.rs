@@ -232,7 +232,7 @@ impl Supervisor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_transport::shared_barrier::Passage;
+    use regatta_transport::shared_barrier::Crossing;
 
     const GROUP: &str = "crew";
 
@@ -248,7 +248,7 @@ mod tests {
         let mut barriers = SharedBarriers::default();
         let name = lent(&mut barriers, &job, &[2, 0]);
         let barrier = job.shared_barrier(name, 2).unwrap();
-        assert_eq!(barrier.come(0, 0, 77), Passage::Waiting);
+        assert_eq!(barrier.come(0, 0, 77), Crossing::Waiting);
         assert_eq!(barriers.of(0), [GROUP]);
         assert_eq!(barriers.shut(&job, GROUP), Some((vec![(2, 77)], 2)));
         assert_eq!(barriers.shut(&job, GROUP), None);

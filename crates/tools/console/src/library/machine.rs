@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::events;
-use crate::machine::{Answer, Class, Code, Entry, Host, Machine, News, Order, Output, Task};
+use crate::machine::{Answer, Class, Code, Entry, Host, Machine, Notice, Order, Output, Task};
 use crate::options;
 
 use super::calls::{self, Calls, Message};
@@ -129,14 +129,14 @@ impl Machine for Library {
         (now.as_secs() as i32, now.subsec_micros() as i32)
     }
 
-    fn news(&mut self) -> Option<News> {
+    fn news(&mut self) -> Option<Notice> {
         loop {
             if let Some(news) = self.waiting.pop_front() {
                 return Some(news);
             }
             let message = match self.calls.receive() {
                 Ok(message) => message?,
-                Err(_) => return Some(News::Ended),
+                Err(_) => return Some(Notice::Ended),
             };
             // What does not read as news is none: anybody can send the console a message.
             if let Ok(Some(news)) = self.read(&message) {
@@ -151,21 +151,21 @@ const NO_MORE: i32 = 0;
 const BEGUN: [i32; 2] = [-1, -2];
 
 impl Library {
-    fn read(&mut self, message: &Message) -> Answer<Option<News>> {
+    fn read(&mut self, message: &Message) -> Answer<Option<Notice>> {
         if message.tag == HOST_ADDED_TAG {
             let count = self.calls.number()?.max(0);
             let mut tids = (0..count)
                 .map(|_| self.calls.number())
                 .collect::<Answer<Vec<_>>>()?;
             tids.retain(|tid| !self.own_additions.contains(tid));
-            return Ok(Some(News::Added(tids)).filter(|_| count > 0));
+            return Ok(Some(Notice::Added(tids)).filter(|_| count > 0));
         }
         if let Some(&job) = self.traced.get(&message.tag) {
             let events = self.events.read(&mut Pieces {
                 calls: &self.calls,
                 length: message.length,
             });
-            let news = events.into_iter().map(|event| News::Event { job, event });
+            let news = events.into_iter().map(|event| Notice::Event { job, event });
             self.waiting.extend(news);
             return Ok(None);
         }
@@ -179,7 +179,7 @@ impl Library {
             },
         };
         let job = message.tag;
-        Ok(Some(News::Job { job, tid, what }))
+        Ok(Some(Notice::Job { job, tid, what }))
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::os::fd::BorrowedFd;
 
 use crate::events;
-use crate::machine::{Code, News};
+use crate::machine::{Code, Notice};
 use crate::options;
 
 use calls::Calls;
@@ -27,7 +27,7 @@ pub struct Library {
     traced: BTreeMap<c_int, c_int>,
     events: events::Reader,
     /// What has been heard at once with something else.
-    waiting: VecDeque<News>,
+    waiting: VecDeque<Notice>,
 }
 
 /// How a session began.

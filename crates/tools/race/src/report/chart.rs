@@ -1,7 +1,7 @@
 //! One panel as data for the charting library.
 //!
 //! Colours of text, grid and background are left to the page's style sheet, which follows the
-//! reader's light or dark scheme; colours of environments are fixed in [`super::looks`].
+//! reader's light or dark scheme; colours of environments are fixed in [`super::appearance`].
 
 use plotly::common::{
     DashType, ErrorData, ErrorType, HoverInfo, Label, Line, Marker, MarkerSymbol, Mode,
@@ -9,11 +9,11 @@ use plotly::common::{
 };
 use plotly::{Bar, Plot, Scatter, Trace};
 
+use super::appearance::{LIMIT, Look, OURS, THEN};
 use super::axes;
-use super::looks::{LIMIT, Look, OURS, THEN};
 use super::panels::{Figure, Over, Panel, Quantity};
+use super::papers;
 use super::text;
-use super::then;
 use super::warnings::doubtful;
 use crate::reference::Point;
 use crate::results::{Metric, Row};
@@ -24,7 +24,7 @@ const WARNING: &str = "#d09a00";
 
 /// The panel as the charting library's JSON.
 pub fn json(figure: &Figure, panel: &Panel, looks: &[Look], reference: &[Point]) -> String {
-    let then = then::beside(figure, panel, reference);
+    let then = papers::beside(figure, panel, reference);
     let old = (!then.is_empty())
         .then(|| old(figure, panel, &then))
         .into_iter();
@@ -179,7 +179,7 @@ where
     X: serde::Serialize + Clone + 'static,
 {
     trace
-        .name(text::plot(&format!("papers, {}", then::years(then))))
+        .name(text::plot(&format!("papers, {}", papers::years(then))))
         .meta(THEN_META)
         .mode(Mode::Markers)
         .marker(
@@ -189,7 +189,7 @@ where
                 .color(THEN),
         )
         .opacity(0.7)
-        .hover_text_array(then.iter().map(|point| then::describe(point)).collect())
+        .hover_text_array(then.iter().map(|point| papers::describe(point)).collect())
         .hover_info(HoverInfo::Text)
         .hover_label(label(THEN))
 }

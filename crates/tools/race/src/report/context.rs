@@ -1,6 +1,6 @@
 //! What is needed to judge the numbers: who took part with which settings, on what, by what rules.
 
-use super::looks::{self, LIMIT, Look};
+use super::appearance::{self, LIMIT, Look};
 use super::page;
 use super::text::{date, digits, duration, html};
 use crate::collect::UNSTEADY;
@@ -58,7 +58,7 @@ fn one(environment: &Environment, looks: &[Look]) -> String {
             html(&environment.library)
         )
     };
-    let short = looks::short(&environment.version);
+    let short = appearance::short(&environment.version);
     let told = match environment.version.as_str() {
         "" => String::new(),
         whole if Some(whole) == short => String::new(),

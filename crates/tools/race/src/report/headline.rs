@@ -2,7 +2,7 @@
 //!
 //! A headline is stated only if it was measured; [`crate::stats::verdict`] says who is ahead.
 
-use super::looks::{LIMIT, OURS, TRUSTED, is_peer};
+use super::appearance::{LIMIT, OURS, TRUSTED, is_peer};
 use crate::results::{Metric, Results, Row};
 use crate::stats::{Verdict, ratio, verdict};
 

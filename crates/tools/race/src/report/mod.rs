@@ -4,19 +4,19 @@
 //! measured number, and states nothing the numbers do not say. [`picture()`] gives one SVG for a
 //! README. Both are pure: same results, same bytes. `README.md` beside this file is the guide.
 
+mod appearance;
 mod axes;
 mod chart;
 mod context;
 mod headline;
-mod looks;
 mod page;
 mod panels;
+mod papers;
 mod picture;
 mod plots;
 mod scoreboard;
 mod table;
 mod text;
-mod then;
 mod warnings;
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ use crate::results::Results;
 
 /// The report of `results`, with the papers' points behind today's curves.
 pub fn render(results: &Results, reference: &[Point]) -> String {
-    let looks = looks::looks(results);
+    let looks = appearance::looks(results);
     let headlines = Headline::all(results);
     let plots = plots::section(results, &looks, reference);
     let sections = [

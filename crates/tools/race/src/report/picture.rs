@@ -16,7 +16,7 @@ use plotters::series::{DashedLineSeries, LineSeries};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, TextStyle};
 
-use super::looks::{LIMIT, Look, OURS, full_name, looks};
+use super::appearance::{LIMIT, Look, OURS, full_name, looks};
 use super::text::{date, digits, tick};
 use crate::results::{Metric, Results, Row};
 

@@ -1,6 +1,6 @@
 //! The section of plots: a figure each, with a choice of panels, and the data they are drawn from.
 
-use super::looks::Look;
+use super::appearance::Look;
 use super::panels::{self, Figure};
 use super::text::{html, script};
 use super::{chart, page};

@@ -1,7 +1,7 @@
 //! The verdict in one sentence, and the scoreboard: one line for each headline.
 
+use super::appearance::{full_name, label};
 use super::headline::{Headline, word};
-use super::looks::{full_name, label};
 use super::page;
 use super::panels::noun;
 use super::text::{bytes, count, digits, gigabytes, heading, html, scale, significant};
@@ -22,7 +22,7 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
         return match results
             .rows
             .iter()
-            .any(|row| row.environment == super::looks::OURS)
+            .any(|row| row.environment == super::appearance::OURS)
         {
             true => {
                 "Regatta was measured, but no peer at the same points: there is nothing to compare."
@@ -158,7 +158,7 @@ fn place(row: &Row) -> String {
     } else {
         format!(", {}", row.network)
     };
-    let network = match row.environment == super::looks::TRUSTED {
+    let network = match row.environment == super::appearance::TRUSTED {
         true => format!("{network}, trusted"),
         false => network,
     };

@@ -1,6 +1,6 @@
 //! Every row of the race as a table that the reader can sort and filter.
 
-use super::looks::Look;
+use super::appearance::Look;
 use super::page;
 use super::text::{bytes, count, digits, html};
 use crate::results::{Results, Row};

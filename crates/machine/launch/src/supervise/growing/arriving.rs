@@ -9,7 +9,7 @@ use rustix::event::PollFd;
 use super::Growing;
 use super::persons::Hand;
 use super::wishes::Wish;
-use crate::calling::{Called, Calling};
+use crate::agent_call::{Called, Calling};
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;

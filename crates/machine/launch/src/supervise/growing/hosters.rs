@@ -5,7 +5,7 @@
 //! Hoster        I start hosts        >                    PVM's hoster registers
 //!                                    <   StartHosts       when somebody asks for hosts: their numbers, a command for each
 //! HostsStarted  what they printed    >                    for each a contact line (`contact_line.rs`), or why not
-//!                                        calls each agent, which then is one like any other (`apart.rs`)
+//!                                        calls each agent, which then is one like any other (`called_agent.rs`)
 //! ```
 //!
 //! A host waits in the step `Asked` from `StartHosts` on, however long the task takes: other hosts arrive meanwhile, and other
@@ -19,8 +19,8 @@ use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
 
 use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
-use crate::apart;
-use crate::calling::Calling;
+use crate::agent_call::Calling;
+use crate::called_agent;
 use crate::contact_line::ContactLine;
 use crate::gather::Program;
 
@@ -107,7 +107,7 @@ impl Request {
             }
             .to_owned(),
             login: login.map_or(target.clone(), |login| format!("{login}@{target}")),
-            command: apart::command(&own.path, options.daemon.as_deref()),
+            command: called_agent::command(&own.path, options.daemon.as_deref()),
         });
         Ok(())
     }

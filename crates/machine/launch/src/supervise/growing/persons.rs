@@ -7,7 +7,7 @@
 //! Login to "beta" and type:
 //! COMMAND
 //! Type response:               the contact line that the command has printed there (`contact_line.rs`)
-//! Thanks                       and the agent is called (`apart.rs`)
+//! Thanks                       and the agent is called (`called_agent.rs`)
 //! ```
 //!
 //! The person does what a task that starts hosts would do (`hosters.rs`), by the words that PVM uses. One is asked for one host at a
@@ -29,8 +29,8 @@ use rustix::io::Errno;
 
 use super::arriving::{Arriving, Step};
 use super::{Growing, Supervisor};
-use crate::apart;
-use crate::calling::Calling;
+use crate::agent_call::Calling;
+use crate::called_agent;
 use crate::contact_line::ContactLine;
 use crate::gather::Program;
 
@@ -81,7 +81,7 @@ impl Person {
         person.print(&format!(
             "*** Manual startup ***\nLogin to \"{}\" and type:\n{}\nType response: ",
             arriving.host.name,
-            apart::command(&own.path, daemon)
+            called_agent::command(&own.path, daemon)
         ));
         Ok(Some(person))
     }

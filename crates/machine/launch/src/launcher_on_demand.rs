@@ -20,7 +20,7 @@ use crate::plan::{Form, OnFailure, Plan};
 use crate::refusal::Refusal;
 use crate::signals::Signals;
 use crate::tasks::{Recipe, Tasks};
-use crate::{front, supervise, sys};
+use crate::{front_process, supervise, sys};
 use regatta_transport::job::Job;
 
 /// Under these numbers the task hands over the segment and the socket.
@@ -66,7 +66,7 @@ pub fn run(pid: u32) -> Result<u8, Refusal> {
 fn serve(job: Job, control: OwnedFd, guest: Guest) -> Result<u8, Refusal> {
     let _ = rustix::thread::set_name(c"regatta-job");
     let signals = Signals::catch()?;
-    front::adopt_orphans()?;
+    front_process::adopt_orphans()?;
     let program = std::fs::read_link(format!("/proc/{}/exe", guest.pid)).unwrap_or_default();
     let most_tasks = job.capacity();
     let plan = Plan {

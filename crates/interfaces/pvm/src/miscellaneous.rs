@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::kept::Kept;
+use crate::last_results::Kept;
 use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::trace::{Value, calls, traced};

@@ -139,7 +139,7 @@ mod tests {
     use regatta_transport::calls::CallListener;
 
     use super::*;
-    use crate::apart::await_launcher;
+    use crate::called_agent::await_launcher;
     use crate::channel::Link;
     use crate::channel::messages::{Order, Report};
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 /// Returns what `work` makes of each item, in the order of the items.
-pub fn abreast<T: Send, R: Send>(
+pub fn in_parallel<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn items_run_side_by_side_and_results_keep_their_order() {
         let all = Barrier::new(5);
-        let doubled = abreast([1, 2, 3, 4, 5], |item| {
+        let doubled = in_parallel([1, 2, 3, 4, 5], |item| {
             // Nobody passes alone.
             all.wait();
             item * 2
@@ -99,6 +99,6 @@ mod tests {
 
     #[test]
     fn nothing_is_done_for_no_items() {
-        assert!(abreast(Vec::<i32>::new(), |item| item).is_empty());
+        assert!(in_parallel(Vec::<i32>::new(), |item| item).is_empty());
     }
 }

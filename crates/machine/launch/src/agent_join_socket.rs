@@ -1,4 +1,4 @@
-//! The entrance of an agent: a process that asks to join on its host waits until the launcher has given it a number.
+//! The join socket of an agent: a process that asks to join on its host waits until the launcher has given it a number.
 //!
 //! ```text
 //! caller              agent                                launcher
@@ -77,16 +77,16 @@ impl Newcomers {
 }
 
 /// The join socket of an agent, with the processes that wait there.
-pub(crate) struct Entrance {
+pub(crate) struct AgentJoinSocket {
     pub socket: JoinSocket,
     newcomers: Newcomers,
 }
 
-impl Entrance {
-    /// The entrance to the job of this name on this host. None: there is one already, of this job or of another one.
-    pub(crate) fn open(job: &str) -> Option<Entrance> {
+impl AgentJoinSocket {
+    /// The join socket of the job of this name on this host. None: there is one already, of this job or of another one.
+    pub(crate) fn open(job: &str) -> Option<AgentJoinSocket> {
         let claimed = Place::of_job(job).and_then(|place| place.claim()).ok()?;
-        Some(Entrance {
+        Some(AgentJoinSocket {
             socket: JoinSocket::new(claimed).ok()?,
             newcomers: Newcomers::default(),
         })
@@ -94,11 +94,11 @@ impl Entrance {
 
     /// One with a join socket of a test's own, which is paused and goes on when it is heeded.
     #[cfg(test)]
-    pub(crate) fn about_to_open(name: &str) -> Entrance {
+    pub(crate) fn about_to_open(name: &str) -> AgentJoinSocket {
         let claimed = Place::scratch(name).claim().expect("a place");
         let mut socket = JoinSocket::new(claimed).expect("a join socket");
         socket.pause_for(Duration::ZERO);
-        Entrance {
+        AgentJoinSocket {
             socket,
             newcomers: Newcomers::default(),
         }

@@ -5,7 +5,7 @@ pub const VARIABLE: &str = "REGATTA_PVM";
 
 /// What it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Birth {
+pub struct SpawnEnvironment {
     /// The context to begin in.
     pub context: i32,
     /// `pvm_parent` is not to tell who it was.
@@ -18,7 +18,7 @@ pub struct Birth {
     pub trace: (i32, i32, i32),
 }
 
-impl Birth {
+impl SpawnEnvironment {
     /// As text.
     pub fn write(&self) -> String {
         let (out, trace) = (self.output, self.trace);
@@ -30,7 +30,7 @@ impl Birth {
     }
 
     /// What a text says. One that makes no sense says nothing.
-    pub fn read(text: &str) -> Option<Birth> {
+    pub fn read(text: &str) -> Option<SpawnEnvironment> {
         let mut numbers = Vec::new();
         for part in text.split(',') {
             numbers.push(part.parse::<i32>().ok()?);
@@ -38,7 +38,7 @@ impl Birth {
         let [context, hides, flags, o0, o1, o2, t0, t1, t2] = numbers[..] else {
             return None;
         };
-        Some(Birth {
+        Some(SpawnEnvironment {
             context,
             hides_parent: hides != 0,
             flags,
@@ -49,8 +49,8 @@ impl Birth {
 }
 
 /// What our own environment says; nothing, if no task has spawned us.
-pub fn of_environment() -> Option<Birth> {
-    Birth::read(&std::env::var(VARIABLE).ok()?)
+pub fn of_environment() -> Option<SpawnEnvironment> {
+    SpawnEnvironment::read(&std::env::var(VARIABLE).ok()?)
 }
 
 #[cfg(test)]
@@ -59,14 +59,17 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let birth = Birth {
+        let environment = SpawnEnvironment {
             context: 7,
             hides_parent: true,
             flags: 65,
             output: (0x40002, 5, 7),
             trace: (-1, -2, 0),
         };
-        assert_eq!(Birth::read(&birth.write()), Some(birth));
+        assert_eq!(
+            SpawnEnvironment::read(&environment.write()),
+            Some(environment)
+        );
         for nonsense in [
             "",
             "1",
@@ -74,7 +77,7 @@ mod tests {
             "1,2,3,4,5,6,7,8,x",
             "1,2,3,4,5,6,7,8,9,10",
         ] {
-            assert_eq!(Birth::read(nonsense), None, "{nonsense}");
+            assert_eq!(SpawnEnvironment::read(nonsense), None, "{nonsense}");
         }
     }
 }

@@ -3,9 +3,9 @@
 use crate::datagram::Body;
 use crate::detector::{GONE, KIND, LEFT};
 use crate::event::{Cause, Event, Renewal};
+use crate::foca_output::Note;
 use crate::host::HostId;
 use crate::membership::Membership;
-use crate::sink::Note;
 
 /// The kind of foca's message that tells somebody that he is dead.
 const TOLD_DEAD: u8 = 10;

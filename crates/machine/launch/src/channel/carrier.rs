@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 /// See the module. What has been closed is not there any more.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum Carrier {
     Streams {
         input: OwnedFd,
         output: Option<OwnedFd>,
@@ -15,17 +15,17 @@ pub(super) enum Way {
     Call(Option<Box<Conversation>>),
 }
 
-impl Way {
+impl Carrier {
     /// How many bytes have come; none: it has ended.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         match self {
-            Way::Streams { input, .. } => match rustix::io::read(input, into) {
+            Carrier::Streams { input, .. } => match rustix::io::read(input, into) {
                 Ok(0) => None,
                 Ok(count) => Some(count),
                 Err(Errno::AGAIN | Errno::INTR) => Some(0),
                 Err(_) => None,
             },
-            Way::Call(conversation) => match conversation.as_mut()?.recv(into) {
+            Carrier::Call(conversation) => match conversation.as_mut()?.recv(into) {
                 Ok(count) => Some(count.unwrap_or(0)),
                 Err(_) => None,
             },
@@ -34,13 +34,13 @@ impl Way {
 
     /// Whether there may be more to read although there is nothing to wait for.
     pub(super) fn keeps_back(&self) -> bool {
-        matches!(self, Way::Call(_))
+        matches!(self, Carrier::Call(_))
     }
 
     /// How many bytes have been taken; none: they never will be.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Way::Streams { output, .. } => loop {
+            Carrier::Streams { output, .. } => loop {
                 match rustix::io::write(output.as_ref()?, bytes) {
                     Ok(count) => return Some(count),
                     Err(Errno::INTR) => {}
@@ -48,13 +48,13 @@ impl Way {
                     Err(_) => return None,
                 }
             },
-            Way::Call(conversation) => conversation.as_mut()?.send(bytes).ok(),
+            Carrier::Call(conversation) => conversation.as_mut()?.send(bytes).ok(),
         }
     }
 
     /// Has what was taken go on.
     pub(super) fn flush(&mut self) {
-        if let Way::Call(Some(conversation)) = self {
+        if let Carrier::Call(Some(conversation)) = self {
             // The reading side tells that it has ended.
             let _ = conversation.flush();
         }
@@ -63,32 +63,34 @@ impl Way {
     /// Whether anything can be said.
     pub(super) fn is_open(&self) -> bool {
         match self {
-            Way::Streams { output, .. } => output.is_some(),
-            Way::Call(conversation) => conversation.is_some(),
+            Carrier::Streams { output, .. } => output.is_some(),
+            Carrier::Call(conversation) => conversation.is_some(),
         }
     }
 
     /// Says no more. Of a connection nothing is heard any more either.
     pub(super) fn close(&mut self) {
         match self {
-            Way::Streams { output, .. } => *output = None,
-            Way::Call(conversation) => *conversation = None,
+            Carrier::Streams { output, .. } => *output = None,
+            Carrier::Call(conversation) => *conversation = None,
         }
     }
 
     /// Where something may arrive.
     pub(super) fn input(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Way::Streams { input, .. } => Some(input.as_fd()),
-            Way::Call(conversation) => conversation.as_ref().map(|call| call.as_fd()),
+            Carrier::Streams { input, .. } => Some(input.as_fd()),
+            Carrier::Call(conversation) => conversation.as_ref().map(|call| call.as_fd()),
         }
     }
 
     /// Where there may be room, if that is waited for: because bytes wait, or because they were taken and have not gone.
     pub(super) fn output(&self, wanted: bool) -> Option<BorrowedFd<'_>> {
         match self {
-            Way::Streams { output, .. } => output.as_ref().filter(|_| wanted).map(|fd| fd.as_fd()),
-            Way::Call(conversation) => {
+            Carrier::Streams { output, .. } => {
+                output.as_ref().filter(|_| wanted).map(|fd| fd.as_fd())
+            }
+            Carrier::Call(conversation) => {
                 let call = conversation.as_ref();
                 let call = call.filter(|call| wanted || !call.is_flushed());
                 call.map(|call| call.as_fd())

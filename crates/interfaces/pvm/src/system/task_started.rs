@@ -1,7 +1,7 @@
 //! How a tracer of single tasks hears that one has begun: a small message in place of its events, which its library makes
 //! those of a daemon from.
 
-use crate::send::{send_bytes, way};
+use crate::send::{destination, send_bytes};
 
 /// The first word of such a message.
 const MARK: u32 = 0x6274_4752;
@@ -10,7 +10,7 @@ const WORDS: usize = 4;
 
 /// A task that has begun, and is traced.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Birth<'a> {
+pub struct TaskStarted<'a> {
     pub task: i32,
     pub parent: i32,
     /// As they were given to `pvm_spawn`.
@@ -18,7 +18,7 @@ pub struct Birth<'a> {
     pub name: &'a [u8],
 }
 
-impl<'a> Birth<'a> {
+impl<'a> TaskStarted<'a> {
     fn write(&self) -> Vec<u8> {
         let words = [
             MARK,
@@ -31,11 +31,11 @@ impl<'a> Birth<'a> {
     }
 
     /// What these bytes say, if they say such a thing.
-    pub fn read(bytes: &'a [u8]) -> Option<Birth<'a>> {
+    pub fn read(bytes: &'a [u8]) -> Option<TaskStarted<'a>> {
         let (head, name) = bytes.split_at_checked(4 * WORDS)?;
         let word = |at: usize| Some(i32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
         let (task, parent, flags) = (word(1)?, word(2)?, word(3)?);
-        (word(0)? as u32 == MARK).then_some(Birth {
+        (word(0)? as u32 == MARK).then_some(TaskStarted {
             task,
             parent,
             flags,
@@ -45,7 +45,7 @@ impl<'a> Birth<'a> {
 
     /// Tell the tracer. If it is gone nobody misses it.
     pub fn send_to_tracer(&self, (to, tag, context): (i32, i32, i32)) {
-        if let Ok(to) = way(to, tag, context) {
+        if let Ok(to) = destination(to, tag, context) {
             send_bytes(&self.write(), to);
         }
     }
@@ -57,22 +57,22 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_half_of_it_is_nothing() {
-        let birth = Birth {
+        let started = TaskStarted {
             task: 0x40003,
             parent: -35,
             flags: 64,
             name: b"",
         };
-        let bytes = birth.write();
-        assert_eq!(Birth::read(&bytes), Some(birth));
+        let bytes = started.write();
+        assert_eq!(TaskStarted::read(&bytes), Some(started));
         for end in 0..bytes.len() {
-            assert_eq!(Birth::read(&bytes[..end]), None);
+            assert_eq!(TaskStarted::read(&bytes[..end]), None);
         }
         let named = [&bytes[..], b"hello"].concat();
         assert_eq!(
-            Birth::read(&named).map(|birth| birth.name),
+            TaskStarted::read(&named).map(|started| started.name),
             Some(&b"hello"[..])
         );
-        assert_eq!(Birth::read(&[0; 20]), None);
+        assert_eq!(TaskStarted::read(&[0; 20]), None);
     }
 }

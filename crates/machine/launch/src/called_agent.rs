@@ -30,7 +30,7 @@ use rustix::time::Timespec;
 use crate::channel::Link;
 use crate::contact_line::ContactLine;
 use crate::refusal::Refusal;
-use crate::{agent, calling, reach, rsh, sys};
+use crate::{agent, agent_call, reach, rsh, sys};
 
 /// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -155,7 +155,7 @@ pub(crate) fn await_launcher(
 
 /// The connection when its encryption stands.
 fn encrypted(mut conversation: Conversation) -> Option<Conversation> {
-    let until = Instant::now() + calling::LIMIT;
+    let until = Instant::now() + agent_call::LIMIT;
     loop {
         conversation.flush().ok()?;
         if conversation.is_flushed() {
