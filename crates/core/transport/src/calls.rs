@@ -12,8 +12,8 @@ use std::time::Instant;
 use crate::place::Key;
 use crate::tcp::channel::Channel;
 use crate::tcp::dial::dial;
+use crate::tcp::handshake::{End, Own, Shake};
 use crate::tcp::listener::Listener;
-use crate::tcp::shake::{End, Own, Shake};
 
 /// In the place of ranks: whoever calls is the first of two, whoever answers the second. So a greeting can never be sent
 /// back to where it came from.

@@ -23,7 +23,7 @@ use regatta_memory::{Corrupt, LINE};
 use crate::collective_buffer;
 use crate::collective_buffers::{CollectiveBuffers, SIZES};
 pub use crate::join_token::JoinToken;
-use crate::marks::Marks;
+use crate::ring_marks::Marks;
 pub use regatta_wire::life::{Cause, TaskState};
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
@@ -186,7 +186,7 @@ pub(crate) struct Inlet {
     _pad: u32,
     /// The name of the collective buffer of its world, or 0.
     pub(crate) collective_buffer: AtomicU64,
-    /// Which rings opened towards it have been written to; see `marks`.
+    /// Which rings opened towards it have been written to; see `ring_marks`.
     pub(crate) marks: Marks,
 }
 

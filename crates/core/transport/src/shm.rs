@@ -35,13 +35,13 @@ use crate::collective_buffer::CollectiveBuffer;
 use crate::job::{CLASSES, Job, TaskState};
 use crate::left;
 use crate::loans::Loans;
-use crate::marks::Opened;
+use crate::ring_marks::Opened;
 use crate::shm_channel::{In, Out};
 
-mod gone;
-mod lent;
+mod loans;
+mod lost_peers;
 
-use lent::around;
+use loans::around;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

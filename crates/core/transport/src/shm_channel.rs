@@ -17,7 +17,7 @@ use regatta_wire::{Frame, Kind};
 
 use crate::job::{CLASSES, Geometry, Job, class_for};
 use crate::left;
-use crate::marks::{self, Marks};
+use crate::ring_marks::{self, Marks};
 use crate::shm::{RING_CONTROL, header};
 
 /// First line of a ring's memory.
@@ -289,7 +289,7 @@ impl Out {
             producer: Producer::new(),
             buffer: Cursor::default(),
             bell: NonNull::from(&slot.bell),
-            marks: marks::is_marked(class).then(|| NonNull::from(&slot.inlet.0.marks)),
+            marks: ring_marks::is_marked(class).then(|| NonNull::from(&slot.inlet.0.marks)),
             me,
         })
     }
@@ -415,7 +415,7 @@ impl In {
 
     /// Does its sender mark what it has written to?
     pub(crate) fn is_marked(&self) -> bool {
-        marks::is_marked(self.memory.class)
+        ring_marks::is_marked(self.memory.class)
     }
 
     /// Is there a frame (or damage, which `front` will name)?

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use regatta_slurm::Step;
-use regatta_transport::quiet::Blocked;
+use regatta_transport::blocked_signals::Blocked;
 use rustix::process::{Resource, Rlimit};
 
 use super::guardian;

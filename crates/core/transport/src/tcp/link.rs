@@ -11,12 +11,12 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use super::channel::Channel;
 use super::deadlock_probe::{self, Heard};
 use super::ending::Farewell;
-use super::held::{Noticed, Opened};
 use super::inbox::Inbox;
 use super::outbox::{Outbox, RETAIN};
 use super::phase::Phase;
 use super::stall::Stall;
 use super::stream::{self, InStream, MOST, OutStream};
+use super::stream_limit::{Noticed, Opened};
 
 /// Longest payload of a frame.
 pub(crate) const LONGEST: usize = 16 << 10;

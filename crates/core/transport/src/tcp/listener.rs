@@ -14,7 +14,7 @@ use rustix::net::{SocketFlags, accept_with};
 use super::GUESTS;
 use super::channel::Channel;
 use super::dial::set_up;
-use super::shake::{End, Own, Shake};
+use super::handshake::{End, Own, Shake};
 
 /// At a time, of those whose greeting held and of the others.
 const MOST: usize = 64;

@@ -1,7 +1,7 @@
 //! Messages to tasks on other hosts: a connection for each pair that talks.
 //!
 //! A connection is opened by whoever sends first. If both do at once, the one opened by the lower rank stands. What
-//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `shake`.
+//! flows on it is described in `regatta_wire::link`, how both sides prove that they belong to the job in `handshake`.
 //! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
 //! doubled or overtaken: what was sent is kept until the peer says it has taken it.
 //! Whether a peer is gone is for the job's table to say, not for a connection.
@@ -14,8 +14,9 @@ pub(crate) mod channel;
 pub(crate) mod deadlock_probe;
 pub(crate) mod dial;
 mod ending;
+mod engine_streams;
 mod freeing;
-mod held;
+pub(crate) mod handshake;
 mod inbox;
 mod link;
 #[cfg(test)]
@@ -26,12 +27,11 @@ mod phase;
 mod progress_thread;
 mod records;
 mod secure;
-pub(crate) mod shake;
 mod socket;
 mod socket_waiter;
 pub(crate) mod stall;
 mod stream;
-mod wires;
+mod stream_limit;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -48,15 +48,15 @@ use rustix::event::epoll;
 
 use crate::job::{Job, TaskState};
 use channel::Channel;
+use handshake::{End, Own, Shake};
 use link::{Link, Trouble, send_first};
 use listener::Listener;
 use phase::{Phase, Resuming, rest};
 use progress_thread::ProgressThread;
-use shake::{End, Own, Shake};
 use socket_waiter::SocketWaiter;
 use stall::{Reach, SPARE};
 
-pub(crate) use wires::Wire;
+pub(crate) use engine_streams::Wire;
 
 /// A sleeper looks after deadlines this often.
 const TICK: Duration = Duration::from_millis(5);

@@ -9,7 +9,7 @@
 //! Nothing here grows while a peer reads nothing. What is kept has its limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
 //! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
 //! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
-//! Bare parcels that find no room wait in the link: no more than streams can end that the peer may have open (see `held`).
+//! Bare parcels that find no room wait in the link: no more than streams can end that the peer may have open (see `stream_limit`).
 
 use std::io::{self, IoSlice};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use regatta_wire::link::HEAD;
 
 use super::channel::Channel;
-use super::shake::Shake;
+use super::handshake::Shake;
 
 /// See the module.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::quiet;
+use crate::blocked_signals;
 
 /// A task that makes calls gets so long for the next one.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -92,7 +92,7 @@ impl ProgressThread {
     pub(crate) fn new(go_on: fn()) -> io::Result<ProgressThread> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
-        let thread = quiet::spawn("regatta-progress", move || finish(&own, go_on))?;
+        let thread = blocked_signals::spawn("regatta-progress", move || finish(&own, go_on))?;
         Ok(ProgressThread {
             shared,
             thread: Some(thread),

@@ -1,6 +1,6 @@
 //! Encrypted connections: TLS 1.3, each side known to the other by a key that only the two can know.
 //!
-//! The handshake (see `shake`) leaves both sides with a seed: a keyed hash, under the job's key, of everything said, with a
+//! The handshake (see `handshake`) leaves both sides with a seed: a keyed hash, under the job's key, of everything said, with a
 //! fresh nonce of each. From the seed both derive the same Ed25519 key pair; in TLS, which begins after that, each
 //! shows it as a raw public key, demands exactly it of the other, and checks the other's signature. So TLS
 //! succeeds only with somebody who knows the job's key *and* took part in this very handshake: ranks cannot be

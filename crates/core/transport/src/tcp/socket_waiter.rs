@@ -13,7 +13,7 @@ use regatta_engine::Peer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use crate::job::Job;
-use crate::{quiet, ready};
+use crate::{blocked_signals, ready};
 
 #[derive(Debug, Default)]
 struct State {
@@ -58,7 +58,8 @@ impl SocketWaiter {
             nudge: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
         let own = shared.clone();
-        let thread = quiet::spawn("regatta-waiter", move || listen(&own, &sockets, &job, me))?;
+        let thread =
+            blocked_signals::spawn("regatta-waiter", move || listen(&own, &sockets, &job, me))?;
         Ok(SocketWaiter {
             shared,
             thread: Some(thread),

@@ -25,9 +25,9 @@ use regatta_engine::Peer;
 use rustix::event::epoll;
 
 use super::channel::Channel;
+use super::handshake::{End, Shake};
 use super::link::{Link, Trouble};
 use super::phase::Phase;
-use super::shake::{End, Shake};
 use super::{Tcp, dial};
 
 /// A peer whose kernel acknowledges nothing for so long, is out of reach. That is three ticks after the first that finds it so, or four

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use regatta_transport::quiet;
+use regatta_transport::blocked_signals;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -24,7 +24,7 @@ pub(super) fn take(file: &File, limit: Duration) -> std::io::Result<bool> {
     // The lock belongs to what both descriptors refer to.
     let waiting = file.try_clone()?;
     let (tell, told) = mpsc::channel();
-    let thread = quiet::spawn("regatta-lock", move || {
+    let thread = blocked_signals::spawn("regatta-lock", move || {
         let locked = rustix::fs::flock(&waiting, FlockOperation::LockExclusive);
         // A lock that comes too late ends with the descriptors, of which this is the last.
         let _ = tell.send(locked.map(|()| waiting));
