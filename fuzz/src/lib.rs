@@ -1,4 +1,4 @@
-//! What must hold for any input that another process chooses. The fuzz targets call these with
+//! Properties that hold for any input that another process chooses. The fuzz targets call these with
 //! what the fuzzer makes up; ordinary tests of the crates that read call them with the kept corpus.
 
 mod messages;

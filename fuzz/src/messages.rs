@@ -45,7 +45,7 @@ pub fn decoders(bytes: &[u8]) {
     }
 }
 
-/// What tasks and launchers say to each other: refused, or what was read is what is written again.
+/// Messages between tasks and launchers: refused, or read and written again as the same bytes.
 pub fn control(bytes: &[u8]) {
     let mut frames = Frames::default();
     frames.push(bytes);

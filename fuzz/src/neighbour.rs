@@ -13,7 +13,7 @@ use regatta_transport::shm::Shm;
 
 /// Around the sizes at which a message travels differently, in two tasks.
 const LENGTHS: [usize; 8] = [0, 8, 48, 49, 1000, 8192, 8193, 70_000];
-/// What scribbles often hold: turns, laps, ranks, sizes, and what no counter reaches.
+/// Words that damaged memory often holds: turns, laps, ranks, sizes, and numbers that no counter reaches.
 const WORDS: [u64; 8] = [0, 1, 2, 3, 4, 0x1_0000, u32::MAX as u64, u64::MAX];
 const STEPS: usize = 200;
 const TASKS: u32 = 2;

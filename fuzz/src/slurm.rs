@@ -1,4 +1,4 @@
-//! What Slurm, munge and tasks that `srun` has started say: refused, or read as it was written.
+//! Texts of Slurm and munge, and messages of tasks that `srun` has started: refused, or read as they were written.
 
 use regatta_slurm::rendezvous::{Answer, Hello, Letter, RECORD, Record, Reply, versions};
 use regatta_slurm::{Allocation, Step, counts, credential, names, numbers};

@@ -40,7 +40,7 @@ struct channel {
     _Alignas(4096) char ring[RING];
 };
 
-/* What each side of a channel remembers privately. */
+/* The private state of each side of a channel. */
 struct cursor {
     uint64_t line, lines_free_to; /* next line; sender: lines up to here are free */
     uint64_t at, limit;           /* bytes moved; how far the other side is known to be */

@@ -4,7 +4,7 @@
 typedef MPI_Request env_request;
 
 static int env_my_rank, env_my_size;
-/* What MPI_Comm_spawn joins: the parent at one end, its children at the other. */
+/* The intercommunicator of MPI_Comm_spawn: the parent at one end, its children at the other. */
 static MPI_Comm env_family = MPI_COMM_NULL;
 
 /* MPI's default error handler ends the job with a sentence, so return codes need no check. */
@@ -143,7 +143,7 @@ static inline int env_elements(enum env_type type, size_t bytes)
     }
 }
 
-/* What `count` elements take when they are packed; there is room for them afterwards. */
+/* The packed size of `count` elements, in bytes; there is room for them afterwards. */
 static inline MPI_Aint env_pack_room(enum env_encoding encoding, MPI_Datatype datatype, int count)
 {
     MPI_Aint size;

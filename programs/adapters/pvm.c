@@ -179,7 +179,7 @@ static inline int env_size(void)
     return env_my_size;
 }
 
-/* The same program runs on PVM and on Regatta's library of that name; which it is, the library can tell. */
+/* This program runs on PVM and on Regatta's library of that name; the library can tell which one it is. */
 static const char *env_regatta(void)
 {
     const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rg_version");

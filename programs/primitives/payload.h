@@ -38,7 +38,7 @@ static void payload_wrong(size_t bytes, uint32_t stamp)
     _exit(1);
 }
 
-/* What the k-th eight bytes of a message with this stamp are: all bytes differ from place to place. */
+/* The k-th eight bytes of a message with this stamp: all bytes differ from place to place. */
 static uint64_t payload_word(size_t k, uint32_t stamp)
 {
     return ((uint64_t)k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)stamp * 0x100000001b3u;

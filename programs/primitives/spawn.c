@@ -34,7 +34,7 @@ static pid_t family_hear(int child, uint32_t stamp)
     return (pid_t)pid;
 }
 
-/* What a child does; `word` is its argument. */
+/* The work of a child; `word` is its argument. */
 static void family_child(const char *word)
 {
     char answer[ANSWER];

@@ -93,7 +93,7 @@ static void both_away(void)
     }
 }
 
-/* Who waits for one that is away, and has just been called, uses no core for that. */
+/* A task that waits for one that is away, and has just been called, uses no core for that. */
 static void patience(void)
 {
     enum { AWAY = 2 };

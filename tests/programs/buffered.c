@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         send_all(argv[1]);
     else
         wrong += receive_all(argv[1]);
-    /* What has not gone goes before we leave. */
+    /* Messages that have not gone yet go before we leave. */
     CHECK(rg_finalize());
     if (wrong)
         printf("%d things are wrong\n", wrong);

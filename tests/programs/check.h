@@ -1,5 +1,5 @@
 /*
- * What the test programs share: scenarios chosen by name, checks that say where they failed, and a
+ * Common parts of the test programs: scenarios chosen by name, checks that say where they failed, and a
  * watchdog that turns a hang into a failure with a line number.
  *
  * A program is a table of scenarios; `PROGRAM SCENARIO [ARGS]` runs one. A failed check writes a

@@ -1,5 +1,5 @@
 /*
- * What a stretch of calls costs, counted in the process that makes them:
+ * The cost of a stretch of calls, counted in the process that makes them:
  *
  *  allocations   this program's malloc and free take the place of libc's, also for libregatta.so
  *  system calls  a seccomp filter traps each one; the handler counts it and makes it

@@ -1,5 +1,5 @@
 /*
- * What surrounds a job goes wrong: a task writes nonsense over the memory all share, memory and
+ * Faults around a job: a task writes nonsense over the memory all share, memory and
  * descriptors run out, the kernel refuses what it allowed. Each is an error with a sentence, and
  * never a hang, a crash, or the end of others.
  *
@@ -89,7 +89,7 @@ static void hoard(void)
     static void *blocks[MOST];
     prepare();
     OK(round_of_all(0, true));
-    /* Whoever has not met in that round, which depends on who was late, has a ring from here on. */
+    /* Tasks that have not met in that round (it depends on which of them were late) have a ring from here on. */
     for (int d = 1; d < size; d++)
         OK(rg_sendrecv(NULL, 0, (me + d) % size, 77, NULL, 0, (me + size - d) % size, 77, RG_WORLD, NULL));
     int n = 0, code = RG_OK;

@@ -136,7 +136,7 @@ static void grow(void)
     end(known[2]);
     next_event(RG_TASK_EXIT);
 
-    /* Those on which nothing can run are no hosts of the job; the next one is. */
+    /* Hosts on which nothing can run are no hosts of the job; the next one is. */
     shell("%s add %s:1", "h3");
     shell("%s add %s:1", "h4");
     shell("%s add %s:1", "h2");

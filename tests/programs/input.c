@@ -67,7 +67,7 @@ static void tids(void)
     still_works();
 }
 
-/* What the caller sees of a pair of calls where only the receive is wrong: nothing was sent. */
+/* A pair of calls of which only the receive is wrong: its caller sees that nothing was sent. */
 static void half_wrong(void)
 {
     char byte = 1, got = 0;
@@ -138,7 +138,7 @@ static void shared_loans(void)
     FAILS(rg_loan_open(name, 10, NULL), RG_ERR_ARGUMENT, "NULL");
     OK(rg_loan_open(name, 10, &seen));
     CHECK(strcmp(seen, "read this") == 0);
-    /* What others read goes as a copy. */
+    /* A block that others read goes as a copy. */
     OK(rg_loan_send(block, 10, me, 5, RG_WORLD));
     OK(rg_loan_recv((void **)&block, me, 5, RG_WORLD, &status));
     CHECK((const void *)block != seen && strcmp(block, "read this") == 0);
@@ -294,7 +294,7 @@ static void handles(void)
     CHECK(cancelled == 1);
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");
 
-    /* The same for sends that were complete at once, while others like it are open. */
+    /* Now sends that were complete at once, while others like them are open. */
     rg_request sends[3];
     for (int i = 0; i < 3; i++) {
         OK(rg_isend(&value, sizeof value, i == 2 ? RG_NONE : peer(), 8, RG_WORLD, &sends[i]));

@@ -123,7 +123,7 @@ static void expect(const char *name, int flags, int number)
     CHECK(length == sizeof value && value == number);
 }
 
-/* What tasks on lost hosts have left is what was to stay. */
+/* Of tasks on lost hosts only those entries are left that were to stay. */
 static void look(int first_left)
 {
     int value, index, tids[8], count = -1;
@@ -172,7 +172,7 @@ static rg_group lose(const char *name, int number, int tid, rg_group group, int 
     }
     CHECK(next_event(RG_HOST_LOST).host == number);
     CHECK(number_of(name) == -1);
-    /* What is only sent may be accepted for a moment more. */
+    /* A plain send may be accepted for a moment more. */
     FAILS(rg_ssend(NULL, 0, tid, END, RG_ALL), RG_ERR_DEAD, "task");
     rg_group rest = go_on_without(group, left);
     come_together(rest);

@@ -52,7 +52,7 @@ static void as_writer(void)
     kill(getpid(), SIGKILL);
 }
 
-/* What each of several tasks writes comes whole and in order, and before the news of its end. */
+/* The output of each of several tasks comes whole and in order, and before the notice of its end. */
 static void written(void)
 {
     enum { COUNT = 3 };
@@ -144,7 +144,7 @@ static void floods(void)
     }
 }
 
-/* What is written below a task goes where its own output goes, unless it says otherwise. */
+/* Output of a task's children goes where its own output goes, unless it says otherwise. */
 static void as_writing_parent(void)
 {
     int tid, started;
@@ -183,7 +183,7 @@ static void as_teller(void)
     printf("and then to the job\n");
 }
 
-/* Who asked for output ends, in good order or not: what comes after that goes with the job's. */
+/* The task that asked for output ends, in good order or not: later output goes with the job's. */
 static void as_deaf(void)
 {
     int tid;
@@ -275,7 +275,7 @@ static int pid_of(int tid)
     FAILED("no task %d", tid);
 }
 
-/* Whoever asks for output and does not look holds up who writes, and fills nobody's memory. */
+/* A task that asks for output and does not look holds up the writer, and fills nobody's memory. */
 static void never_receives(void)
 {
     int tid;

@@ -81,7 +81,7 @@ static void spawning(void)
     say("no other host", 2, count, tids[0]);
 }
 
-/* What a notification says. */
+/* Checks a notification. */
 static void notified(const char *what, int tag, int about)
 {
     struct timeval patience = {20, 0};

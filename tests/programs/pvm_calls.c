@@ -21,7 +21,7 @@ int pvm_reg_tracer(int context, int tag, int out_context, int out_tag, char *mas
 extern struct Pvmtevinfo pvmtevinfo[];
 extern struct Pvmtevdid pvmtevdidlist[];
 
-/* What is asked for. */
+/* The calls that are asked for. */
 static const int CALLS[] = {
     TEV_MYTID,     TEV_EXIT,     TEV_PARENT,   TEV_SPAWN,    TEV_KILL,        TEV_SENDSIG,  TEV_PSTAT,      TEV_TASKS,
     TEV_NOTIFY,    TEV_CONFIG,   TEV_MSTAT,    TEV_ARCHCODE, TEV_GETOPT,      TEV_SETOPT,   TEV_SEND,       TEV_MCAST,
@@ -175,7 +175,7 @@ static void tasks(int me)
     pvm_getfds(&siblings);
 }
 
-/* What programs do that work for a daemon: they come last. */
+/* Calls of programs that work for a daemon: they come last. */
 static void daemons(void)
 {
     char *words[] = {"one", "two"};
@@ -269,7 +269,7 @@ static struct description {
     int fields, meaning[FIELDS], type[FIELDS];
 } known[2][TEV_MAX + 1];
 
-/* What PVM's library does by itself when the child becomes a task is not said. */
+/* The library's own calls while the child becomes a task are not shown. */
 static int quiet;
 
 static void say(const char *format, ...)
@@ -332,7 +332,7 @@ static void field(int meaning, int type)
     }
 }
 
-/* What an event holds behind its number: described, or as it has been described before. */
+/* The fields of an event behind its number: described, or as they have been described before. */
 static void fields(int mark, int event, int side)
 {
     char name[TEXT];

@@ -84,7 +84,7 @@ static void block_signal(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* What the first task says to all others. */
+/* A word of the first task to all others. */
 static void say_to_all(int what)
 {
     int before = pvm_setcontext(wire);
@@ -169,7 +169,7 @@ static void kill_others(void)
         pvm_kill(tids[task]);
 }
 
-/* What another has seen of a course. */
+/* The report of another task about a course. */
 static void hear(int task)
 {
     static char words[WORDS];

@@ -61,7 +61,7 @@ enum kind {
     KINDS,
 };
 
-/* What one task does. What the numbers mean depends on what it is. */
+/* A step of one task. The meaning of the numbers depends on its kind. */
 struct step {
     int task, kind, episode;
     int other;      /* another task, or NOBODY */
@@ -102,7 +102,7 @@ uint64_t next_random(uint64_t *state);
 unsigned random_below(uint64_t *state, unsigned most);
 uint64_t mixed(uint64_t seed, uint64_t with);
 
-/* What is in a message: pack_script packs it into the send buffer, unpack_script takes it out of the
+/* The content of a message: pack_script packs it into the send buffer, unpack_script takes it out of the
  * receive buffer in one of several ways. */
 void pack_script(uint64_t script, int encoding);
 void unpack_script(uint64_t script, int encoding, uint64_t way);
@@ -112,7 +112,7 @@ uint32_t digest(const void *bytes, size_t length);
 void unpack_all_numbers(int length);
 int data_type(int kind);
 
-/* What a task says. */
+/* Writes a line of this task. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_tid(int tid);
 

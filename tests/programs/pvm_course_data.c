@@ -1,11 +1,11 @@
-/* What is in the messages of a course, packed by its sender and unpacked by its receiver. */
+/* The content of the messages of a course, packed by its sender and unpacked by its receiver. */
 #include "pvm_course.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { NUMBERS = 11, TEXT = 11, FORMATTED = 12, MESSAGE = 13, LARGEST = 3 << 20, SPREAD = 4096 };
 
-/* What is packed in place stays where it is until it has been sent. */
+/* Items packed in place stay where they are until they have been sent. */
 static unsigned char source[LARGEST + 65536], target[LARGEST + 65536];
 
 static const size_t sizes[NUMBERS] = {1, 2, 4, 8, 2, 4, 8, 4, 8, 8, 16};
@@ -280,7 +280,7 @@ void unpack_script(uint64_t script, int encoding, uint64_t way)
 {
     struct content content = content_of(script, encoding);
     unsigned what = random_below(&way, 7);
-    /* What is in between texts is seen by nobody. */
+    /* Bytes between texts are seen by nobody. */
     if (what < 2 && (content.ragged || content.nested))
         what = 3;
     switch (what) {

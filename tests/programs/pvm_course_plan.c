@@ -14,7 +14,7 @@ struct group {
     int size, frozen;
 };
 
-/* What is known while the plan is drawn. */
+/* The state while the plan is drawn. */
 static struct plan *plan;
 static uint64_t state;
 static int episode;
@@ -201,7 +201,7 @@ static void draw_send(void)
         packed[from] = (int)(step - plan->step);
 }
 
-/* The same again: what is in the send buffer, to somebody else. */
+/* Sends the same buffer once more, to another task. */
 static void draw_again(void)
 {
     int from = some_task();
@@ -265,7 +265,7 @@ static void receive(int which)
 static void draw_receive(int all)
 {
     int first = plan->messages ? (int)below((unsigned)plan->messages) : 0, count = plan->messages;
-    /* What is sent on meanwhile is received as well. */
+    /* Messages that are sent on meanwhile are received as well. */
     for (int at = 0; at < (all ? plan->messages : count); at++) {
         int which = all ? at : (first + at) % count;
         const struct message *message = &plan->message[which];

@@ -1,4 +1,4 @@
-/* What a task does of a plan, with a line for each step of what came of it. */
+/* Carries out a task's steps of a plan, with a line for the result of each. */
 #define _GNU_SOURCE
 #include "pvm_course.h"
 #include "pvm_course_odd.h"
@@ -72,7 +72,7 @@ static void receive_on_wire(int from, int tag, int *numbers, int count)
     pvm_setcontext(before);
 }
 
-/* What is known of a buffer; where it went and as what only if it went anywhere. */
+/* Describes a buffer; its destination and tag only if it was sent. */
 static void describe_some(int buffer, int sent)
 {
     int length = -1, tag = -1, from = -1;
@@ -269,7 +269,7 @@ static void context_step(const struct step *step)
 
 static void option_step(const struct step *step)
 {
-    /* Those that change nothing but themselves; PvmAutoErr and the like are for other tests. */
+    /* Options that change nothing but themselves; PvmAutoErr and the like are for other tests. */
     static const int known[] = {PvmRoute, PvmDebugMask, PvmFragSize, PvmSelfTraceTid, PvmSelfTraceCode,
                                 PvmPollType, PvmPollTime, PvmTraceTid, PvmTraceCode, PvmOutputCode,
                                 PvmOutputContext, PvmTraceContext, PvmSelfTraceContext, PvmShowTids, PvmResvTids};
@@ -351,7 +351,7 @@ static void mailbox_get(uint64_t state)
     forget_received();
     int buffer = pvm_recvinfo((char *)name, index, flags);
     say(" get %s %d %x: %d", name, index, flags, buffer > 0 ? 1 : buffer);
-    /* What PVM's own library leaves as the receive buffer when there was none is its own affair. */
+    /* If there was no receive buffer, PVM's own library may leave any number as such. */
     if (buffer <= 0) {
         pvm_freebuf(pvm_setrbuf(0));
         return;
@@ -434,7 +434,7 @@ static void reduce_step(const struct step *step)
     }
     say(" type %d operator %d count %d:", types[type], operator, count);
     say(" %d", pvm_reduce(operators[operator], data, count, types[type], step->tag, (char *)group_names[step->group], step->other));
-    /* What is left where others than the root had their data is nobody's business. */
+    /* Only the root's data is compared: others may find anything where theirs was. */
     if (step->how == step->other)
         say(" %08x", digest(data, sizeof data));
 }
@@ -676,7 +676,7 @@ static void play_step(const struct step *step)
     }
 }
 
-/* What can be remembered from before the first course. */
+/* Prepares all that is known before the first course. */
 void prepare(void)
 {
     for (int option = 1; option < 30; option++)

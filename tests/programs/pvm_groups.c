@@ -38,7 +38,7 @@ static void report(int parent)
     said[0] = 0;
 }
 
-/* What everybody has said, in the order of the instances. */
+/* The words of all members, in the order of the instances. */
 static void hear(const int *tids)
 {
     fputs(said, stdout);

@@ -17,7 +17,7 @@
 
 enum { READY = 1, MANNER, SEEN, BORN, GONE };
 
-/* What the hoster does when hosts are wanted: start them, answer something, answer of a host that nobody wants, answer under
+/* The ways of the hoster when hosts are wanted: start them, answer something, answer of a host that nobody wants, answer under
  * another number first, not answer, not answer and end. Or it registers once more, and so is no hoster. */
 enum { START, ANSWER, OTHER_HOST, OTHER_NUMBER, SILENCE, END, AGAIN };
 
@@ -61,7 +61,7 @@ static void run(const char *host, const char *command, const char *machine, char
     waitpid(pid, NULL, 0);
 }
 
-/* What the hoster has seen of a message is told to who has started it, as text. */
+/* Reports a message that the hoster has received to its parent, as text. */
 static void tell(int to, const char *text)
 {
     pvm_initsend(PvmDataDefault);
@@ -209,7 +209,7 @@ static int hosts(void)
     return count;
 }
 
-/* What pvm_tasks says of a task. */
+/* The flags of a task from pvm_tasks. */
 static int flags(int tid)
 {
     struct pvmtaskinfo *all;

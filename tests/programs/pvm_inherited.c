@@ -1,5 +1,5 @@
 /*
- * What a task may say of where output and traces of its children go, when those that it inherits go to its parent: asked
+ * The settings that a task may choose for output and traces of its children, when its own inherited ones name its parent: asked
  * in the child, and said by the parent.
  */
 #include <pvm3.h>

@@ -24,7 +24,7 @@ static void fill(int seed)
         numbers[i] = seed * 1000003 + i * 7;
 }
 
-/* What is left of the current receive buffer, in pieces of some size. */
+/* Unpacks the rest of the current receive buffer, in pieces of some size. */
 static unsigned unpacked(int piece)
 {
     int count = 0;
@@ -181,7 +181,7 @@ static void together(int *tids, int encoding)
         pvm_send(tids[turn], DATA);
         pvm_recv(tids[turn], BACK);
         printf("forwarded: %u\n", unpacked(LONG));
-        /* What becomes of long XDR that is packed on after it was read depends on PVM's fragments. */
+        /* Long XDR that is packed on after it was read depends on PVM's fragments. */
         if (encoding == PvmDataDefault)
             continue;
         order(tids + turn, 1, PACK_ON);

@@ -18,7 +18,7 @@
     } while (0)
 
 enum { LONG = 1 << 20, BYTES = LONG * (int)sizeof(int), DATA = 2, BACK = 3, ENDED = 4, ROUNDS = 40 };
-/* What the machine may have in use: a few messages, not one for each that was sent. */
+/* The memory that the machine may have in use: a few messages, not one for each that was sent. */
 enum { MOST_MIB = 160 };
 
 static int numbers[LONG], got[LONG];
@@ -144,7 +144,7 @@ int main(int count, char **arguments)
     }
     take_back(tid);
     CHECK(in_use() < 2 * MOST_MIB);
-    /* What was received before we leave can be read after that. */
+    /* A message received before we leave can be read after that. */
     fill(5);
     send_numbers(pvm_mytid());
     CHECK(pvm_recv(-1, DATA) > 0);

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     (void)argv;
     if (argc > 1)
         return child();
-    /* Who becomes a task when there is a manager asks it. */
+    /* A process that becomes a task when there is a manager asks it. */
     pvm_mytid();
     pvm_recvinfo("###_PVM_RM_###", 0, PvmMboxWaitForInfo);
     pvm_exit();

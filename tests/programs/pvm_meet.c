@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a function is called for is looked for beside what the program waits for. */
+/* Messages for a handler are looked for beside those that the program waits for. */
 static int heard(int buffer)
 {
     return buffer;

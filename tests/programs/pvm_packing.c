@@ -27,7 +27,7 @@ static struct {
 } table[BUFFERS];
 
 static uint64_t state;
-/* What is packed in place stays where it is. */
+/* Items packed in place stay where they are. */
 static unsigned char source[ROOM], target[ROOM];
 
 static unsigned random_below(unsigned most)
@@ -258,7 +258,7 @@ static int may_unpack_text(void)
     return may_unpack() && (place < 0 || !table[place].ragged);
 }
 
-/* What has been unpacked, unless it was not enough. */
+/* Shows the unpacked items, unless there were too few. */
 static void judge(int code)
 {
     int place = place_of(pvm_getrbuf());
@@ -336,7 +336,7 @@ static void nest(void)
         return;
     if (inner >= 0 && (length_of(inner) == 0 || length_of(inner) > LONGEST / 4))
         return;
-    /* Who has made it is packed as well, and is another one each time. */
+    /* Its maker is packed as well, and is another one each time. */
     struct pvmminfo info = {0, 1, 2, 3, 4, 5, 6, 7};
     if (inner >= 0)
         pvm_setminfo(id, &info);

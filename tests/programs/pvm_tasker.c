@@ -27,7 +27,7 @@ static int child(const char *word)
     return STATUS;
 }
 
-/* What pvm_tasks says of a task: whether it is there, and its flags but that it has been spawned. */
+/* A task in the answer of pvm_tasks: whether it is there, and its flags without the one for spawned tasks. */
 static void see(const char *when, int tid)
 {
     struct pvmtaskinfo *all;

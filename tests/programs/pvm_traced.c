@@ -49,7 +49,7 @@ static int start(void)
     return tid;
 }
 
-/* What stands before a number in an event. */
+/* The types before a number in an event. */
 enum { MICROSECONDS = 0x6b, AN_INT = 6 };
 
 static int is_now(int word) { return word >> 16 == time(NULL) >> 16; }

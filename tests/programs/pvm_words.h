@@ -44,7 +44,7 @@ static void send_word(int tid, int tag)
     CHECK(pvm_send(tid, tag) == PvmOk);
 }
 
-/* Whom a word came from. */
+/* Awaits a word, and returns its sender. */
 static int await_word(int tid, int tag)
 {
     int buffer = pvm_recv(tid, tag), length, got, from;

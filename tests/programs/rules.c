@@ -139,7 +139,7 @@ static void cost_nothing(const char *path, void (*round)(void))
     }
 }
 
-/* What no path may do, done on purpose: it is seen. */
+/* Does on purpose what no fast path may do: the count shows it. */
 static void allocate_and_call(void)
 {
     void *volatile block = malloc(8);

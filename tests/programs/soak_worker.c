@@ -107,7 +107,7 @@ static void write_letter(char *bytes, int to, uint32_t kind, size_t length)
     letter->seal = seal_of(body, length, letter->from, letter->number);
 }
 
-/* The same bytes as views: the front whole, then pieces side by side. */
+/* Describes the bytes by views: the front whole, then pieces side by side. */
 static int views_of(char *bytes, size_t length, rg_view views[3])
 {
     size_t front = length / 3, piece = 1 + length % 61, pieces = (length - front) / piece;
@@ -217,7 +217,7 @@ static int successor(void)
     return next < 0 ? lowest : next;
 }
 
-/* Whom this worker has not told its last word yet. */
+/* The tasks that have not had this worker's last word yet. */
 static int untold(void)
 {
     for (int i = 0; i < crew; i++)
@@ -335,7 +335,7 @@ static bool receive_some(void)
         any |= found;
     }
     if (one_in(8)) {
-        /* What comes in a moment. */
+        /* The next message, within a moment. */
         rg_status status = {.source = RG_NONE};
         int code = rg_recv_within(receivings[0].bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, (double)(roll() % 3) * 1e-3, &status);
         count.ways[RECV_WITHIN]++;
@@ -362,7 +362,7 @@ static bool receive_some(void)
     return any;
 }
 
-/* Those that are complete, in the order of posting. */
+/* Takes the complete receives, in the order of posting. */
 static void take_received(void)
 {
     for (; posted > 0 && !receivings[first].busy; first++, posted--)
@@ -397,7 +397,7 @@ static void ordered(int code, const rg_status *status)
     listen_to_captain();
 }
 
-/* Those that were started together add up, again and again, until one of them is gone or is to stop. */
+/* Tasks that were started together add up, again and again, until one of them is gone or is to stop. */
 static int64_t addends[2], totals[2];
 
 static void add_up(void)

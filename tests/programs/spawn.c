@@ -360,7 +360,7 @@ static void notices(void)
     CHECK(next_event().kind == RG_HOST_LOST);
 }
 
-/* What a task has sent comes before the word that it has ended, also when both were there at the first look. */
+/* A task's messages come before the notice of its end, also when both were there at the first look. */
 static void last_words(void)
 {
     for (int round = 0; round < 20; round++) {
@@ -738,7 +738,7 @@ static void as_late(void)
     printf("the child ends last\n");
 }
 
-/* Whatever it hears, it goes on until it is ended. */
+/* It goes on until it is ended, whatever it receives. */
 static void as_orphan(void)
 {
     (void)rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL);

@@ -1,5 +1,5 @@
 /*
- * What programs share that start others: tasks of their own program in the role of another scenario.
+ * Common parts of programs that start others: tasks of their own program in the role of another scenario.
  */
 #ifndef SPAWN_H
 #define SPAWN_H
@@ -39,7 +39,7 @@ static inline rg_event next_event(void)
     return event;
 }
 
-/* What was started waits for the word to end. */
+/* A started task waits for the word to end. */
 static inline void await_end(void)
 {
     OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));

@@ -142,7 +142,7 @@ static void make_plan(void)
 static enum discipline discipline_of(const struct message *m) { return disciplines[m->context][m->to]; }
 static int mask_of(const struct message *m) { return masks[m->context][m->to]; }
 
-/* What a receive for this message leaves open. */
+/* Whether a receive that matches one of them may match the other. */
 static bool same_class(const struct message *a, const struct message *b)
 {
     if (a->to != b->to || a->context != b->context)

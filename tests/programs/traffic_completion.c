@@ -227,7 +227,7 @@ static void cancelling(void)
         }
         for (int i = 0; i < OPEN; i++) {
             int done = 0;
-            /* What nothing more comes for is taken back in the end. */
+            /* Receives for which nothing more comes are cancelled in the end. */
             if (!cancelled[i]) {
                 OK(rg_cancel(requests[i], &done));
                 cancelled[i] = done;
@@ -372,7 +372,7 @@ static void idle(void)
             OK(rg_allreduce(RG_IN_PLACE, &fd, 0, RG_INT32, RG_SUM, pairs[other - 1]));
         OK(rg_send(NULL, 0, other, 7, RG_WORLD));
     }
-    /* What was only looked at. */
+    /* Messages that were only probed. */
     double used = processor_time() - before;
     CHECK(used < 0.2);
 }

@@ -107,7 +107,7 @@ static uint64_t combine(const struct act *act, uint64_t lower, uint64_t higher)
     return lower ^ higher;
 }
 
-/* What a member contributes, and how long a piece from one to another is where lengths differ. */
+/* The length of a member's contribution, or of the piece from one to another where lengths differ. */
 static size_t piece(const struct act *act, int from, int to)
 {
     uint64_t state = act->paint ^ pair_seed(from, to, 1);

@@ -70,7 +70,7 @@ impl Cluster {
         }
     }
 
-    /// What leads into the cluster, to where users work, followed by these words.
+    /// A command that enters the cluster where users work, followed by these words.
     fn inside(&self, words: &[&str]) -> Vec<String> {
         let conf = format!("SLURM_CONF={}/slurm.conf", self.folder.display());
         let way = [

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What a console says for lines that come one after the other on its input.
+/// The output of a console for lines that come one after the other on its input.
 pub fn talk(console: &mut Command, lines: &[&str]) -> String {
     let mut child = console
         .stdin(Stdio::piped())
@@ -50,9 +50,9 @@ pub fn comparable(text: &str) -> Vec<String> {
     text.lines().filter(|line| same(line)).map(line).collect()
 }
 
-/// What asks a console for a sign of life. PVM's own says what tasks have written only when it is asked for something.
+/// A command that makes a console answer. PVM's own shows the output of tasks only when it is asked for something.
 const NUDGE: &str = "still here";
-/// What is not answered by then is not answered.
+/// The longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A console that is typed to.
@@ -127,7 +127,7 @@ impl Typed {
     }
 }
 
-/// What a console says line by line: each is typed when what the one before is to say has come.
+/// The output of a console line by line: each is typed when the expected answer to the one before has come.
 pub fn converse(console: &mut Command, lines: &[(&str, &str)]) -> Vec<String> {
     let mut console = Typed::start(console);
     for (line, last) in lines {

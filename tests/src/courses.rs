@@ -22,12 +22,12 @@ const TRIES: u32 = 3;
 /// So many courses are played by the same tasks.
 const AT_ONCE: u64 = 40;
 
-/// What was played.
+/// The courses that were played.
 #[derive(Default)]
 pub struct Played {
     /// How many programs.
     pub courses: u64,
-    /// What their tasks did, together.
+    /// Steps of all their tasks together.
     pub steps: u64,
 }
 
@@ -70,7 +70,7 @@ fn same_looks(name: &str, first: u64, count: u64) {
     machine.halt();
 }
 
-/// The same courses on PVM and on Regatta, each on a machine of its own: what was said. PVM hangs now and then, in reductions above
+/// Plays the same courses on PVM and on Regatta, each on a machine of its own, and returns their output. PVM hangs now and then, in reductions above
 /// all; then it plays them again.
 fn both(name: &str, first: u64, count: u64, episodes: u32, left_out: &[u32]) -> (String, String) {
     let machine = Machine::new(name);

@@ -13,12 +13,12 @@ use crate::left::{self, MARK};
 use crate::programs;
 use crate::skipped::skip;
 
-/// What other launchers, and a job around the tests, say to their tasks.
+/// Variables that other launchers, and a job around the tests, set for their tasks.
 const FOREIGN: [&str; 6] = ["REGATTA_", "OMPI_", "PMI_", "PMIX_", "SLURM_", "MPI_"];
 
-/// What to start, and under which conditions.
+/// A job to start, and its conditions.
 pub struct Job {
-    /// What stands before the command, such as `sh -c 'ulimit ...; exec "$@"' sh`.
+    /// The words before the command, such as `sh -c 'ulimit ...; exec "$@"' sh`.
     around: Vec<String>,
     /// `regatta run -n N`, or nothing.
     launcher: Vec<String>,
@@ -219,7 +219,7 @@ impl Running {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// What was started and everything it has said.
+    /// The command and all its output.
     fn story(&self) -> String {
         format!("{}\n{}", self.what, self.heard.join("\n"))
     }
@@ -274,7 +274,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// No check has failed in any task, and none has hung. What a task has skipped is recorded.
+    /// No check has failed in any task, and none has hung. Skipped checks are recorded.
     #[track_caller]
     pub fn sound(self) -> Ended {
         for word in ["FAIL", "HUNG", "panicked"] {

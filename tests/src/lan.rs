@@ -1,7 +1,7 @@
 //! Hosts to run jobs on: network namespaces `h0`, `h1`, ... at a bridge, inside namespaces of the test's own, so that whatever
 //! is made there is gone with the first process in them.
 
-/// What `unshare` is to give: mounts, networks and processes that nobody else sees. They end with it.
+/// Options of `unshare`: mounts, networks and processes that nobody else sees. They end with it.
 pub const APART: [&str; 6] = [
     "--mount",
     "--net",

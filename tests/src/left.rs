@@ -48,7 +48,7 @@ pub(crate) fn lines(mark: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the job's processes wait for, as the kernel calls it.
+/// The kernel's names of the places where the job's processes wait.
 pub(crate) fn waiting(mark: &str) -> String {
     let line = |process: Process| {
         let pid = process.pid.as_raw_nonzero();

@@ -13,7 +13,7 @@ use crate::lan::{APART, AS_ROOT, SEES, make_hosts};
 
 /// Ends what the shell has to say to one order.
 const MARK: &str = "---- done";
-/// What begins a command on the first host. Each has a folder for the socket of its daemon, since all have the same files.
+/// The words before a command on the first host. Each host has a folder for the socket of its daemon, since all have the same files.
 pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
 /// How long a fleet may take to come to its end when its time is over.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -269,7 +269,7 @@ impl Network {
         );
     }
 
-    /// What is there that was not there at the start: processes, files in shared memory.
+    /// Leftovers that were not there at the start: processes, files in shared memory.
     pub(crate) fn left(&mut self) -> String {
         let mut left = self.order("wait; ls -A /dev/shm");
         for n in 0..self.hosts {

@@ -15,7 +15,7 @@ const SONAME: &str = "libregatta.so.0";
 struct Places {
     /// Cargo's folder of this profile, in which the test programs' folder `deps` lies.
     target: PathBuf,
-    /// What this test program makes.
+    /// The folder for files of this test program.
     made: PathBuf,
 }
 

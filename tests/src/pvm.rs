@@ -1,6 +1,6 @@
 //! Programs of PVM, on Regatta's library and on PVM's own.
 //!
-//! The same binary runs on both: the loader takes the library of that name which it finds first.
+//! One binary runs on both: the loader takes the library of that name which it finds first.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,7 +15,7 @@ const SONAME: &str = "libpvm3.so.3";
 const NAMED: &str = "-Wl,--no-as-needed";
 /// Where PVM itself is, if nobody says otherwise.
 const PVM_ROOT: &str = "/usr/lib/pvm3";
-/// What PVM calls this kind of host.
+/// PVM's name of this kind of host.
 pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "LINUX64",
@@ -51,7 +51,7 @@ pub fn group_program(name: &str) -> PathBuf {
     group_program_of(name, &[name])
 }
 
-/// The same of several files.
+/// As the function above, of several files.
 pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
     // PVM's own needs the name of the library whose functions ours has elsewhere.
@@ -124,7 +124,7 @@ pub(crate) fn compile(source: &Path, program: &Path) {
     );
 }
 
-/// What the processes of PVM itself have in their environment, beside a machine with this mark.
+/// The mark in the environment of PVM's own processes, beside a machine with this mark.
 pub(crate) fn original_mark(mark: &str) -> String {
     format!("{mark}-original")
 }
@@ -143,12 +143,12 @@ impl Original {
         Original::start_by("localhost", &mark, &mut |_| {})
     }
 
-    /// The same for programs of this home.
+    /// As `start`, for programs of this home.
     pub fn start_in(name: &str, home: &Path) -> Original {
         Original::start_at("localhost", name, home)
     }
 
-    /// The same under another name of this host. One whose own address is that of all loopbacks takes in no others.
+    /// As `start_in`, under another name of this host. A host whose own address is that of all loopbacks takes in no others.
     pub(crate) fn start_at(host: &str, name: &str, home: &Path) -> Original {
         Original::start_by(host, &original_mark(name), &mut |command| {
             command.env("HOME", home).current_dir(home);
@@ -238,7 +238,7 @@ impl Drop for Original {
     }
 }
 
-/// What a program said on standard output; it must have ended well.
+/// A program's standard output; the program must have ended well.
 pub fn said(command: &mut Command) -> String {
     let Output {
         status,

@@ -10,11 +10,11 @@ pub use side::compare;
 
 /// A program of the examples.
 pub struct Program {
-    /// What it is called where it is installed, and where others spawn it.
+    /// Its name where it is installed, and where others spawn it.
     pub name: &'static str,
     /// The files it is made of, in the archives of sources.
     pub sources: &'static [&'static str],
-    /// What Debian calls it in `/usr/bin`, if it is there.
+    /// Debian's name of it in `/usr/bin`, if it is there.
     pub debian: Option<&'static str>,
     /// A target of PVM's makefile; else it is compiled from its one file.
     pub in_makefile: bool,
@@ -22,15 +22,15 @@ pub struct Program {
 
 /// Something that is done with programs of the examples.
 pub struct Scenario {
-    /// What it is about.
+    /// Its subject.
     pub name: &'static str,
-    /// What is done, one thing after the other.
+    /// Its steps, one after the other.
     pub steps: &'static [Step],
     /// How lines begin in which all figures are times and rates but those after a word like `size:`.
     pub times: &'static [&'static str],
     /// Parts of lines that do not count: they come as often as it happens, or tell of what is in one library alone.
     pub left_out: &'static [&'static str],
-    /// What is said depends on which of several tasks is the first.
+    /// The output depends on which of several tasks is the first.
     pub any_order: bool,
 }
 

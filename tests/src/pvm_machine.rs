@@ -39,12 +39,12 @@ impl Machine {
         self.folder.clone()
     }
 
-    /// What its processes have in their environment.
+    /// The mark in the environment of its processes.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// What those of PVM itself have, in this home.
+    /// The mark of PVM's own processes, in this home.
     pub(crate) fn original_mark(&self) -> String {
         pvm::original_mark(&self.mark)
     }
@@ -108,7 +108,7 @@ impl Machine {
         command
     }
 
-    /// The same on PVM itself.
+    /// The command on PVM itself.
     pub fn on_original(&self, original: &Original, program: &Path) -> Command {
         let mut command = original.command(program);
         self.around(&mut command);
@@ -120,7 +120,7 @@ impl Machine {
         Original::start_in(&self.mark, &self.folder)
     }
 
-    /// The same as a host that can take in others.
+    /// As `original`, as a host that can take in others.
     pub fn original_at(&self, host: &str) -> Original {
         Original::start_at(host, &self.mark, &self.folder)
     }
@@ -138,7 +138,7 @@ impl Machine {
             .stdin(Stdio::null())
     }
 
-    /// What tasks that were started by others have written.
+    /// The output of tasks that were started by others.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_folder().join("pvm.job.log")).unwrap_or_default()
     }
@@ -155,7 +155,7 @@ impl Machine {
         self.is_over();
     }
 
-    /// What keeps the machine together is killed.
+    /// Kills the process that keeps the machine together.
     pub fn behead(&self) {
         left::kill_those(&self.mark, " resident ");
     }
@@ -199,7 +199,7 @@ impl Drop for Machine {
     }
 }
 
-/// What a program says, which must end well and in time.
+/// A program's output; the program must end well and in time.
 pub fn said(command: &mut Command) -> String {
     let mut child = command
         .stdout(Stdio::piped())

@@ -15,7 +15,7 @@ const HOSTS: u32 = 8;
 const STRUCK: &str = "h3";
 const ADDED: &str = "h8";
 
-/// What was measured, and how long it may take.
+/// A measured reaction, and the longest time it may take.
 pub struct Measured {
     /// What.
     pub what: &'static str,
@@ -37,7 +37,7 @@ impl Measured {
     }
 }
 
-/// Measures everything so many times; `tell` hears what is being measured. What needs root is left out where this is not root.
+/// Measures everything so many times; `tell` is called with the name of each measurement. Measurements that need root are left out for other users.
 pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
     let is_root = rustix::process::geteuid().is_root();
     let mut network = Network::with(HOSTS + 1, !is_root);

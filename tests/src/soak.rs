@@ -1,6 +1,6 @@
 //! The soak: a fleet of workers in a virtual machine of its own (`tests/programs/soak.c`) sends and receives in all ways there are, while workers
 //! and hosts are killed, hosts added again, links cut, pairs of hosts cut apart, connections reset, workers and hosts stopped for a while.
-//! Whoever lives must get everything, once, in order and whole; nobody who lives may be called dead; and when it is over nothing may be
+//! Tasks that live must get everything, once, in order and whole; no living task may be called dead; and when it is over nothing may be
 //! left.
 //!
 //! `make soak` runs it for ten minutes on eight hosts; the tests run a short form of the same.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::network::{Network, ON_FIRST};
 use crate::{command, programs};
 
-/// What is to be run.
+/// The soak to run.
 pub struct Soak {
     /// How long.
     pub seconds: u64,
@@ -23,7 +23,7 @@ pub struct Soak {
     pub seed: u64,
 }
 
-/// What has been done to the fleet.
+/// The faults that were inflicted on the hosts.
 #[derive(Debug, Default)]
 pub struct Blows {
     /// Workers killed.

@@ -4,7 +4,7 @@
 use regatta_tests::{Job, Running, look_until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the survivors do when rank 1 is killed.
+/// The calls of the survivors when rank 1 is killed.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     /// All are asleep in a call that cannot end.
@@ -78,7 +78,7 @@ fn death_of(tasks: u32, arguments: &[&str], when: When) {
     }
 }
 
-/// What a member only gives may be on its way when it goes on, and the first of a scan waits for
+/// A member that only gives may go on while its part is on the way, and the first of a scan waits for
 /// nobody.
 fn can_finish(arguments: &[&str], rank: u32) -> bool {
     let name = arguments
@@ -168,7 +168,7 @@ fn in_the_making_of_a_group() {
     }
 }
 
-/// Those in which no survivor can finish without rank 1, which has not come.
+/// Collectives in which no survivor can finish without rank 1, which has not come.
 const COLLECTIVES: [&str; 9] = [
     "barrier",
     "broadcast",

@@ -26,7 +26,7 @@ fn scribbled(part: &str, seed: u32, on_failure: &str) -> usize {
             .count()
     };
     let survivors = ended.text.matches("got ").count();
-    // What cannot be told from a slow neighbour ends with the job at the latest.
+    // A loss that looks like a slow neighbour ends with the job at the latest.
     let all = on_failure == "continue";
     assert!(!all || survivors >= 3, "{}", ended.story());
     got("-13")
@@ -180,7 +180,7 @@ fn no_locked_memory() {
 
 // ---- the single copy ----
 
-/// What the receiver says of each message whose sender is away.
+/// The receiver's output about each message whose sender is away.
 fn away(arguments: &[&str]) -> Vec<String> {
     let arguments = [&["away"], arguments].concat();
     let ended = Job::new(2, "faults", &arguments).run().passed();

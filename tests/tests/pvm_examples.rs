@@ -87,7 +87,7 @@ const PROGRAMS: &[Program] = &[
     program("tst", &["gexamples/tst.c"]),
 ];
 
-/// What Debian has beside them, and why it is not run.
+/// Other programs in Debian, and the reason why each is not run.
 const NOT_RUN: &[(&str, &str)] = &[
     ("mtile", "draws with X11"),
     ("xep", "draws with X11"),
@@ -106,7 +106,7 @@ const INSIDE: &[&str] = &[
 ];
 const ALL_FIGURES: &[&str] = &[""];
 
-/// What programs of which Debian has all are asked to do.
+/// The scenarios of programs that Debian has whole.
 const SCENARIOS: &[Scenario] = &[
     // Before the others: the keeper of PVM's groups has a name as well.
     Scenario {
@@ -249,7 +249,7 @@ const SCENARIOS: &[Scenario] = &[
             Ended("mhf_tickle"),
             Ended("mhf_server"),
         ],
-        // Those that have gone are on PVM's list still, and it complains of them itself at the end.
+        // Tasks that have gone are on PVM's list still, and it complains of them itself at the end.
         left_out: &[
             "Display Message Handler Information",
             "message handlers:",
@@ -297,13 +297,13 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "numbers in a group that some have left",
         steps: &[Run("ge 4", ""), Run("ge", "")],
-        // Who has left already when it is looked for.
+        // Messages about tasks that had left already.
         left_out: &["doesn't match up!", "pvm_getinst()", "pvm_gettid()"],
         ..PLAIN
     },
 ];
 
-/// What those programs are asked to do of which there are only sources.
+/// The scenarios of programs of which there are only sources.
 const OF_SOURCES: &[Scenario] = &[
     Scenario {
         name: "mailboxes",
@@ -390,7 +390,7 @@ fn every_example_is_in_the_table() {
 
 #[test]
 fn every_example_is_run() {
-    // Those that are spawned by others.
+    // Programs that are spawned by others.
     let spawned = [
         "hello_other",
         "slave1",

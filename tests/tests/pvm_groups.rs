@@ -64,7 +64,7 @@ impl Waiting {
         Waiting { first, list }
     }
 
-    /// They meet and leave. What was said before, by group, without the numbers of tasks.
+    /// They meet and leave. The output before that, by group, without the numbers of tasks.
     fn end(mut self) -> Vec<String> {
         drop(self.first.stdin.take());
         let status = self.first.wait().expect("its end");

@@ -32,7 +32,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// What a C program prints that is compiled with the headers of this folder.
+    /// The output of a C program that is compiled with the headers of this folder.
     fn printed(&self, program: &str, headers: &Path) -> String {
         let (source, binary) = (self.0.join("program.c"), self.0.join("program"));
         std::fs::write(&source, program).expect("a file");

@@ -24,7 +24,7 @@ fn on_both(
     for name in ["hello", "hello_other"] {
         machine.example(name);
     }
-    // What it says comes line by line also where nobody sits before it.
+    // Its output comes line by line also where no terminal is.
     let lines = |mut command: Command, console: &Path| {
         command.arg("-oL").arg(console);
         session(command)

@@ -14,7 +14,7 @@ use regatta_tests::pvm_machine::{Machine, said};
 use rustix::event::{PollFd, PollFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Whoever has said nothing by then hangs.
+/// The longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A program at a terminal, and what the terminal has shown.
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// What is shown up to this, which is taken away.
+    /// The output up to these words, which are taken away.
     fn until(&mut self, words: &str) -> String {
         let deadline = Instant::now() + LIMIT;
         loop {

@@ -37,7 +37,7 @@ impl Drop for Beside {
     }
 }
 
-/// What a program says on Regatta, which must be what it says on PVM.
+/// Compares a program's output on Regatta with its output on PVM.
 fn same(machine: &Machine, name: &str, least: usize) {
     let original = machine.original();
     let program = machine.install(&pvm::program(name), name);
@@ -163,7 +163,7 @@ fn a_tracer_hears_of_tasks_and_what_they_want_it_to_hear() {
     machine.halt();
 }
 
-/// What a tracer says, and last of all what it says of a handler: in which call that is called depends on who is quicker.
+/// A tracer's output, with its lines about a handler last: the call in which that runs depends on timing.
 fn told(tracer: &mut Command) -> Vec<String> {
     // That it is called, and twelve calls, each of which begins and ends.
     const HANDLED: usize = 1 + 2 * 12;
@@ -180,7 +180,7 @@ fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
     let machine = Machine::new("pvm-calls");
     let program = machine.install(&pvm::group_program("pvm_calls"), "pvm_calls");
     let both = |words: &[&str]| {
-        // What has been a daemon's task leaves PVM's daemon in a state in which it does not start others.
+        // A task that worked for PVM's daemon leaves it in a state in which it does not start others.
         let original = machine.original();
         let theirs = told(machine.on_original(&original, &program).args(words));
         let ours = told(machine.by_hand(&program).args(words));
@@ -209,7 +209,7 @@ fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
 /// PVM's own tracer.
 const TRACER: &str = "/usr/bin/tracer";
 
-/// What PVM's tracer writes of the beginnings and ends of tasks, without numbers of tasks and times.
+/// The lines of PVM's tracer about the beginnings and ends of tasks, without numbers of tasks and times.
 fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<String> {
     let _ = std::fs::remove_file(file);
     let mut child = tracer

@@ -196,7 +196,7 @@ impl Two {
         two
     }
 
-    /// What each says next.
+    /// The next line of each.
     fn read_lines(&mut self) -> [String; 2] {
         self.readers.each_mut().map(|reader| {
             let mut line = String::new();

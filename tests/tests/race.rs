@@ -1,7 +1,7 @@
 //! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way; and of tasks that come
 //! and go, on one host.
 //!
-//! Those between hosts need namespaces, like those of hosts: where there are none they fail.
+//! Races between hosts need namespaces, like the tests of hosts: where there are none they fail.
 
 use std::path::PathBuf;
 
@@ -288,7 +288,7 @@ fn the_program_of_pvm_races_on_regatta() {
 fn a_killed_race_leaves_no_machine() {
     let out = Out::new("pvm-killed");
     let points = ["--operation", "one-to-one", "--tasks", "2"];
-    // What it is killed over stays in its folder for temporary files, which goes with the results.
+    // Files that a killed race leaves stay in its folder for temporary files, which goes with the results.
     std::fs::create_dir_all(&out.0).expect("a folder");
     let folder = out.0.display().to_string();
     let race = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat());

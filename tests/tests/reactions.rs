@@ -1,4 +1,4 @@
-//! What `make reactions` measures, once, on a machine that may be busy: nothing hangs, and nothing is left.
+//! The measurements of `make reactions`, once, on a machine that may be busy: nothing hangs, and nothing is left.
 
 use std::time::Duration;
 

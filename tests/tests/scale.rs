@@ -1,7 +1,7 @@
 //! The cost that a task adds to a job does not grow with the number of tasks (`tests/programs/many.c`).
 //!
-//! Compared is the processor time of whole jobs, in one run: other work on the machine adds little to it. What it adds it
-//! never takes away, so a job that took too much is run again.
+//! Compared is the processor time of whole jobs, in one run: other work on the machine adds little to it. It never takes any
+//! away, so a job that took too much is run again.
 
 use std::sync::Mutex;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use regatta_tests::{Cluster, Job, Running, command, program, slowness};
 
-/// What a user would see of a finished command: status, output and errors.
+/// A finished command as a user sees it: status, output and errors.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
     let output = cluster.run(words);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -31,8 +31,8 @@ fn srun(options: &[&str], program: &str, arguments: &[&str]) -> Job {
     srun_after("", options, program, arguments)
 }
 
-/// The same in a shell of each task that has run `commands`. What becomes of the program is not told to srun if they end
-/// with `!`: when a task has been killed it may drop what others say in their last moment.
+/// As `srun`, in a shell of each task that has run `commands`. If they end with `!`, srun does not learn the program's status:
+/// when a task has been killed, srun may drop what others say in their last moment.
 fn srun_after(commands: &str, options: &[&str], program: &str, arguments: &[&str]) -> Job {
     let script = match commands.strip_suffix('!') {
         Some(commands) => format!("{commands}\n\"$@\" || :"),

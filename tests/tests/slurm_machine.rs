@@ -2,7 +2,7 @@
 
 use regatta_tests::{Cluster, command, program};
 
-/// What a user would see of a finished command: status and everything it said.
+/// A finished command as a user sees it: status and all output.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String) {
     let output = cluster.run(words);
     let text = [output.stdout, output.stderr].concat();

@@ -108,7 +108,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a job of a program says, line by line, sorted: tasks speak in any order.
+/// The output of a job of a program: its lines, sorted, because tasks write in any order.
 fn lines(tasks: u32, program: &[&Path], libraries: &Path) -> Vec<String> {
     let output = Command::new(built().join("regatta"))
         .args(["run", "--timeout", SECONDS, "-n", &tasks.to_string()])

@@ -16,7 +16,7 @@ pub const DEBIAN: &str = "/usr/bin";
 /// The C of their time.
 const C_FLAGS: &str = "ARCHCFLAGS=-std=gnu89 -w";
 
-/// What a command says; it must do what it is to do.
+/// A command's output; it must succeed.
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| {
         panic!("{command:?}: {error}: scripts/need test installs what is missing")
@@ -110,10 +110,10 @@ pub fn build(machine: &Machine, programs: &[Program], maker: Maker) {
 fn make(tree: &Path, archive: &str, programs: &[&Program]) {
     let folder = tree.join(archive).join("built");
     std::fs::create_dir(&folder).expect("a folder");
-    // What several are linked with has a target of its own, on which they do not depend.
+    // An object with which several are linked has a target of its own, on which they do not depend.
     let shared = (archive == "examples").then_some("taskf.o");
     let mut make = Command::new("make");
-    // What a make around the tests says to its own is not for this one.
+    // The variables of a make around the tests are not for this one.
     for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
         make.env_remove(name);
     }
@@ -133,7 +133,7 @@ fn make(tree: &Path, archive: &str, programs: &[&Program]) {
     done(&mut make);
 }
 
-/// What no makefile builds: linked with both libraries, like the others.
+/// Compiles a program that no makefile builds: linked with both libraries, like the others.
 fn compile(tree: &Path, program: &Program) {
     let folder = |name: &str| tree.join(name).join(pvm::architecture());
     done(

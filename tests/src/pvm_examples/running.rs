@@ -55,7 +55,7 @@ impl Running {
     /// Type something.
     pub fn type_in(&mut self, text: &str) {
         if let Some(input) = &mut self.input {
-            // Who has ended reads nothing any more; what it has said is looked at later.
+            // A program that has ended reads nothing any more; its output is looked at later.
             let _ = input
                 .write_all(text.as_bytes())
                 .and_then(|()| input.flush());
@@ -72,7 +72,7 @@ impl Running {
         self.has_printed_within(LIMIT, is_said)
     }
 
-    /// The same in this time.
+    /// As `has_printed`, within this time.
     pub fn has_printed_within(&self, limit: Duration, is_said: impl Fn(&Words) -> bool) -> bool {
         let words = self
             .heard
@@ -95,7 +95,7 @@ impl Running {
         Some((status.code(), self.words()))
     }
 
-    /// What it has said by now.
+    /// Its output so far.
     pub fn words(&self) -> Words {
         let words = self
             .heard

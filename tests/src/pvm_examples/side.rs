@@ -14,12 +14,12 @@ use crate::{left, programs};
 
 /// For how long something is asked again and again.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// What asks a console for a sign of life: PVM's own says what tasks have written only when it is asked for something.
+/// A command that makes a console answer: PVM's own shows the output of tasks only when it is asked for something.
 const NUDGE: &str = "still here";
 /// How often it is asked.
 const NUDGES: Duration = Duration::from_millis(50);
 
-/// What a program has said, as far as it is the same in every run.
+/// A program's output, as far as it is the same in every run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub command: &'static str,
@@ -256,7 +256,7 @@ fn name(line: &str) -> &str {
     line.split(' ').next().unwrap_or(line)
 }
 
-/// The same scenarios on both: everything that is said is the same.
+/// Plays the same scenarios on both: their whole output must be the same.
 pub fn compare(
     name: &str,
     scenarios: &'static [Scenario],

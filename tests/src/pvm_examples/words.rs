@@ -1,4 +1,4 @@
-//! What is the same in two runs of a program, and what is not: numbers of tasks, times, paths, sentences of errors.
+//! Separates the parts of a program's output that are the same in two runs from numbers of tasks, times, paths and sentences of errors.
 
 use super::Scenario;
 

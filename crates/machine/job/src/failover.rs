@@ -28,7 +28,7 @@
 //! # Why the latest replica is enough
 //!
 //! Replicas are not alike: the launcher sends each change to all of them before it answers, but a host may be cut off while some have
-//! arrived and others have not. The replica that has applied the most changes knows all that the others know. What is sent to a host
+//! arrived and others have not. The replica that has applied the most changes knows all that the others know. A message to a host
 //! arrives in order, so a host with a replica has every change before its tasks hear what came of it. A message for a task on a host without a
 //! replica waits until a host with one confirms the changes before it ([`Replication`]). So the next launcher knows what any task has
 //! heard, unless that host is lost at the same time. A launcher whose host is lost before the first candidate has got its replica takes the

@@ -1,7 +1,7 @@
 //! The lifecycle of a job: when it is over, how it is ended, and with which status.
 //!
-//! A state machine without clock and processes. What happens (a task ended, a signal came, time passed) goes in; what is to be
-//! done about it comes out as [`Action`]s. Time is counted from the start of the job.
+//! A state machine without clock and processes. Events (a task ended, a signal came, time passed) go in; the steps to be
+//! taken come out as [`Action`]s. Time is counted from the start of the job.
 //!
 //! # The other tasks, when one fails
 //!

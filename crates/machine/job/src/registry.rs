@@ -1,7 +1,7 @@
 //! The registry of a job: its tasks and hosts, names, groups and watches, and the answers to what tasks request.
 //!
 //! A state machine without clock and processes. Requests go in, and what has happened; messages to tasks collect until
-//! [`Registry::take_messages`]. What needs processes, hosts or a clock is returned to the caller as an [`Effect`].
+//! [`Registry::take_messages`]. Work that needs processes, hosts or a clock is returned to the caller as an [`Effect`].
 //!
 //! | file | part |
 //! |---|---|

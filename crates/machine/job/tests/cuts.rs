@@ -314,7 +314,7 @@ fn under_the_first(machine: &mut Machine) {
 
 fn under_the_second(machine: &mut Machine) {
     machine.ask(2, &put(2, "late", flags::OVERWRITABLE));
-    // Whoever asks that twice is refused.
+    // A second request of that kind is refused.
     machine.ask(2, &put(3, "once", 0));
     machine.ask(3, &watch(3, What::HostLost, 1));
 }
@@ -408,7 +408,7 @@ fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
     }
 }
 
-/// A host is lost, then the launcher's, then the next one's. Whoever is left has all of their tasks as gone, whatever has come
+/// A host is lost, then the launcher's, then the next one's. Every host that is left has all of their tasks as gone, whatever has come
 /// of that from whom.
 #[test]
 fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was_cut_off() {
@@ -472,7 +472,7 @@ fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
     assert_eq!(heard_before.len(), 2, "a task had heard an answer or not");
 }
 
-/// A task on a host without a copy joins a group, puts an entry and watches. Whatever it has heard of that by the time of the cut, the
+/// A task on a host without a copy joins a group, puts an entry and watches. If it has heard anything of that by the time of the cut, the
 /// next launcher knows, and the rest is done once.
 #[test]
 fn no_task_hears_of_what_the_next_launcher_does_not_know() {

@@ -1,7 +1,7 @@
 //! How a quorum of one roll agrees on the next one: Paxos, one instance for each epoch.
 //!
 //! Any host may propose; in good weather only the one that leads does. A ballot of round 0 belongs to the oldest host of the roll alone,
-//! which therefore needs no first phase. What a host has promised is kept in memory only: a daemon that starts again is
+//! which therefore needs no first phase. A host's promises are kept in memory only: a daemon that starts again is
 //! another host, which has promised nothing and counts for nothing until a later roll names it.
 
 use std::collections::HashSet;
@@ -49,7 +49,7 @@ pub(crate) enum Vote {
     Doubt,
 }
 
-/// What this host has promised and accepted in the epoch under way.
+/// The promises and acceptances of this host in the current epoch.
 #[derive(Default)]
 pub(crate) struct Acceptor {
     promised: Option<Ballot>,
@@ -107,7 +107,7 @@ impl Proposal {
         }
     }
 
-    /// What to ask those who have not voted yet.
+    /// The question to hosts that have not voted yet.
     pub fn question(&self) -> Vote {
         match self.accepting {
             true => Vote::Accept(self.ballot, self.change.clone()),

@@ -227,7 +227,7 @@ impl Membership {
         loading.lineage == self.roll.lineage() && loading.epoch <= self.roll.epoch()
     }
 
-    /// Also once a period, should pages have been lost. Whoever sent them may have died, or gone on to another roll: then
+    /// Also once a period, should pages have been lost. The sender may have died, or gone on to another roll: then
     /// this one is dropped, and the next datagram of anybody leads to a new question.
     pub(crate) fn ask_for_missing_pages(&mut self) {
         if self

@@ -1,4 +1,4 @@
-//! What a datagram is: a head, and either foca's bytes or one of our own messages.
+//! A datagram: a head, and either foca's bytes or one of our own messages.
 //!
 //! The head names the machine and the sender's lineage and epoch, so that whoever is behind notices at the first datagram of anybody, and
 //! takes nothing from another lineage.
@@ -44,13 +44,13 @@ pub(crate) enum Body<'a> {
         host: HostId,
         incarnation: u16,
     },
-    /// Whom the sender suspects, at which incarnations.
+    /// The hosts that the sender suspects, at which incarnations.
     Suspects(Vec<(HostId, u16)>),
     /// You call yourself by a name that is used up; this is the latest at your address.
     Taken(HostId),
     /// The sender is at `epoch`: tell it what came after; or the pages from `page` on, if that is too much to tell.
     Behind { by: HostId, epoch: u32, page: u32 },
-    /// What changed from `epoch` on, each change making the next epoch.
+    /// The changes from `epoch` on; each makes the next epoch.
     Changes { epoch: u32, changes: Vec<Change> },
     /// One page of a whole roll.
     Page(Page),

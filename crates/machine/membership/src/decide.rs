@@ -63,7 +63,7 @@ impl Membership {
         }
     }
 
-    /// Who has accepted a change and hears no more of it asks the leader to find out; it may have been decided.
+    /// A host that has accepted a change, and hears no more of it, asks the leader: the change may have been decided.
     fn resolve_doubt(&mut self, leader: Option<HostId>) {
         if !self.acceptor.in_doubt() {
             self.voting.doubt_since = None;
@@ -78,7 +78,7 @@ impl Membership {
         }
     }
 
-    /// Those that answer and those that are leaving can vote.
+    /// The hosts that can vote: all that answer, or are leaving.
     fn voters(&self) -> Voters {
         let (count, oldest) = self.view.count(&self.roll);
         let leaving = self

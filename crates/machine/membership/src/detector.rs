@@ -1,4 +1,4 @@
-//! Who answers: foca's SWIM, with its timers and its verdicts in our hands.
+//! The failure detector: foca's SWIM, with its timers and its verdicts in our hands.
 //!
 //! Foca probes, asks others to probe, suspects, objects and spreads the news. Three things are done here instead of there:
 //!
@@ -39,7 +39,7 @@ pub(crate) const KIND: usize = 2 * HostId::BYTES + 2;
 /// In machines of up to so many hosts, counting suspects is soon done.
 const FEW: usize = 4;
 
-/// What the rest of this host makes of the suspects, when a suspicion has run out.
+/// The answer of the rest of this host about a suspect, when a suspicion has run out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdicts {
     /// Too few answer: hold it back.
@@ -260,7 +260,7 @@ impl Detector {
         known.is_some_and(|member| member.id() == host && member.state() != State::Down)
     }
 
-    /// What is known of the daemon at the address of `host`, whichever run of it.
+    /// The known member at the address of `host`, whichever run it is.
     pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
         self.foca
             .iter_membership_state()

@@ -1,10 +1,10 @@
-//! What goes in and what comes out.
+//! Inputs of the membership machine, and its outputs.
 
 use std::net::SocketAddr;
 
 use crate::host::{Facts, HostId};
 
-/// What a daemon tells its [`crate::Membership`].
+/// An input: something that a daemon reports to its [`crate::Membership`].
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// A datagram came.
@@ -34,7 +34,7 @@ pub enum Input<'a> {
     GoOn,
 }
 
-/// What a daemon is to do.
+/// An output: something that the daemon must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a datagram. It may get lost.
@@ -48,7 +48,7 @@ pub enum Output {
     Event(Event),
 }
 
-/// What happened, as this host sees it.
+/// An event, as this host sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A host is there.
@@ -61,7 +61,7 @@ pub enum Event {
     Examine(HostId),
     /// It answered after all.
     Cleared(HostId),
-    /// It is dead. Whatever still runs there belongs to nobody any more.
+    /// It is dead. Processes that still run there belong to nobody any more.
     Dead(HostId, Cause),
     /// It has left cleanly.
     Left(HostId),

@@ -1,4 +1,4 @@
-//! What foca wanted and reported, turned into datagrams and events.
+//! Turns foca's outputs and reports into datagrams and events.
 
 use crate::datagram::Body;
 use crate::detector::{GONE, KIND, LEFT};

@@ -6,7 +6,7 @@ use foca::{Notification, Timer};
 
 use crate::host::HostId;
 
-/// What foca reports.
+/// A report of foca.
 pub(crate) enum Note {
     Up(HostId),
     Down(HostId),

@@ -1,4 +1,4 @@
-//! What a host is called: one run of one daemon, at one address.
+//! The identity of a host: one run of one daemon, at one address.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -50,7 +50,7 @@ impl HostId {
         self.session
     }
 
-    /// What tells two runs of one second apart.
+    /// Distinguishes two runs that began in one second.
     pub fn nonce(&self) -> u16 {
         self.nonce
     }
@@ -125,10 +125,10 @@ impl foca::Identity for HostId {
     }
 }
 
-/// What is told of a host beside its address. Spread once when it arrives.
+/// Facts about a host beside its address. They are spread once, when it arrives.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// What people call it. Not unique; the address is.
+    /// The name that people use. Only the address is unique.
     pub name: String,
     /// How many cores tasks may use.
     pub cores: u16,

@@ -1,4 +1,4 @@
-//! What is known of hosts beside their address, and how it spreads: as passengers of foca's messages.
+//! Facts about hosts beside their address. They spread as passengers of foca's messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ impl Pages {
         true
     }
 
-    /// What is known of this host is news, if anything is.
+    /// Spreads the facts of this host once more, if there are any.
     pub fn refresh(&mut self, host: HostId) {
         if self.facts.contains_key(&host) && !self.fresh.contains(&host) {
             self.fresh.push(host);

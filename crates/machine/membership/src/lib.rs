@@ -12,14 +12,14 @@
 //! # Who is there
 //!
 //! SWIM, by the foca crate. Each period a host probes another at random, and asks three more to try before it suspects it; a suspect that does not object
-//! in time is dead. News rides on the probes and on gossip while there is any. What is not foca's:
+//! in time is dead. News rides on the probes and on gossip while there is any. Parts that are not foca's:
 //!
 //! - Suspects are told so directly, every period, by those who will pass the verdict. One lost datagram kills nobody.
 //! - A process that did not run does not blame the others: time it was stopped does not count.
 //! - Only a host that sees a majority passes verdicts. Cut off, deaf or new, it suspects, and that is all.
 //! - When many are suspected at once, they are compared among those that answer, and the verdict waits half a suspicion longer: it looks like a split.
 //! - Deaths have a [`Cause`]: silence; a daemon gone while its host refuses connections ([`Input::DaemonGone`]); replaced by a
-//!   later run. Who leaves says so and is gone at once.
+//!   later run. A host that leaves says so and is gone at once.
 //!
 //! # Who may go on
 //!
@@ -48,7 +48,7 @@
 //!
 //! # Bounds
 //!
-//! No datagram exceeds [`Settings::datagram`]. What a quiet host sends does not depend on the number of hosts. Memory grows by about
+//! No datagram exceeds [`Settings::datagram`]. The traffic of a quiet host does not depend on the number of hosts. Memory grows by about
 //! sixty bytes a host. The one who leads sends a ballot to every host, at most every half millisecond times the hosts.
 //! Datagrams are taken to be authentic, since the shell checks them; malformed ones are dropped.
 #![forbid(unsafe_code)]

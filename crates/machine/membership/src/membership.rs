@@ -65,7 +65,7 @@ pub struct Membership {
     output: VecDeque<Output>,
 }
 
-/// What this host knows of the vote under way.
+/// This host's part in the current vote.
 #[derive(Default)]
 pub(crate) struct Voting {
     pub proposal: Option<Proposal>,
@@ -180,7 +180,7 @@ impl Membership {
         self.detector.deadline()
     }
 
-    /// What this host is called now.
+    /// The identity of this host now.
     pub fn own(&self) -> HostId {
         self.detector.own()
     }
@@ -202,7 +202,7 @@ impl Membership {
             .map(|member| (*member.id(), member.state() == foca::State::Suspect))
     }
 
-    /// What is known of a host.
+    /// The facts about a host, if they are known.
     pub fn facts(&self, host: &HostId) -> Option<Facts> {
         if *host == self.own() {
             Some(self.facts.clone())
@@ -211,7 +211,7 @@ impl Membership {
         }
     }
 
-    /// Whether this host counts and sees enough of the others. Who does not declares nobody dead and calls for no votes.
+    /// Whether this host counts and sees enough of the others. If not, it declares nobody dead and calls for no votes.
     pub(crate) fn is_in_majority(&self) -> bool {
         self.roll.contains(&self.own())
             && self.view.is_majority(&self.roll)

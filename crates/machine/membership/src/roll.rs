@@ -1,7 +1,7 @@
 //! The roll: the hosts that count when a majority is counted.
 //!
 //! A roll is numbered by its lineage and its epoch. Each follows from the one before it by a [`Change`] that a quorum of the earlier one has
-//! voted for, so two sides of a split can never make different ones ([`crate::ballot`]). Whatever goes on without a quorum begins
+//! voted for, so two sides of a split can never make different ones ([`crate::ballot`]). A side that goes on without a quorum begins
 //! another lineage ([`crate::lineage`]).
 //!
 //! The invariant: two rolls of one number are equal, at all times and wherever they are held.
@@ -24,7 +24,7 @@ pub struct Roll {
 /// So many of the longest-serving hosts are kept at hand to find who leads.
 const ELDERS: usize = 16;
 
-/// What one epoch changes.
+/// The change that one epoch makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Hosts that are dead or have left.

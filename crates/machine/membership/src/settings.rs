@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foca::{Config, PeriodicParams};
 
-/// What all daemons of one machine must agree on.
+/// Settings on which all daemons of one machine must agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// A host that says nothing for about this long is declared dead.
@@ -82,7 +82,7 @@ impl Settings {
         self.period().max(Duration::from_micros(500) * hosts as u32)
     }
 
-    /// What foca is told, for a machine of so many hosts.
+    /// Foca's configuration for a machine of so many hosts.
     pub(crate) fn foca(&self, hosts: usize, room: usize) -> Config {
         let one = NonZeroUsize::MIN;
         let every = |frequency, num_members| {

@@ -1,4 +1,4 @@
-//! What each host does of its own accord, once a period.
+//! The periodic work of each host.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl Membership {
         }
     }
 
-    /// Tells suspects that they are suspected, so that one lost datagram does not kill. Those who will pass the verdict always do;
+    /// Tells suspects that they are suspected, so that one lost datagram does not kill. Hosts that will pass the verdict always do;
     /// of the others a few, so that a suspect among ten thousand hosts is not flooded.
     fn remind_suspects(&mut self) {
         let share = (REMINDERS / self.roll.len().max(1) as f64).min(1.0);

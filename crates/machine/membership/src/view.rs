@@ -1,4 +1,4 @@
-//! Who is here, as far as this host can tell, held against the roll.
+//! The hosts that this host believes present, compared with the roll.
 //!
 //! Only differences are kept, so that counting costs the same for ten hosts and for ten thousand.
 
@@ -70,7 +70,7 @@ impl View {
         roll.is_quorum(count, oldest)
     }
 
-    /// Whether hosts of the roll are certainly dead, and `here` holds for all others: nobody else is left to disagree. Those who died may
+    /// Whether hosts of the roll are certainly dead, and `here` holds for all others: nobody else is left to disagree. The dead may
     /// have decided something before, so what is decided like this begins a new lineage.
     pub fn is_rest(&self, roll: &Roll, here: impl Fn(&HostId) -> bool) -> bool {
         let mut rest = roll.hosts().filter(|host| !self.certain.contains(host));
@@ -90,7 +90,7 @@ impl View {
                 && self.is_rest(roll, |host| self.answers(roll, host)))
     }
 
-    /// Who calls for votes: of those that answer, the one that has been here longest.
+    /// The host that calls for votes: of all that answer, the one that has been here longest.
     pub fn leader(&self, roll: &Roll) -> Option<HostId> {
         roll.eldest(|host| self.answers(roll, host))
     }

@@ -1,4 +1,4 @@
-//! What a job was given: nodes, and room for tasks on each.
+//! An allocation: nodes, and room for tasks on each.
 
 use crate::{Environment, counts, names};
 
@@ -14,7 +14,7 @@ pub struct Allocation {
 /// A node of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What Slurm calls it.
+    /// Slurm's name of it.
     pub name: String,
     /// How many tasks it has room for.
     pub slots: u32,
@@ -78,7 +78,7 @@ impl Allocation {
     }
 }
 
-/// What in the environment of a job says how *its* steps are to be, and must not shape a step of one process that is
+/// Variables of a job's environment that say how *its* steps are to be, and must not shape a step of one process that is
 /// only to carry bytes.
 pub const OF_ONE_STEP: [&str; 26] = [
     "SLURM_NTASKS",

@@ -27,7 +27,7 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
     if letter.len() > MOST {
         return Err("a credential is too long".to_owned());
     }
-    // What was said of the letter, and after an empty line what was in it.
+    // The report about the letter, and after an empty line its content.
     let mut command = Command::new(regatta_trust::tool("unmunge"));
     command.args(["--keys=STATUS,UID,UID_RESTRICTION", "--numeric"]);
     let output = ask(command, letter.as_bytes())?;
@@ -38,7 +38,7 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "a credential was not sealed by this user for this user alone".to_owned())
 }
 
-/// What was in a letter, by what `unmunge` says of it, if it is from this user to this user.
+/// The content of a letter, from the report of `unmunge`, if it is from this user to this user.
 pub fn content(said: &[u8], uid: u32) -> Option<Vec<u8>> {
     let end = said.windows(2).position(|pair| pair == b"\n\n")?;
     let heads = std::str::from_utf8(&said[..end]).ok()?;

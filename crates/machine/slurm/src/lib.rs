@@ -1,8 +1,8 @@
-//! What Slurm says of a job, and what may be asked of it.
+//! Slurm's statements about a job, and our questions to it.
 //!
 //! Slurm tells a process where it is by variables of its environment: an [`Allocation`] is what a job was given, a
-//! [`Step`] is one `srun` in it, as one of its tasks sees it. Reading them is pure. What needs more than the environment
-//! asks Slurm's own commands: [`credential`] proves to other nodes whose process this is, [`node_address`] finds them.
+//! [`Step`] is one `srun` in it, as one of its tasks sees it. Reading them is pure. Functions that need more than the environment
+//! ask Slurm's own commands: [`credential`] proves to other nodes whose process this is, [`node_address`] finds them.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ pub use lists::{counts, names, numbers};
 pub use node::node_address;
 pub use step::Step;
 
-/// What a variable of the environment says, if it is there and says something.
+/// Looks up a variable of the environment; none if it is missing or empty.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// This process's own environment.

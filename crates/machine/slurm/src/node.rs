@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 /// The addresses of a node: that under which Slurm itself reaches it, or those of its name.
 ///
-/// What a name means differs between hosts, a host's own name often being its loopback; Slurm's address is the same for all.
+/// A name resolves differently on each host: its own name is often its loopback. Slurm's address is the same for all.
 pub fn node_address(name: &str) -> Result<Vec<IpAddr>, String> {
     let output = Command::new(regatta_trust::tool("scontrol"))
         .args(["--oneliner", "show", "node", name])

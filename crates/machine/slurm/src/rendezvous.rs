@@ -1,4 +1,4 @@
-//! What the tasks of a step say to each other before they are a job: messages as bytes.
+//! The messages of a step's tasks before they are a job, as bytes.
 //!
 //! Decoding takes any bytes: what is not a message is `None`, and no length is believed before it was checked.
 
@@ -16,7 +16,7 @@ const MAGIC: [u8; 8] = *b"rgslurm\x01";
 /// A secret, or a number that is used once.
 pub type Secret = [u8; 32];
 
-/// What two programs must have in common. It begins each first message and never changes its form.
+/// The versions that two programs must have in common. They begin each first message; their form never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
     /// Of these messages.
@@ -28,7 +28,7 @@ pub struct Versions {
 /// A task to the guardian of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// What the task speaks.
+    /// The versions of the task.
     pub versions: Versions,
     /// Its rank; nothing when it speaks another version.
     pub rank: u32,
@@ -52,7 +52,7 @@ pub enum Answer {
 /// A node to the first node, sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// What the node speaks.
+    /// The versions of the node.
     pub versions: Versions,
     /// The step, and which of its nodes this is.
     pub step: String,
@@ -191,7 +191,7 @@ impl Writer {
     }
 }
 
-/// What a first message speaks, whatever else it says.
+/// The versions that a first message states, whatever follows them.
 pub fn versions(bytes: &[u8]) -> Option<Versions> {
     Reader(bytes).versions()
 }

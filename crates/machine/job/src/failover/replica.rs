@@ -74,7 +74,7 @@ impl Replica {
     }
 }
 
-/// The one of our own and of others' snapshots that has applied the most changes. What is no snapshot is left out.
+/// The one of our own and of others' snapshots that has applied the most changes. Bytes that are no snapshot are left out.
 pub fn latest<'a>(own: Registry, others: impl Iterator<Item = &'a Vec<u8>>) -> Registry {
     let others = others.filter_map(|bytes| Registry::from_snapshot(bytes).ok());
     others.fold(own, |best, other| match other.changes() > best.changes() {

@@ -139,7 +139,7 @@ impl Watches {
 }
 
 impl Registry {
-    /// Adds a watch. What has happened already is notified at once.
+    /// Adds a watch. An event that has happened already is notified at once.
     pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) {
         if self.watches.is_full(by) {
             let sentence = format!("this task watches {MOST} things already, which is the most");

@@ -16,7 +16,7 @@ use regatta_membership::{
 pub mod check;
 pub mod rates;
 
-/// What happens next.
+/// The next simulated event.
 enum What {
     Arrival {
         from: usize,

@@ -8,7 +8,7 @@ use regatta_membership::{Event, HostId};
 
 use super::{World, seconds};
 
-/// What a run under churn showed.
+/// Results of a run under churn.
 #[derive(Debug)]
 pub struct Churn {
     pub changes: usize,
@@ -88,7 +88,7 @@ struct Watch {
 
 impl Watch {
     fn read(&mut self, world: &mut World) {
-        // Who comes later learns of an earlier arrival later; that is no delay.
+        // A host that arrives later learns of an earlier arrival later; that is no delay.
         let late = seconds(8.0);
         let newcomers: HashMap<usize, HostId> = self
             .came
@@ -175,7 +175,7 @@ impl Watch {
     }
 }
 
-/// What so many hosts blamed wrongly in so much time under loss, nothing being amiss with any of them.
+/// Wrong accusations among so many healthy hosts, in so much time, when datagrams get lost.
 #[derive(Debug)]
 pub struct Blame {
     pub suspicions: usize,
