@@ -1,4 +1,4 @@
-//! What each kind of frame does when it arrives.
+//! The effect of each kind of frame when it arrives.
 
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -37,7 +37,7 @@ const ALWAYS: usize = 1 << 12;
 /// are while all keep to the protocol.
 const BEYOND: usize = 16 << 20;
 
-/// What a held message of so many bytes counts against the buffer.
+/// The charge of a held message of so many bytes against the buffer, in bytes.
 #[inline(always)]
 pub(crate) fn charge(bytes: usize) -> usize {
     bytes.saturating_add(KEEPING)

@@ -145,7 +145,7 @@ impl<T: Transport> Engine<T> {
         Ok(())
     }
 
-    /// A receive has matched an offer. What goes wrong becomes the outcome of the receive.
+    /// A receive has matched an offer. A failure becomes the outcome of the receive.
     pub(crate) fn take_offer(
         &mut self,
         request: u32,
@@ -213,7 +213,7 @@ impl<T: Transport> Engine<T> {
     /// The stream an offered message will come through; its sender is told what it must know.
     fn stream_for(&mut self, from: Peer, offer: &Offer) -> Result<T::Bulk> {
         if self.gone.contains(&from) {
-            // What it put into a stream is there; but it will not open another, nor hear of this.
+            // Bytes that it put into a stream are there; but it will open no other one, nor get word of this.
             if !offer.streaming {
                 return Err(self.loss(from));
             }
@@ -733,7 +733,7 @@ impl<T: Transport> Engine<T> {
                 context: message.context,
                 ..Status::EMPTY
             };
-            // What stands in the way now need not when the receive is made: the offer stays.
+            // An obstacle now need not be one when the receive is made: the offer stays.
             let Ok(held) = Scratch::new(total).map(|held| held.part(0, total)) else {
                 continue;
             };
@@ -764,7 +764,7 @@ impl<T: Transport> Engine<T> {
             }
             return;
         }
-        // What is still to come goes to the receive's own memory, after what has been copied.
+        // The rest of the message goes to the receive's own memory, behind the part that has been copied.
         if let Some(stream) = self
             .incoming
             .iter_mut()

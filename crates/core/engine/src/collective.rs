@@ -42,7 +42,7 @@ impl Parts {
     }
 }
 
-/// What a reduction works on.
+/// The operands of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
     /// The operator.

@@ -17,7 +17,7 @@ use crate::self_messages::ReceiptCredits;
 use crate::shrink::Agreement;
 use crate::transport::{Fault, Peer, Transport};
 
-/// What a user may set.
+/// Limits that a user may set.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Most bytes of messages held for receives that have not been made.
@@ -59,7 +59,7 @@ impl Queued {
 
 /// See the crate.
 pub struct Engine<T: Transport> {
-    /// What moves the frames.
+    /// The transport, which moves the frames.
     pub transport: T,
     pub(crate) me: Peer,
     pub(crate) eager_limit: usize,

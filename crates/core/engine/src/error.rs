@@ -1,4 +1,4 @@
-//! What an operation can end with. Each says who is at fault and what state it leaves.
+//! The errors of operations. Each says who is at fault and what state it leaves.
 
 use regatta_memory::views::Refused;
 use regatta_wire::control::Why;
@@ -32,13 +32,13 @@ pub enum Error {
     /// Blocked senders form a cycle, starting with this task. The message was not sent.
     Cycle(Vec<Peer>),
     /// The receive was cancelled; or its sender took the message back, and then the status says
-    /// which sender. What is in the buffer has no meaning.
+    /// which sender. The content of the buffer has no meaning.
     Cancelled,
     /// A peer wrote nonsense into shared memory. It is treated as dead from now on.
     Corrupt {
         /// Who.
         peer: Peer,
-        /// What was found.
+        /// The finding, for the sentence that the user reads.
         what: &'static str,
     },
     /// Called before init or after finalize.

@@ -68,7 +68,7 @@ pub struct Group<T: Transport> {
     buffer_name: u64,
     /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
     pub(crate) hosts: Option<Option<Arc<Hosts>>>,
-    /// Those on this host, if there are members on others: see `across`.
+    /// The members on this host, if there are members on others: see `across`.
     pub(crate) here: Option<Box<Group<T>>>,
     /// Rounds in the collective buffer so far.
     pub(crate) round: u32,

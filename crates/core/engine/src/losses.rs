@@ -1,4 +1,4 @@
-//! What the death or departure of a task ends.
+//! Ends all that depends on a task that has died or left.
 //!
 //! A task that is gone will send nothing more, but what it had sent can be received. So: first
 //! take in what has arrived, then fail every operation that still depends on it, each with an

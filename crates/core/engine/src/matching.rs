@@ -25,7 +25,7 @@ pub enum TagSelect {
     Exactly(i32),
     /// Any.
     Any,
-    /// Those with `tag & mask == wanted & mask`.
+    /// Tags with `tag & mask == wanted & mask`.
     Masked {
         /// The pattern.
         wanted: i32,
@@ -34,7 +34,7 @@ pub enum TagSelect {
     },
 }
 
-/// What a receive selects.
+/// The messages that a receive selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select {
     /// The context, always exact.
@@ -81,7 +81,7 @@ pub struct Posted<T> {
 
 /// Receives that select the same, oldest first.
 struct Run<T> {
-    /// What they select, while there are any.
+    /// Their selection, while there are any.
     select: Select,
     owners: VecDeque<(u32, T)>,
     /// The number of the next one.
@@ -233,7 +233,7 @@ impl<T: Copy> Posted<T> {
         }
     }
 
-    /// What a receive selects.
+    /// The messages that a receive selects.
     pub fn select(&self, id: u32) -> Option<Select> {
         if id & RUN != 0 {
             return Some(self.run.select);
@@ -270,7 +270,7 @@ impl<T: Copy> Posted<T> {
 /// A message that came before its receive.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// Who sent it.
+    /// Its sender.
     pub source: Peer,
     /// Its context.
     pub context: u32,

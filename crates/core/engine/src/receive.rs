@@ -14,7 +14,7 @@ use crate::matching::{Select, TagSelect};
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Peer, Transport};
 
-/// What a look at the front of what others have sent has found.
+/// The finding of a look at the front frames of other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// A message from this source with this tag and length, which has been received.
@@ -339,7 +339,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// A source is gone. What it sent between the last look and its end is there now, and after
+    /// A source is gone. Frames that it sent between the last look and its end are there now, and after
     /// that nothing comes.
     #[cold]
     fn find_last(&mut self, select: &Select) -> Option<u32> {

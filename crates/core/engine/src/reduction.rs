@@ -8,7 +8,7 @@ use crate::tree::{Hosts, Tree};
 
 /// Bytes that are received while the ones before are combined.
 const SEGMENT: usize = 64 << 10;
-/// The same between hosts: the bytes of smaller messages mix on a connection, and few go straight to their place.
+/// As `SEGMENT`, between hosts: the bytes of smaller messages mix on a connection, and few go straight to their place.
 const FAR_SEGMENT: usize = 1 << 20;
 /// Most pieces of a message that are on their way between hosts at the same time.
 const FAR_SEGMENTS: usize = 8;
@@ -149,7 +149,7 @@ pub(crate) fn ring_allreduce(
     ring(steps, &circle, whole, &output, what);
 }
 
-/// The same of a stretch of `output`, which holds this member's operands and will hold the result.
+/// As above, of a stretch of `output`, which holds this member's operands and will hold the result.
 fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what: Reduction) {
     let width = what.element.size();
     let (rank, size) = (circle.place, circle.ranks.len());
@@ -292,8 +292,8 @@ fn collect(
     steps.extend(combine);
 }
 
-/// Between two: each adds up one half, and gives the other what it has of that as soon as it has it. What is combined
-/// is `from`, the result goes to `output`, which may be the same.
+/// Between two: each adds up one half, and gives the other its part of that as soon as it has it. The operands
+/// are `from`; the result goes to `output`, which may be the same.
 fn halves(
     steps: &mut Steps,
     (leads, peer): (bool, u32),
@@ -310,7 +310,7 @@ fn halves(
     let each = (FAR_SEGMENT / width)
         .max(half.div_ceil(FAR_SEGMENTS))
         .max(1);
-    // What comes may go where the result does, unless that is where the operands are.
+    // Incoming operands may go where the result goes, unless the own operands are there.
     let in_place = from.contiguous() == output.contiguous();
     let landing = match in_place {
         true => steps.scratch(mine.count * width),

@@ -21,10 +21,10 @@ impl Handle {
 /// Source of an operation with nobody.
 pub const NOBODY: i32 = -2;
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Who sent the message: index in the job, or [`NOBODY`].
+    /// The sender of the message: index in the job, or [`NOBODY`].
     pub source: i32,
     /// The message's tag.
     pub tag: i32,
@@ -44,7 +44,7 @@ impl Status {
     };
 }
 
-/// What a request waits for.
+/// The event that a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The slot is free; next free slot.

@@ -38,7 +38,7 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of a collective that is to start, and the memory they need. What is not to be had is
+/// The steps of a collective that is to start, and the memory they need. Memory that is not to be had is
 /// remembered until the start, so that the other members can be told.
 #[derive(Default)]
 pub(crate) struct Steps {
@@ -106,7 +106,7 @@ impl<T: Transport> Engine<T> {
         self.run_schedule(id, tag, steps)
     }
 
-    /// The same for a collective that has begun already, as number `tag` of its group.
+    /// As above, for a collective that has begun already, as number `tag` of its group.
     pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
         let context = self.group(id)?.context + 1;
         if let Some(error) = steps.refused {

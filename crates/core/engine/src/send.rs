@@ -12,7 +12,7 @@ use crate::matching::Waiting;
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Peer, Presence, Transport};
 
-/// What completion of a send means.
+/// The meaning of a send's completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The buffer may be reused.

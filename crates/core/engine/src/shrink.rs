@@ -53,7 +53,7 @@ const COUNT: i32 = 0x0fff_ffff;
 #[derive(Debug)]
 pub struct Shrinking(u64);
 
-/// What is agreed on.
+/// The subject of an agreement.
 #[derive(Clone, Debug)]
 struct Choice {
     context: u32,
@@ -442,7 +442,7 @@ impl<T: Transport> Engine<T> {
                         word.copy_from_slice(chunk);
                         u64::from_le_bytes(word)
                     });
-                    // What makes no sense is as good as not sent.
+                    // A message that makes no sense counts as not sent.
                     let there = self.others_there(agreement);
                     let _ = agreement.handle(from, &words.collect::<Vec<_>>(), &there);
                     moved = true;
@@ -463,7 +463,7 @@ impl<T: Transport> Engine<T> {
         }
         let begun = matches!(agreement.lead, Lead::Asking(_) | Lead::Proposing(_));
         if agreement.decided && begun {
-            // By a later leader. Who was asked may wait for this one.
+            // By a later leader. A member that was asked may wait for this one.
             agreement.lead = Lead::Not;
         } else if agreement.answered > turn + 1 && !agreement.decided {
             if !follows {

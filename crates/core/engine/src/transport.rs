@@ -18,14 +18,14 @@ use regatta_wire::{Frame, Kind, Route};
 /// A task, by its number in the job. (Of the first tasks it is their rank in the world.)
 pub type Peer = u32;
 
-/// What the transport cannot make good.
+/// A fault that the transport cannot repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A peer wrote what no correct peer writes. Its connection is closed.
     Corrupt {
         /// Who.
         peer: Peer,
-        /// What was found.
+        /// The finding, for the sentence that the user reads.
         what: &'static str,
     },
     /// Memory for the path to a peer could not be had; says why.
@@ -41,7 +41,7 @@ pub struct Arrival {
     pub length: usize,
 }
 
-/// What is known about a peer.
+/// The state of a peer, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Running, or about to.

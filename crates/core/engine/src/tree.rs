@@ -101,7 +101,7 @@ impl Hosts {
         binomial(here.len(), self.place(rank), |at| here[at])
     }
 
-    /// The same for words without data: few members have their leader for parent, all of them, so that none is woken for
+    /// As above, for words without data: if there are few members, their leader is the parent of all, so that none is woken for
     /// another's sake.
     fn star(&self, rank: u32) -> Tree {
         let (leader, others) = match self.here().split_first() {

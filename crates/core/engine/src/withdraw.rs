@@ -31,7 +31,7 @@ impl<T: Transport> Engine<T> {
         Ok(true)
     }
 
-    /// Nobody will ask for this request any more, and its memory goes. What has not been sent is
+    /// Nobody will ask for this request any more, and its memory goes. A message that has not been sent is
     /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
     pub fn forget(&mut self, handle: Handle) {
         if handle == Handle::SENT || self.sent.take_back(handle) {

@@ -99,7 +99,7 @@ fn whole(lens: &[usize], piece: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What member `rank` puts into collective `number`.
+/// The contribution of member `rank` to collective `number`.
 fn given(number: usize, rank: usize, len: usize) -> Vec<u8> {
     content(number * 16 + rank, len)
 }

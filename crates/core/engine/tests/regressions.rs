@@ -33,7 +33,7 @@ fn a_small_message_does_not_overtake_an_offer() {
     world.finish();
 }
 
-/// The same with a loan in front.
+/// As above, with a loan in front.
 #[test]
 fn a_small_message_does_not_overtake_a_loan() {
     let mut world = World::new(2, Sizes::TINY, 1 << 20);
@@ -104,7 +104,7 @@ fn a_damaged_ring_does_not_keep_the_engine_busy() {
     assert!((0..10).any(|_| !engine.progress()), "busy for ever");
 }
 
-/// Whom this task has condemned would otherwise wait for it for ever, as would third tasks in a
+/// A task that this one has condemned would otherwise wait for it for ever, as would third tasks in a
 /// collective of all: each is told, and nothing more of the condemned one is read.
 #[test]
 fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {

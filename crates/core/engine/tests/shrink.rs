@@ -217,7 +217,7 @@ fn leaders_that_die_at_any_step() {
     }
 }
 
-/// Those that still wait for a leader which died hear of the group from a member that has it, whose
+/// Members that still wait for a leader which died learn of the group from a member that has it, whose
 /// engine does nothing but what other calls make it do.
 #[test]
 fn one_that_has_gone_on_still_tells_the_others() {

@@ -42,7 +42,7 @@ pub struct Bell {
 /// For the test that holds it to the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("bell", Bell { asleep, rings });
 
-/// Who pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a change is
+/// The side that pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a change is
 /// made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
 ///
 /// * *To the senders.* A sender publishes, reads this word, and looks at the bell. If it reads that it need not pay, it has

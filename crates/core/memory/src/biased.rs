@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(lock.quick(|n| *n), None, "nobody has the bias yet");
         *lock.lock().unwrap() += 1;
         assert_eq!(lock.quick(|n| *n), Some(1));
-        // Whoever was inside when the memory was copied never comes out.
+        // A thread that was inside when the memory was copied never comes out.
         std::mem::forget(lock.lock().unwrap());
         lock.shut();
         assert!(lock.lock().is_none() && lock.quick(|n| *n).is_none());

@@ -24,7 +24,7 @@
 //!   has taken in all that the sender ever sent, and keeps the block.
 //! * *The receiver died before it took the message.* The block has an owner that is gone.
 //!
-//! Whoever leaves in good order lets go of its blocks before anybody can learn that it is gone. After that it must not
+//! A task that leaves in good order lets go of its blocks before anybody can learn that it is gone. After that it must not
 //! touch any.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

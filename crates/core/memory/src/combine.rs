@@ -75,7 +75,7 @@ pub enum Builtin {
 /// A user's operator: `(in, inout, count, argument)`.
 pub type UserCombine = extern "C" fn(*const c_void, *mut c_void, usize, *mut c_void);
 
-/// What a reduction does to two elements.
+/// The operation of a reduction on two elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Operator {
     /// One of the built-in ones. All are commutative.

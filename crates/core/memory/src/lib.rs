@@ -55,7 +55,7 @@ pub mod wake_request;
 /// in must not be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt {
-    /// What was found wrong, for the sentence the user reads.
+    /// The damage that was found, for the sentence that the user reads.
     pub what: &'static str,
 }
 

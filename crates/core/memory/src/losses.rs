@@ -16,7 +16,7 @@ pub struct Losses(AtomicU32);
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("losses", Losses { 0 });
 
 impl Losses {
-    /// A state has been stored that others must read. What the caller reads after this is newer than the increment.
+    /// A state has been stored that others must read. Reads of the caller after this are newer than the increment.
     pub fn add(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
         // A task that joins at this moment is either seen by the caller, or sees the count.

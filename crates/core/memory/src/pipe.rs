@@ -69,7 +69,7 @@ pub struct Control {
 /// For the test that holds it to the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("pipe", Control { filled, drained, turn, address, next_free, stacked, ends } CONTROL FREE FILLING PULLED DONE COMPLETE);
 
-/// What the sender's turn came to.
+/// The result of a sender's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// So many bytes went in; there are more.
@@ -544,7 +544,7 @@ impl<'a> Pool<'a> {
         gone: impl Fn(u32) -> bool,
     ) -> Option<Pipe> {
         let of_gone = |place, ends: &Ends| {
-            // Whatever it says of itself, its memory is looked at first.
+            // Its memory is looked at first: nothing that it says of itself is trusted.
             let mut pipe = Pipe::at(self.segment, place, self.size).ok()?;
             pipe.of = Some(ends.claim(source, destination, &gone)?);
             pipe.reset();

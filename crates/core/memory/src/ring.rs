@@ -41,7 +41,7 @@ pub trait Lines {
     fn publish_read(&self, position: u32);
 }
 
-/// What a header says besides the lap.
+/// A line's header without its lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Kind of frame; the ring does not interpret it.
@@ -197,7 +197,7 @@ impl Consumer {
     }
 }
 
-/// What a lap means that is neither this one nor the last.
+/// The fault of a lap that is neither this one nor the last.
 #[cold]
 fn impossible(lap: u16, expected: u16) -> Corrupt {
     // In a full ring the last line lies where the next to be read does.

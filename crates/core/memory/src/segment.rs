@@ -417,7 +417,7 @@ fn reserve(fd: &OwnedFd, from: u64, to: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// What the memory limits of this process's control groups leave, if there are any.
+/// Bytes that the memory limits of this process's control groups leave, if there are any.
 fn cgroup_room() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let new = own.lines().find_map(|line| line.strip_prefix("0::"));

@@ -5,7 +5,7 @@
 //! then for each member a line: round (32 bits) | the number of a question (32 bits)
 //! ```
 //!
-//! Who is a member of a named group is known to the launcher, and so is who waits for whom. When all members have met
+//! The launcher knows the members of a named group, and which of them wait for others. When all members have met
 //! there, it lends them a shared barrier: from then on they meet in it, without the launcher. In round `r` a member
 //! announces itself in its line and then counts itself in the word; whoever makes the number whole writes the next round
 //! into it, and all may go on. When something happens to the group (somebody joins, leaves, ends, or asks the launcher to
@@ -13,8 +13,8 @@
 //!
 //! *Why two members never disagree.* Round `r` was met if and only if the word ever bore a later round. A change of the
 //! word is one compare-and-exchange from what was seen, so nobody is counted, and no round is met, once it is shut; and
-//! the round it bears then stays readable. Whoever waits in round `r` and finds a later one has met, also if the barrier
-//! is shut by then; whoever finds it shut in round `r` has not, and all others of that round find the same.
+//! the round it bears then stays readable. A member that waits in round `r` and finds a later one has met, also if the barrier
+//! is shut by then; a member that finds it shut in round `r` has not met, and all others of that round find it so too.
 //!
 //! *Why nobody is forgotten, and nobody counted twice.* Members who have been counted in the round in which the barrier
 //! was shut have announced themselves before, so the launcher reads in their lines under which number each would ask, and
@@ -106,7 +106,7 @@ impl<'a> SharedBarrier<'a> {
         self.word.store(0, Ordering::Release);
     }
 
-    /// Launcher: nobody passes any more. Who had come in the last round: their places, and the numbers they asked under.
+    /// Launcher: nobody passes any more. Returns the members that had come in the last round: their places, and the numbers they asked under.
     pub fn shut(&self) -> Vec<(u32, u32)> {
         let word = self.word.fetch_or(SHUT, Ordering::AcqRel);
         if word & COUNT >= self.members() {
@@ -150,7 +150,7 @@ impl<'a> SharedBarrier<'a> {
         }
     }
 
-    /// What has become of a round in which this member was counted.
+    /// The state of a round in which this member was counted.
     #[inline(always)]
     pub fn look(&self, round: u32) -> Crossing {
         let word = self.word.load(Ordering::Acquire);

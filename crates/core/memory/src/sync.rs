@@ -13,7 +13,7 @@ pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub use futex::{futex_wait, futex_wake};
 
-/// What the compiler may do is no part of loom's memory model.
+/// The compiler's freedom is no part of loom's memory model.
 #[cfg(loom)]
 pub(crate) fn compiler_fence(_: Ordering) {}
 

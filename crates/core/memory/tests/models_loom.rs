@@ -310,7 +310,7 @@ impl Piped {
                 at += 1;
                 self.control.publish_drained(at);
             }
-            // What it reads from the sender's memory then may be void: the kernel reads it.
+            // Bytes read from the sender's memory then may be void: the kernel reads them.
             if impatient && self.control.take_over() && self.control.end_take_over(true) {
                 return true;
             }
@@ -395,7 +395,7 @@ fn through_a_pipe(impatient: bool) {
     let sender = thread::spawn(move || there.send());
     assert_eq!(pipe.receive(impatient), [10, 11, 12]);
     sender.join().unwrap();
-    // Whoever gave it back was the last to touch it: it is as good as new.
+    // The task that gave it back was the last to touch it: it is as good as new.
     assert_eq!((pipe.control.filled(), pipe.control.drained()), (0, 0));
     assert_eq!(pipe.control.enter().unwrap(), None);
 }

@@ -1,6 +1,6 @@
 //! Sends that do not wait for their receivers.
 //!
-//! What finds no room is copied and kept here until it goes, in later calls of this task. A large message is offered
+//! A message that finds no room is copied and kept here until it goes, in later calls of this task. A large one is offered
 //! first as it is: most receivers take it at once, and then it goes straight from the caller's memory. When it stands
 //! still, it is copied where it is, in whatever state, and goes on from the copy.
 
@@ -70,7 +70,7 @@ fn is_taken(handle: Handle, message: &Views) -> Result<bool> {
     }
 }
 
-/// What has become of a send that nobody waits for.
+/// The state of a send that nobody waits for.
 enum Still {
     /// It is over.
     Over((Status, Option<Error>)),

@@ -265,7 +265,7 @@ fn fold(process: &Process, round: &Round, upto: u32, output: &Views, what: &Redu
     fold_others(process, round, upto, output, what);
 }
 
-/// The same where that of rank 0 is in `output` already.
+/// As above, where the contribution of rank 0 is in `output` already.
 #[inline(always)]
 pub(crate) fn fold_others(
     process: &Process,

@@ -12,12 +12,12 @@
 //!
 //! The members leave together. Each takes its message back, which the next member confirms; only
 //! when all have, any of them returns and may receive. So all get the error, and what it was given
-//! for has not been delivered. What a member asks for that lies behind what it has sent before, and a full buffer would keep
+//! for has not been delivered. A member's question lies behind its earlier messages, and a full buffer would keep
 //! all of that outside: so members that leave read what the others have sent whatever the buffer holds (`Engine::let_in`).
 //! It is not much, for these are blocked. They do so once the others have taken back what had not gone: there will be room for it.
 //!
 //! *Between hosts.* Each host has a table of its own, so a member asks those on other hosts how it is with them, and tells them
-//! of the ring (the transport's `deadlock_probe`). What they answer is as old as the way is long, and more may be on its way: the
+//! of the ring (the transport's `deadlock_probe`). Their answers are as old as the way is long, and more may be on the way: the
 //! receiver of a blocked message may have made room, and the word of that not have come. So a look at a wait for another
 //! host counts only when a question has gone there and its answer has come back since the last one that counted, with
 //! nothing moved: behind an answer nothing is left on its way. And a ring counts from when all its members on other
@@ -25,7 +25,7 @@
 //! the looks that follow show that nothing was on its way then that would have ended it. No connection, no answer, no ring.
 //!
 //! The word: bits 0..32 task + 1; 32..61 changes with every wait; 61 its message has been taken back or asked for; 62 this wait is part of a
-//! ring; 63 the wait is over. Who finds a ring writes it down (`ring_next`) before it tells, since
+//! ring; 63 the wait is over. A task that finds a ring writes it down (`ring_next`) before it tells, since
 //! members that have been told go on and may soon wait for somebody else.
 
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ struct Seen {
     sure: bool,
 }
 
-/// What a member shows.
+/// The wait that a member shows.
 #[derive(Clone, Copy)]
 struct Standing {
     word: u64,
@@ -104,7 +104,7 @@ enum Step {
     Over,
 }
 
-/// What the wait for a send comes to.
+/// The result of a wait for a send.
 type Outcome = (Status, Option<Error>);
 
 impl DeadlockDetector {
@@ -370,7 +370,7 @@ impl Drop for DeadlockDetector {
     }
 }
 
-/// What a task shows; one on another host is asked for the next time.
+/// The wait that a task shows; a task on another host is asked for the next time.
 fn standing(process: &mut Process, member: Peer) -> Standing {
     let job = &process.job;
     if job.is_here(member) {
@@ -399,7 +399,7 @@ fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
 /// Is this member of a ring that has been found still blocked, and has not been told?
 fn is_untold(process: &mut Process, member: Peer, before: Option<u32>) -> bool {
     let Standing { word, answers, .. } = standing(process, member);
-    // What one on another host has said before may be long ago.
+    // An earlier answer of a task on another host may be old.
     if !is_new(answers, before) {
         return process.engine.presence(member) == Presence::Here;
     }

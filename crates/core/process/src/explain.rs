@@ -51,7 +51,7 @@ fn disowned(peer: u32) -> Option<String> {
     })
 }
 
-/// What happened, what it means, and what to do.
+/// The event, its meaning, and the remedy.
 pub fn sentence(error: &Error) -> String {
     match error {
         Error::Argument(what) => what.clone(),

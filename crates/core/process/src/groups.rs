@@ -74,7 +74,7 @@ fn exchange(group: GroupId, mine: [i64; 3]) -> Result<Vec<[i64; 3]>> {
         .collect())
 }
 
-/// The same members again, with a context of their own.
+/// A group of the same members, with a context of its own.
 pub fn duplicate(group: GroupId) -> Result<GroupId> {
     split(group, 0, rank(group)? as i32).map(|made| made.unwrap_or(group))
 }
@@ -157,7 +157,7 @@ fn finish(handle: Handle) -> Result<usize> {
     }
 }
 
-/// Who started this task; none: the launcher.
+/// The task that started this one; none: the launcher.
 pub fn parent() -> Result<Option<u32>> {
     let held = enter()?;
     let member = held.job.membership(held.engine.me());
@@ -206,7 +206,7 @@ pub fn select(group: GroupId, ranks: &[i32]) -> Result<GroupId> {
         }
         enter()?.engine.make_collective_buffer(&peers)
     };
-    // Whatever came of it, the others wait to hear it.
+    // The others wait for the result, good or bad.
     let buffer = led();
     let words = match &buffer {
         Ok(buffer) => vec![next as u64, *buffer],

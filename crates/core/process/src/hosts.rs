@@ -8,7 +8,7 @@ use regatta_wire::control::{Ask, HostStarted, Tell, Why};
 use crate::launcher::{ask, ask_to_watch};
 use crate::tasks::{to_be_told, value};
 
-/// What has become of hosts that were asked for or given back.
+/// The result for hosts that were asked for or given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosted {
     /// The number of each, or why it was not done.
@@ -54,7 +54,7 @@ pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
     hosted(answer, Some(count))
 }
 
-/// Have the hosts of a host file join the job. What else it says counts for hosts that are added later.
+/// Have the hosts of a host file join the job. The file's other lines count for hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
     let terminal = terminal();
     hosted(ask(|id| Ask::HostFile { id, text, terminal })?, None)
@@ -70,12 +70,12 @@ pub fn start_hosts(place: Option<(i32, GroupId)>) -> Result<()> {
     ask_to_watch(|id| Ask::Hoster { id, on: true }, watch).map(|_| ())
 }
 
-/// What has become of the hosts that this task was to start.
+/// Reports the result for the hosts that this task was to start.
 pub fn hosts_started(request: u32, hosts: Vec<HostStarted>) -> Result<()> {
     value(ask(|id| Ask::HostsStarted { id, request, hosts })?).map(|_| ())
 }
 
-/// What time it is on a host, in microseconds since 1970: that was so between call and return.
+/// The time on a host, in microseconds since 1970, at a moment between call and return.
 pub fn clock_of(host: i32) -> Result<u64> {
     let unknown = || Error::Refused(Why::Host, format!("{host} is not the number of a host"));
     let host = u32::try_from(host).map_err(|_| unknown())?;

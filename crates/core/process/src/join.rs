@@ -138,7 +138,7 @@ fn close_on_exec(number: i32) {
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
-/// What a task has when it has become one.
+/// The possessions of a process that has become a task.
 pub(crate) struct Joined {
     pub(crate) job: Job,
     pub(crate) rank: u32,

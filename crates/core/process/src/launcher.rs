@@ -28,7 +28,7 @@ const PIECE: usize = 4096;
 /// The launcher is told what has been received of tasks' output when it is so much.
 const PAID: u32 = 64 << 10;
 
-/// What becomes of the events of a watch.
+/// The destination of the events of a watch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     pub(crate) context: u32,
@@ -246,7 +246,7 @@ impl Process {
         }
     }
 
-    /// What a task of this host has sent was there before the launcher knew of its end. It comes another way than the event,
+    /// The messages of a task of this host were there before the launcher knew of its end. They come another way than the event,
     /// but not after it.
     fn take_in(&mut self) {
         /// Enough for all that is there; somebody else may send on and on.
@@ -287,7 +287,7 @@ impl Process {
         self.read_news();
     }
 
-    /// Whoever was started by a launcher goes with it; a task that was let in does not, but nobody tells it any more of who ends,
+    /// A task that a launcher has started goes with it; a task that was let in does not, but gets no notice of ends any more,
     /// so it must not wait for somebody.
     pub(crate) fn check_launcher(&mut self, waited: Duration) -> Result<()> {
         if waited < LOOK {
@@ -313,7 +313,7 @@ impl Process {
         self.note(number, &event::bytes(number, event));
     }
 
-    /// What a watch was for becomes a message of this task to itself.
+    /// Turns the event of a watch into a message of this task to itself.
     fn note(&mut self, number: u32, bytes: &[u8]) {
         let Some(control) = &mut self.control else {
             return;
@@ -369,7 +369,7 @@ pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
-/// The same under a number of [`Control::next_id`]; it may have been answered already.
+/// As above, under a number of [`Control::next_id`]; it may have been answered already.
 pub(crate) fn ask_under(id: u32, question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     let id = send_request(Some(id), question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)

@@ -23,7 +23,7 @@ impl Awaited for Goodbye {
         if process.engine.progress() {
             self.moved = Instant::now();
         }
-        // What has found no room yet, such as that a synchronous message has come: others would take our leaving for
+        // Frames that have found no room yet, such as the answer to a synchronous message, go first: others would take our leaving for
         // the loss of that. Room comes as soon as they look.
         if process.engine.owes_answers() && self.moved.elapsed() < PATIENCE {
             return Ok(None);

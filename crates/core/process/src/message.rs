@@ -364,7 +364,7 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
     process.check_launcher(waited)
 }
 
-/// The same for a message that is looked for.
+/// As above, for a message that is looked for.
 pub(crate) fn check_cut_off(
     process: &mut Process,
     source: Option<Peer>,
@@ -396,7 +396,7 @@ fn is_cut_off(process: &mut Process, source: Option<Peer>, waited: Duration) -> 
     if !process.engine.buffer_is_full() {
         return false;
     }
-    // What can come in is not held up.
+    // Frames that can come in are not held up.
     process.engine.progress();
     match source {
         Some(source) => process.engine.holds_up(source),
@@ -430,7 +430,7 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
 pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
     let settled = quick(|process| {
         let mut settled = 0;
-        // What is not complete soon is left to the waiting policy.
+        // An operation that is not complete soon is left to the waiting policy.
         let mut looks = if process.pace.spins() { LOOKS / 10 } else { 0 };
         for handle in handles {
             while !process.engine.settle(handle) {
@@ -458,7 +458,7 @@ pub(crate) fn wait_or_forget(handle: Handle) -> Result<(Status, Option<Error>)> 
     waited
 }
 
-/// Give an operation up: its memory is not touched again. What has not been sent is not sent, a
+/// Give an operation up: its memory is not touched again. A message that has not been sent is not sent, a
 /// receive takes no message, and the other members of a collective wait in vain. Of a stale
 /// handle there is nothing to give up.
 #[cold]

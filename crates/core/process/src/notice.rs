@@ -28,7 +28,7 @@ struct Notice {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// What had been taken in when the descriptor was cleared.
+    /// The count of arrivals when the descriptor was cleared.
     seen: AtomicU64,
     /// The descriptor is readable and has not been cleared.
     raised: Mutex<bool>,
@@ -120,7 +120,7 @@ fn anything(shared: &Shared) -> bool {
     found
 }
 
-/// Whoever waits for the descriptor must not wait for a launcher that has ended.
+/// A thread that waits for the descriptor must not wait for a launcher that has ended.
 fn is_left_alone() -> bool {
     enter().is_ok_and(|mut held| held.check_launcher(LOOK).is_err())
 }

@@ -1,4 +1,4 @@
-//! What started tasks write, as messages: the bytes that `rg_output` in `regatta.h` describes.
+//! The output of started tasks, as messages: the bytes that `rg_output` in `regatta.h` describes.
 
 use regatta_engine::ReceiptCredit;
 use regatta_wire::control::{Manner, Then};

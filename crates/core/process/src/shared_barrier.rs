@@ -28,7 +28,7 @@ pub(crate) struct Lease {
     barrier: u64,
     /// By their numbers in the group.
     members: Vec<Option<u32>>,
-    /// The same without gaps; and where this task is among them.
+    /// As above, without gaps; and the place of this task among them.
     peers: Vec<Peer>,
     place: u32,
     round: u32,
@@ -173,7 +173,7 @@ impl Awaited for BarrierRound<'_> {
         Ok((passage != Crossing::Waiting).then_some(passage))
     }
 
-    /// Whoever comes last has to wake all that sleep, which takes longer than it takes them all to come.
+    /// The last member has to wake all that sleep, which takes longer than it takes them all to come.
     fn is_worth_patience(&self) -> bool {
         true
     }
@@ -197,7 +197,7 @@ impl Awaited for Turn<'_> {
     }
 }
 
-/// Who have met.
+/// The members that have met.
 enum Met {
     /// All members of the shared barrier.
     AtSharedBarrier,
@@ -247,7 +247,7 @@ fn meet_members(group: &str, count: u32) -> Result<Met> {
     }
 }
 
-/// What is said of the group from here on ends the lease.
+/// Ends the lease: later calls about the group go to the launcher.
 fn forget(group: &str) -> Result<Option<Lease>> {
     let mut held = enter()?;
     let leases = held.control.as_mut().map(|control| &mut control.leases);

@@ -1,4 +1,4 @@
-//! What a task is to start in the launcher's place, as a message: the bytes that `rg_start` and `rg_start_host` in
+//! Tasks and hosts that a task starts in the launcher's place, as messages: the bytes that `rg_start` and `rg_start_host` in
 //! `regatta.h` describe.
 
 use regatta_wire::control::HostStart;
@@ -6,7 +6,7 @@ use regatta_wire::control::HostStart;
 /// The first word of such a message, which tells it from others.
 pub const MARK: u32 = u32::from_le_bytes(*b"RGst");
 
-/// The bytes for a task with this number and ticket. What texts there are is ended by zeros, as C has it; one that has a
+/// The bytes for a task with this number and ticket. Texts end with zeros, as C has it; one that has a
 /// zero inside ends there.
 pub(crate) fn bytes(
     task: u32,

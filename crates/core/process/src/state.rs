@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::launcher::Control;
 use crate::pace::Pace;
 
-/// What a completion callback is told: source as a rank.
+/// A completion callback; the status has the source as a rank.
 pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 
 /// Everything a task has.
@@ -56,11 +56,11 @@ pub const ANY: i32 = -1;
 
 /// The lock, held, with the engine in it.
 ///
-/// Whatever is taken in under it may be what another thread sleeps for, and nobody rings for it any more: so letting go of it
+/// Another thread may sleep for a message that is taken in under it, and nobody rings for that any more: so letting go of it
 /// wakes them.
 pub(crate) struct Held {
     guard: Guard<'static, Option<Process>>,
-    /// What had been taken in before.
+    /// The count of arrivals before.
     moves: u64,
 }
 
@@ -185,7 +185,7 @@ impl Process {
         status
     }
 
-    /// A call that does not wait has looked, and `moved` something or not. Who looks in vain again and
+    /// A call that does not wait has looked, and `moved` something or not. A caller that looks in vain again and
     /// again is as good as blocked: others may be waiting for it to take in what they send.
     pub(crate) fn looked(&mut self, moved: bool) {
         /// Looks between two of the clock.
@@ -263,7 +263,7 @@ pub(crate) fn go_on() {
     let Some(process) = place.as_deref_mut().and_then(Option::as_mut) else {
         return;
     };
-    // Who sleeps in a call does it, and must not miss what comes.
+    // A thread that sleeps in a call does it, and must not miss an arrival.
     match SLEEPERS.load(Ordering::SeqCst) {
         0 => process.engine.transport.go_on(),
         _ => process.wake_sleepers(),

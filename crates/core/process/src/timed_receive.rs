@@ -9,7 +9,7 @@ use crate::message::{ANY, LOOKS, just, selection, wait_or_forget};
 use crate::state::{Process, enter, quick};
 use crate::wait::{Awaited, LOOK, wait_for};
 
-/// What came.
+/// The messages that have come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
     /// This message, which has been received.

@@ -29,7 +29,7 @@ pub(crate) const LOOK: Duration = Duration::from_millis(500);
 
 /// Something a caller waits for.
 pub(crate) trait Awaited {
-    /// What it yields.
+    /// Its result.
     type Output;
     /// Does `poll` make progress itself? If not, the loop does it between polls.
     const PROGRESSES: bool;
@@ -77,7 +77,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             watch.end(&mut held.pace);
         }
         let called = held.engine.has_called();
-        // Whatever else moves meanwhile.
+        // Even if other requests move meanwhile.
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(64) {
             check(&mut awaited, &mut held, start.elapsed())?;
@@ -172,7 +172,7 @@ fn poll_some<A: Awaited>(
     Ok(Polled::Nothing)
 }
 
-/// The look before the sleep. What other hosts send rings from here on; not before, or a ring for what this look leaves
+/// The look before the sleep. Frames of other hosts ring from here on; not before, or a ring for frames that this look leaves
 /// would be heard by nobody.
 fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polled<A::Output>> {
     process.engine.transport.look_everywhere();

@@ -118,13 +118,13 @@ impl CallListener {
         Ok(CallListener { listener, guests })
     }
 
-    /// What to wait for until it can be read from.
+    /// The descriptors to wait for until it can be read from.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let guests = self
             .guests
             .iter()
             .filter_map(|&guest| self.listener.guest(guest));
-        // Who waits outside while nobody can be let in would wake us again and again.
+        // A caller that waits outside while nobody can be let in would wake us again and again.
         let open = (!self.listener.is_paused()).then(|| self.listener.fd());
         open.into_iter().chain(guests)
     }

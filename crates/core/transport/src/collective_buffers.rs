@@ -6,7 +6,7 @@
 //!
 //! *Why nobody is confused.* A task touches a buffer only through its group, so not after it has
 //! left. A buffer is on the stack only after every member has left, whoever was late; counting is
-//! acquire and release, so all they did there comes before what its next users do. Who takes it
+//! acquire and release, so all they did there comes before the work of its next users. A task that takes it
 //! clears the rounds before it tells its name, so that no contribution of the old group looks like
 //! one of the new, and messages carry the name from there to the other members. A member that died
 //! never leaves, and then the buffer is not used again: the price of a death, not of a group.

@@ -113,7 +113,7 @@ pub(crate) struct Header {
     /// Which of the job's hosts this is, and how many of the first tasks run on it.
     pub(crate) here: AtomicU32,
     pub(crate) tasks_here: AtomicU32,
-    /// What the job's tasks prove to each other between hosts; see `place`.
+    /// The proof that the job's tasks require of each other between hosts; see `place`.
     pub(crate) trusted: AtomicU32,
     /// 1 once there is a task on another host.
     pub(crate) scattered: AtomicU32,
@@ -170,13 +170,13 @@ pub(crate) struct Slot {
     probe: AtomicU64,
     pub(crate) place: PlaceWords,
     pub(crate) world: WorldWords,
-    /// Whom the task is blocked sending to; zero: not blocked.
+    /// The receiver that the task is blocked sending to; zero: not blocked.
     shown: Line<Shown>,
     pub(crate) bell: Bell,
     pub(crate) inlet: Line<Inlet>,
 }
 
-/// What others have for a task beside the frames in its rings. It looks here each time it looks for messages.
+/// Words of others for a task, beside the frames in its rings. It looks here each time it looks for messages.
 #[repr(C)]
 pub(crate) struct Inlet {
     /// Stack of rings opened towards this task and not yet noticed: offset of the newest.
@@ -196,7 +196,7 @@ pub(crate) struct WorldWords {
     /// Its first task.
     pub(crate) first: AtomicU32,
     pub(crate) count: AtomicU32,
-    /// Who started it, + 1.
+    /// The task that started it, + 1.
     pub(crate) parent: AtomicU32,
     _pad: u32,
 }
@@ -259,14 +259,14 @@ pub enum JobError {
     JoinToken(String),
     /// Launcher and library are of different versions.
     Version {
-        /// What the launcher speaks.
+        /// The launcher's version.
         launcher: u32,
     },
     /// This rank has been taken already, by that process.
     Taken {
         /// The rank.
         rank: u32,
-        /// Who has it.
+        /// The process that has it.
         pid: u32,
     },
     /// The segment holds nonsense.
@@ -345,7 +345,7 @@ impl Job {
         Job::create_part(tasks, tasks, MOST_TASKS)
     }
 
-    /// The same for a job that has at most `most` tasks from its first to its last.
+    /// As above, for a job that has at most `most` tasks from its first to its last.
     pub fn create_for(tasks: u32, most: u32) -> Result<Job, JobError> {
         Job::create_part(tasks, tasks, most)
     }
@@ -499,7 +499,7 @@ impl Job {
         self.header().cores.load(Ordering::Relaxed).max(1)
     }
 
-    /// Whoever makes the job, before any task joins: its tasks on this host may run on so many cores between them, not on
+    /// For the maker of the job, before any task joins: its tasks on this host may run on so many cores between them, not on
     /// those that its maker may use.
     pub fn set_cores(&self, cores: u32) {
         let header = self.header();
@@ -522,7 +522,7 @@ impl Job {
         unsafe { Fencing::of_job(&self.header().payers) }
     }
 
-    /// Who pays for fences changes as the host becomes crowded, or is no longer.
+    /// The side that pays for fences changes as the host becomes crowded, or is no longer.
     pub(crate) fn settle_fences(&self) {
         let senders = self.is_crowded() || !Fencing::available();
         self.header().payers.change(senders);
@@ -587,7 +587,7 @@ impl Job {
         }
     }
 
-    /// Whoever watches a task without being its parent: it ended without leaving, nobody here knows how.
+    /// For a process that watches a task without being its parent: the task ended without leaving, nobody here knows how.
     pub fn mark_ended(&self, rank: u32) {
         self.list_what_is_left(rank);
         // Others may use its memory.
@@ -623,7 +623,7 @@ impl Job {
         &self.slot(rank).bell
     }
 
-    /// Whom a task is blocked sending to; see the process's `cycle`.
+    /// The receiver that a task is blocked sending to; see the process's `deadlock_detector`.
     pub fn blocked_on(&self, rank: u32) -> &AtomicU64 {
         &self.slot(rank).shown.0.on
     }

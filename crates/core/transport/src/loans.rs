@@ -1,6 +1,6 @@
 //! Loans: blocks of the segment that user code writes and reads in place.
 //!
-//! A block is memory of one of a few sizes behind a tag ([`Block`]) that says whose it is and who reads it. Whoever is
+//! A block is memory of one of a few sizes behind a tag ([`Block`]) that says whose it is and who reads it. A task that is
 //! handed a block may give it back, not only who borrowed it: each task keeps the blocks given back to it for its own next
 //! loans, so blocks travel with the messages. Another task that needs a block of that size may take one that is kept, so
 //! a stream of loans in one direction needs few blocks.
@@ -45,7 +45,7 @@ const MOST_USED: u64 = 64 << 30;
 /// Blocks that are looked at for one that can be had, before a new one is made.
 const LOOKS: usize = 64;
 
-/// What a task's loans must know of the job.
+/// The job, as far as a task's loans need it.
 pub(crate) struct Around<'a> {
     pub(crate) segment: &'a Segment,
     /// The place of the newest block, or 0.
@@ -63,7 +63,7 @@ pub(crate) struct Loans {
     /// All in `kept`: each stands there once.
     listed: FxHashSet<u64>,
     kept_bytes: usize,
-    /// Who reads the blocks that are shared: places in their lines, and tasks.
+    /// The readers of the blocks that are shared: places in their lines, and tasks.
     readers: FxHashMap<u64, Vec<(usize, Peer)>>,
     /// Blocks and their sizes that were given back while somebody read them.
     waiting: Vec<(u64, usize)>,
@@ -359,7 +359,7 @@ impl Loans {
         }
     }
 
-    /// A task is gone, and all that it sent has been taken in. What it had handed over and not sent is kept.
+    /// A task is gone, and all that it sent has been taken in. Blocks that it had handed over and not sent are kept.
     pub(crate) fn take_in(&mut self, around: &Around, from: Peer) {
         let mut place = around.newest.load(Ordering::Acquire);
         // The links are others' memory: they may lead in a circle.

@@ -166,7 +166,7 @@ impl Paths {
         self.tcp.as_mut().is_none_or(|tcp| tcp.leave())
     }
 
-    /// What a task on another host says of being blocked, as far as is known; it is asked for the next time.
+    /// The last answer of a task on another host about being blocked; it is asked for the next time.
     pub fn inquire(&mut self, peer: Peer) -> Option<Heard> {
         self.tcp_to(peer).ok()??.inquire(peer)
     }

@@ -13,17 +13,17 @@ use std::sync::atomic::Ordering;
 use crate::job::{Job, JobError};
 use crate::tcp::dial;
 
-/// What the tasks of one job know and nobody else does.
+/// The secret of the tasks of one job.
 pub type Key = [u8; 32];
 
-/// What a host's launcher knows about the job before its tasks start.
+/// The knowledge of a host's launcher about the job before its tasks start.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// This host's number.
     pub here: u32,
     /// The host of each rank.
     pub host_of: Vec<u32>,
-    /// What tasks prove to each other.
+    /// The key that tasks prove to each other.
     pub key: Key,
     /// The network is trusted: prove, but do not encrypt.
     pub trusted: bool,

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(all(&mut opened, has_frame), [3, 700, 2000].into());
         // Besides those, only such as share their bits.
         assert!(looked.borrow().len() <= 1 + 2 * (1000 / BITS + 1));
-        // What is not taken out is found again without a bit.
+        // A ring that was not emptied is found again without a bit.
         assert_eq!(all(&mut opened, |peer| peer == 700), [700].into());
     }
 

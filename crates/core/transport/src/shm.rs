@@ -646,7 +646,7 @@ impl Transport for Shm {
 
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
         if peer == self.me {
-            // A message to oneself arrives when it is taken. What does not go as a message has not been handed over.
+            // A message to oneself arrives when it is taken. A block that does not go as a message has not been handed over.
             let _ = self.loan_came(peer, place);
         }
         Loans::check(self.job.segment(), place, len).map_err(self.fault(peer))
@@ -785,7 +785,7 @@ fn address_of(message: &Views) -> u64 {
 /// Bytes of segment between the start of a ring and its lines.
 pub(crate) const RING_CONTROL: usize = 2 * LINE;
 
-/// What a line's header says.
+/// Reads a line's header.
 #[inline(always)]
 pub(crate) fn header(kind: Kind, length: usize) -> Header {
     Header {

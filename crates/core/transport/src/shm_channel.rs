@@ -196,7 +196,7 @@ fn memory_for(job: &Job, class: u32, me: Peer, to: Peer, cursor: &mut u64) -> io
     let of_gone = |place, ends: &Ends| {
         // SAFETY: atomics only.
         let names: &Names = unsafe { segment.words(place) }.ok()?;
-        // Whatever it says of itself, its memory is looked at first.
+        // Its memory is looked at first: nothing that it says of itself is trusted.
         let start = segment.at(place, footprint(geometry)).ok()?;
         if names.class.load(Ordering::Relaxed) != class {
             return None;

@@ -18,7 +18,7 @@ pub struct Membership {
     pub first: u32,
     /// How many tasks.
     pub count: u32,
-    /// Who started them; none: the launcher.
+    /// The task that started them; none: the launcher.
     pub parent: Option<u32>,
     /// The name of the collective buffer they share.
     pub(crate) collective_buffer: u64,
@@ -63,13 +63,13 @@ impl Job {
         self.header().given.store(end, Ordering::Release);
         let elsewhere = world.places.iter().any(|(host, _)| *host != here);
         if elsewhere && self.header().scattered.swap(1, Ordering::SeqCst) == 0 {
-            // Who sleeps does so on its bell alone, as nothing could come from elsewhere: from now on it can.
+            // A sleeping task sleeps on its bell alone, as nothing could come from elsewhere: from now on it can.
             (0..world.first).for_each(|task| self.bell(task).wake());
         }
         Ok(())
     }
 
-    /// Launcher: no process of the world that begins with this task runs here any more. What they shared is used again.
+    /// Launcher: no process of the world that begins with this task runs here any more. The memory they shared is used again.
     pub fn end_world(&self, first: u32) {
         let Ok(world) = self.membership(first) else {
             return;

@@ -94,7 +94,7 @@ macro_rules! tests {
     };
 }
 
-/// What every transport must do; and `shares_memory`, what one must do whose tasks have memory in common.
+/// The contract of every transport; and `shares_memory`, the contract of one whose tasks have memory in common.
 macro_rules! conforms {
     ($maker:ident) => {
         tests!($maker:

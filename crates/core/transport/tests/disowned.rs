@@ -86,7 +86,7 @@ fn declared_dead_with_messages_under_way(trusted: bool) {
     });
     assert!(tasks[1].transport.is_disowned_by(0));
     assert_eq!(outcome(&mut tasks, 1, back), Some(Error::Dead(0)));
-    // What had come whole is there, of the rest it is known that it will not come.
+    // A message that had come whole is there; of the others it is known that they will not come.
     let mut heard = [0; 4];
     let whole = receive(&mut tasks[1], 0, 1, &mut heard).unwrap();
     assert_eq!((outcome(&mut tasks, 1, whole), heard), (None, small));

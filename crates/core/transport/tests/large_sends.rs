@@ -1,4 +1,4 @@
-//! What becomes of large sends: taken back again and again, or taken whole by a receiver that then leaves.
+//! The ends of large sends: taken back again and again, or taken whole by a receiver that then leaves.
 
 use std::sync::Arc;
 

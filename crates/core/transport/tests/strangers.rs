@@ -1,4 +1,4 @@
-//! Whoever does not know the job's key learns nothing from a task's port and changes nothing; and the tasks of the job
+//! A caller that does not know the job's key learns nothing from a task's port and changes nothing; and the tasks of the job
 //! find each other all the same.
 
 #[path = "support/hosts.rs"]
@@ -55,7 +55,7 @@ fn call(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What a task says to a caller before it hangs up.
+/// A task's answer to a caller before it hangs up.
 fn answer(stream: &mut TcpStream, task: &mut Paths) -> Vec<u8> {
     let (mut said, mut bytes) = (vec![], [0; 512]);
     let start = Instant::now();

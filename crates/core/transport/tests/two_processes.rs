@@ -85,7 +85,7 @@ fn one_side_is_stopped_again_and_again() {
     assert_eq!(cause, Cause::Exited(0));
 }
 
-/// What the dead task had sent, by its own count, is received; what it had begun to send is
+/// Messages that the dead task had sent, by its own count, are received; one that it had begun to send is
 /// received whole or not at all; then, and for all of this task's own sends, comes the loss.
 #[test]
 fn one_side_is_killed_and_every_message_is_accounted_for() {

@@ -1,6 +1,6 @@
 //! Which files may be run that the user has not named.
 //!
-//! A program that needs a launcher looks for the command `regatta`, and a host is searched for an agent. Whoever can put a file
+//! A program that needs a launcher looks for the command `regatta`, and a host is searched for an agent. A user who can put a file
 //! where such a search looks would have it run by another user. So a search takes a file only if nobody but root and the user
 //! could have put it there:
 //!

@@ -38,7 +38,7 @@ impl Search {
     }
 }
 
-/// The directories of a PATH that begin at the root. What else is in it means another directory wherever one stands.
+/// The directories of a PATH that begin at the root. Other entries mean another directory wherever one stands.
 pub fn absolute_path(path: &OsStr) -> Vec<PathBuf> {
     let folders = std::env::split_paths(path);
     folders.filter(|folder| folder.is_absolute()).collect()

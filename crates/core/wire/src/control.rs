@@ -1,4 +1,4 @@
-//! What a task and its launcher say to each other about tasks: starting, ending and watching them, names and groups.
+//! The messages between a task and its launcher: starting, ending and watching tasks, names and groups.
 //!
 //! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
 //! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::frames`]) on a socket that the task inherits.
@@ -16,7 +16,7 @@ pub use output::{Manner, Output, Route, Then};
 /// Why something that was asked for is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// What was asked for makes no sense.
+    /// The request makes no sense.
     Argument = 1,
     /// No such task.
     Task,
@@ -77,7 +77,7 @@ messages! {
         3 Tasks { id: u32 }
         /// Which hosts are there?
         4 Hosts { id: u32 }
-        /// Tell once when this happens: the events bear the number of the question. What they are about is a task, a
+        /// Tell once when this happens: the events bear the number of the question. Their subject is a task, a
         /// host, or nothing. Answered before the first of them.
         5 Watch { id: u32, what: What, subject: u32 }
         /// Tell no more of what was to be watched. The value: 1 if there was something to forget.
@@ -94,7 +94,7 @@ messages! {
         11 Join { id: u32, group: String }
         /// Be a member no more.
         12 Leave { id: u32, group: String }
-        /// Who is a member? Answered by `Members`.
+        /// Asks for the members. Answered by `Members`.
         13 Members { id: u32, group: String }
         /// Answered when so many members have asked: by `Met`, if they are all.
         14 Meet { id: u32, group: String, count: u32 }
@@ -104,7 +104,7 @@ messages! {
         16 Halt { id: u32 }
         /// Which named groups are there? Answered by `Groups`.
         17 Groups { id: u32 }
-        /// What time is it on a host? The value: microseconds since 1970.
+        /// Asks for the time on a host. The value: microseconds since 1970.
         18 Clock { id: u32, host: u32 }
         /// Take these hosts into the job, each a line of a host file. If a person has to be asked, it is at this terminal.
         /// Answered by `Hosted`.
@@ -121,7 +121,7 @@ messages! {
         24 Ended { id: u32, task: u32, status: i32 }
         /// From now on the asker starts the agents of hosts that are to come, which it is told by `StartHosts`; or no more.
         25 Hoster { id: u32, on: bool }
-        /// What has become of the hosts of a `StartHosts`. Those that are not named have not been started.
+        /// The result for the hosts of a `StartHosts`. Hosts that are not named have not been started.
         26 HostsStarted { id: u32, request: u32, hosts: Vec<HostStarted> }
         /// A task of another host, which listens at this address, has not answered the asker for so many milliseconds; without a
         /// number: it answers again. Not answered.
@@ -237,7 +237,7 @@ pub struct Spawn {
     pub search: Option<Vec<u8>>,
     /// Where they run; none: where the job runs.
     pub directory: Option<Vec<u8>>,
-    /// What is added to the job's environment.
+    /// Variables added to the job's environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where goes what they write.
     pub output: Output,
@@ -305,7 +305,7 @@ impl Field for Place {
     }
 }
 
-/// What can be watched.
+/// Events that can be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The end of a task.
@@ -396,7 +396,7 @@ pub enum Event {
         task: u32,
         /// The number of its host.
         host: u32,
-        /// Who has started it; none: nobody of the job.
+        /// The task that has started it; none: no task of the job.
         parent: Option<u32>,
         /// The program as it was named.
         program: Vec<u8>,
@@ -497,7 +497,7 @@ impl Field for Result<u32, Why> {
 pub struct TaskInfo {
     /// Its number.
     pub task: u32,
-    /// Who started it; none: the launcher.
+    /// The task that started it; none: the launcher.
     pub parent: Option<u32>,
     /// The number of its host.
     pub host: u32,
@@ -571,7 +571,7 @@ pub struct GroupInfo {
     pub name: String,
     /// The members by their numbers in it; none where a number is free.
     pub members: Vec<Option<u32>>,
-    /// Who of them waits for others to come, in the order in which they have come.
+    /// The members that wait for others, in the order in which they have come.
     pub waiting: Vec<u32>,
     /// How many must come; 0 if nobody waits.
     pub wanted: u32,

@@ -29,12 +29,12 @@ pub enum DeadlockProbe {
     State {
         /// The question that is answered.
         number: u32,
-        /// Whom it waits for, as it stands in its host's table.
+        /// The task it waits for, as it stands in its host's table.
         word: u64,
         /// How often it has looked around in vain.
         looks: u32,
     },
-    /// Who is told this waits in a circle.
+    /// The receiver of this waits in a circle.
     Circle {
         /// The word of that wait.
         word: u64,

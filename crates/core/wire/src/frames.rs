@@ -1,7 +1,7 @@
 //! Messages in a stream of bytes: a length of four bytes, then so many bytes of one message.
 //!
-//! What arrives comes in pieces of any size; [`Frames`] keeps them until a message is whole. Nothing is reserved for what
-//! a length promises, so a lie about it costs its teller's peer no memory.
+//! Bytes arrive in pieces of any size; [`Frames`] keeps them until a message is whole. A length reserves no memory before
+//! its bytes come, so a false length costs the receiver nothing.
 
 use crate::Malformed;
 use crate::fields::Message;
@@ -45,7 +45,7 @@ impl Frames {
         Ok(Some(bytes))
     }
 
-    /// What has arrived and was not taken, for text that comes before there are frames.
+    /// Bytes that have arrived and were not taken, for text that comes before there are frames.
     pub fn unread(&self) -> &[u8] {
         &self.arrived[self.taken..]
     }

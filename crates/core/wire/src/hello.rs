@@ -21,7 +21,7 @@ pub const WELCOME: usize = 44;
 
 const MAGIC: [u8; 8] = *b"regatta\x02";
 
-/// What a caller says first.
+/// The first message of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Of what flows on connections.
@@ -38,7 +38,7 @@ pub struct Hello {
     pub nonce: [u8; WORD],
 }
 
-/// What the listener answers.
+/// The listener's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
     /// Of what flows on connections.

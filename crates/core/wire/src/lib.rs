@@ -16,7 +16,7 @@ pub mod life;
 pub mod link;
 pub mod world;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -56,7 +56,7 @@ impl Kind {
 /// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What follows.
+    /// The kind of frame that follows.
     pub kind: Kind,
     /// Keeps libraries' and collectives' messages apart.
     pub context: u32,

@@ -1,4 +1,4 @@
-//! What flows on a connection between two tasks on different hosts: parcels, each a head and as many bytes as
+//! The parcels on a connection between two tasks on different hosts: each a head and as many bytes as
 //! it says.
 //!
 //! ```text
@@ -19,7 +19,7 @@ pub const HEAD: usize = 24;
 /// Most bytes of one chunk.
 pub const CHUNK: usize = 1 << 20;
 
-/// What a parcel is.
+/// The kind of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parcel {
     /// An engine's frame. Numbered.
@@ -117,7 +117,7 @@ impl Parcel {
 /// The head of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What it is.
+    /// Its kind.
     pub parcel: Parcel,
     /// Of a chunk: the message ends with it.
     pub last: bool,

@@ -1,4 +1,4 @@
-//! What the engine's tests share.
+//! Common parts of the engine's tests.
 #![allow(dead_code)]
 
 pub mod net;

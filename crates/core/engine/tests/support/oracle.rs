@@ -70,7 +70,7 @@ impl Oracle {
         self.waiting[at].loan.then(|| self.waiting.remove(at))
     }
 
-    /// What a receive has been given.
+    /// The message that a receive was given.
     pub fn given(&self, receive: usize) -> Option<&Message> {
         let found = self.matched.iter().find(|(number, _)| *number == receive);
         found.map(|(_, message)| message)

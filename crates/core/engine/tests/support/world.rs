@@ -259,7 +259,7 @@ impl World {
     pub fn receive(&mut self, by: Peer, select: Select, capacity: usize) {
         let number = self.posts;
         self.posts += 1;
-        // Whatever the engine takes in during the call comes after the receive.
+        // Messages that the engine takes in during the call come after the receive.
         self.oracles[by as usize].receive(number, select);
         let views = room(capacity);
         match self.engine(by).start_receive(select, views.clone()) {
@@ -350,7 +350,7 @@ impl World {
         self.note(peer);
     }
 
-    /// A task ends. What it had open does not matter any more.
+    /// A task ends. Its open watches do not matter any more.
     pub fn lose(&mut self, peer: Peer, how: Presence) {
         self.net.lose(peer, how);
         self.lost.push(peer);

@@ -166,7 +166,7 @@ fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
     )
 }
 
-/// What a caller says. Strangers, and tasks that are here already, are sent away; what concerns the whole job is an error.
+/// Reads a caller's hello. Strangers, and tasks that are here already, are sent away; a fault of the whole job is an error.
 fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
     let Some((pid, user)) = node_socket::peer(&line) else {
         return Ok(None);
@@ -236,7 +236,7 @@ fn answer(line: &OwnedFd, refusal: &Refusal) {
         versions: refusal.versions,
         sentence: refusal.sentence.clone(),
     };
-    // Who does not hear it is gone.
+    // A task that does not get it is gone.
     let _ = node_socket::send(line, &answer.encode(), &[]);
 }
 
@@ -355,7 +355,7 @@ fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
     task.line = None;
 }
 
-/// What has become of tasks on other nodes.
+/// Notes news of tasks on other nodes.
 fn note(job: &Job, news: News) {
     let is_there = |rank: u32| {
         let state = job.state(rank);

@@ -30,7 +30,7 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// How every letter begins: a credential of munge.
 const SEAL: &[u8] = b"MUNGE:";
 
-/// What a guardian knows when all have met.
+/// A guardian's knowledge when all have met.
 pub(super) struct Met {
     pub places: Places,
     /// Where each rank listens.
@@ -127,7 +127,7 @@ fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
         }
         stream.set_read_timeout(Some(left(until).ok()?)).ok()?;
         let more = more.min(piece.len());
-        // What was promised is not reserved before it comes.
+        // No memory is reserved for a promise before its bytes come.
         match stream.read(&mut piece[..more]) {
             Ok(0) => return None,
             Ok(count) => whole.extend_from_slice(&piece[..count]),
@@ -266,7 +266,7 @@ fn lead(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
         };
         let sealed = credential::seal(&Reply::Table(table).encode(), user)
             .map_err(|why| no_munge(step, &why))?;
-        // Who is gone by now is found lost by all.
+        // A node that is gone by now is found lost by all.
         let _ = write_letter(&stream, &sealed, Instant::now() + PROMPT);
         mesh.others(Other::new(&places.key, 0, node, stream))?;
     }
@@ -373,7 +373,7 @@ fn decide(step: &Step, letters: &Letters, port: u16) -> Result<Decided, Refusal>
 
 /// Any other node: finds the first, and is told everything.
 fn follow(step: &Step, user: u32, until: Instant) -> Result<Met, Refusal> {
-    // What cannot seal a letter need not look for whom to send it to.
+    // A task that cannot seal a letter need not look for its receiver.
     credential::seal(b"", user).map_err(|why| no_munge(step, &why))?;
     let first = node_address(&step.nodes[0]).map_err(Refusal::new)?;
     let mut pause = PAUSE[0];

@@ -1,6 +1,6 @@
 //! The guardians of a job on several nodes, each connected to every other: who has left, who has died, which node is lost.
 //!
-//! What is said is proved with a key of its own for each direction, and counted: nobody without the job's key can say
+//! Each message is proved with a key of its direction, and counted: nobody without the job's key can say
 //! anything, nor say again or leave out what was said. A connection on which a proof fails is a lost one.
 
 use std::io::{ErrorKind, Read, Write};
@@ -21,7 +21,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const PROOF: usize = 32;
 const WHOLE: usize = RECORD + PROOF;
 
-/// What is heard of other nodes.
+/// News of other nodes.
 pub(super) enum News {
     /// A node's guardian has said this.
     Told(u32, Record),
@@ -183,7 +183,7 @@ impl Mesh {
         self.others.is_empty()
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.others.iter().map(|other| other.stream.as_fd())
     }
@@ -201,7 +201,7 @@ impl Mesh {
         }
     }
 
-    /// What has been said, and who is lost.
+    /// The messages that have come, and the nodes that are lost.
     pub(super) fn receive(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         for other in &mut self.others {

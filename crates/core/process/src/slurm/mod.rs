@@ -13,7 +13,7 @@
 //! 1. Each task says hello at the node socket (`node_socket`). When all of the node have, the guardian closes it (`guardian`).
 //! 2. With several nodes, the guardians meet on the first one (`meet`). The way there is a few ports that follow from the
 //!    number of the step; what proves who they are, and hides the job's key, are letters sealed by munge, which only
-//!    processes of this user on nodes of this cluster can open. Who calls and proves nothing is heard within bounds (`callers`). So `srun` needs no option, and nobody has to trust the ports.
+//!    processes of this user on nodes of this cluster can open. A caller that proves nothing is served within bounds (`callers`). So `srun` needs no option, and nobody has to trust the ports.
 //!    Where there is no munge, the job ends with a sentence that names `regatta run`, which needs none.
 //! 3. The guardian makes the node's segment with the table of all ranks, and answers each task with its descriptor.
 //! 4. It stays until the last of its tasks has left or ended, watching them by their pidfds, and tells its own table and
@@ -24,7 +24,7 @@
 //! more, and the others take its tasks for dead: so the kernel is asked to kill them then, as it is for tasks of
 //! `regatta run` whose supervisor dies.
 //!
-//! What a failure means is Slurm's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only told. Nobody here is the
+//! The consequence of a failure is Slurm's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only reported. Nobody here is the
 //! parent of a task, so how it ended is not known, only that it has.
 
 mod callers;
@@ -51,7 +51,7 @@ const PATIENCE: u64 = 60;
 /// So much longer a task waits for the guardian's word on it.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What this program speaks.
+/// The versions of this program.
 const OURS: Versions = Versions {
     rendezvous: rendezvous::VERSION,
     job: VERSION,

@@ -110,5 +110,5 @@ pub(super) fn fall_no_more(line: &OwnedFd) {
     }
 }
 
-/// The same on every machine that Linux runs on; not among the declarations we use.
+/// One number on every machine that Linux runs on; not among the declarations we use.
 const F_SETSIG: libc::c_int = 10;

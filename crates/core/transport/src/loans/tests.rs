@@ -386,7 +386,7 @@ impl Uses {
 }
 
 proptest::proptest! {
-    /// Whatever tasks do, nobody is lent memory that another one has or reads.
+    /// No task is lent memory that another one has or reads, whatever tasks do.
     #[test]
     fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..8, 0u32..4, 0usize..64), 1..200)) {
         let world = World::new();

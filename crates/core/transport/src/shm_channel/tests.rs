@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What lies behind the ring. Eight of these in a row come from nowhere else.
+/// The bytes behind the ring. Eight of these in a row come from nowhere else.
 const BEHIND: u8 = 0xee;
 const BEHIND_LEN: usize = 128 << 10;
 

@@ -33,7 +33,7 @@ pub(crate) struct Progress {
 
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
-/// What a system call said: bytes, nothing now, or that the connection is lost.
+/// The result of a system call: bytes, nothing now, or that the connection is lost.
 fn outcome(n: isize) -> io::Result<Option<usize>> {
     if n >= 0 {
         return Ok(Some(n as usize));
@@ -105,14 +105,14 @@ impl Write for Bare<'_> {
     }
 }
 
-/// What an encrypted connection is at.
+/// The state of an encrypted connection.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a connection is open nearly all the time; an indirection would be paid for by each record"
 )]
 enum Tls {
-    /// What is to be sent waits.
+    /// Bytes to be sent wait.
     Begins {
         handshake: Handshake,
         early: Vec<u8>,

@@ -11,10 +11,10 @@ use regatta_wire::deadlock_probe::{DeadlockProbe, MEMBERS};
 
 use super::Tcp;
 
-/// What a task on another host has said of itself.
+/// A task's answer about itself, on another host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Whom it waits for, as in its host's table.
+    /// The task it waits for, as in its host's table.
     pub word: u64,
     /// How often it has looked around in vain.
     pub looks: u32,
@@ -51,7 +51,7 @@ pub(super) fn read(said: &mut Vec<DeadlockProbe>, body: &[u8]) -> Result<(), &'s
 }
 
 impl Tcp {
-    /// What is known of a peer; it is asked anew, unless it still owes an answer. `None`: it has not said anything, or
+    /// The last answer of a peer; it is asked anew, unless it still owes an answer. `None`: it has not said anything, or
     /// is not connected.
     pub(crate) fn inquire(&mut self, peer: Peer) -> Option<Heard> {
         if !self.link_to(peer).ok()?.is_open() {

@@ -5,7 +5,7 @@
 //! of the other, and an old one does not fit a new nonce. A listener answers nothing before the caller's first
 //! proof holds: to whoever has no key there is an open port, and silence.
 //!
-//! What both have said in the end is a seed only they can know, and another one for each connection: from it come
+//! The words of both make a seed that only they can know, another one for each connection: from it come
 //! the keys an encrypted connection begins with (see `secure`).
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -28,7 +28,7 @@ pub(crate) const VERSION: u32 = 4;
 /// A handshake that takes longer comes to nothing.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 
-/// What a task knows of itself and its job.
+/// A task's knowledge of itself and its job.
 #[derive(Debug)]
 pub(crate) struct Own {
     key: hmac::Key,
@@ -95,11 +95,11 @@ pub(crate) enum End {
 pub(crate) struct Shake {
     channel: Channel,
     stage: Stage,
-    /// Whom this task calls, or who says it calls.
+    /// The peer that this task calls, or that says it calls.
     peer: Peer,
     buffer: [u8; HELLO + WORD],
     have: usize,
-    /// What both have said.
+    /// The words of both.
     said: Vec<u8>,
     /// Nobody listens there.
     refused: bool,
@@ -266,7 +266,7 @@ impl Shake {
             .ok_or(io::ErrorKind::WriteZero.into())
     }
 
-    /// What the other side said is true: answer.
+    /// The proof of the other side holds: answer.
     fn understood(&mut self, own: &Own) -> io::Result<Option<End>> {
         match self.stage {
             Stage::Hello => {

@@ -1,11 +1,11 @@
-//! What has come from a peer and has not been taken by the engine.
+//! Frames that have come from a peer and have not been taken by the engine.
 //!
 //! ```text
 //! bytes: taken | whole parcels, looked at | not looked at yet | room
 //!              start                      scanned             end
 //! ```
 //!
-//! Frames are looked at where they were received. Whatever else stands between them is dealt with when it is scanned
+//! Frames are looked at where they were received. Other parcels between them are handled when they are scanned
 //! and passed over later: a hole is a head of kind 0.
 
 use regatta_wire::link::{HEAD, Head, Parcel};
@@ -28,7 +28,7 @@ pub(crate) struct Inbox {
     pub(crate) end: usize,
     /// Number of the byte at `start`, of all numbered ones that ever came.
     pub(crate) taken: u64,
-    /// The same of the byte at `scanned`: what need not come again.
+    /// As above, of the byte at `scanned`: earlier bytes need not come again.
     pub(crate) reached: u64,
 }
 

@@ -25,7 +25,7 @@ const TAIL: usize = 4 << 10;
 /// Looks for a frame, while a chunk that somebody drains is in front of it, before it is put aside.
 const PATIENCE: u32 = 64;
 
-/// What a peer that says [`Parcel::Closed`] is taken for.
+/// The reason of a peer that says [`Parcel::Closed`].
 pub(crate) const CLOSED: &str =
     "it has closed the connection, because what came from this task made no sense to it";
 
@@ -89,7 +89,7 @@ pub(crate) struct Link {
     pub(crate) waits_for_room: bool,
     /// Something may be there to be received.
     pub(crate) hint: bool,
-    /// The connection takes nothing more. What came before it ended can still be received, and then its end.
+    /// The connection takes nothing more. Bytes from before its end can still be received, and then its end.
     pub(crate) mute: bool,
     /// This task has said that nothing more comes; and the peer has.
     pub(crate) said_bye: bool,
@@ -116,9 +116,9 @@ pub(crate) struct Link {
     pub(crate) attempts: u32,
     pub(crate) refused: bool,
     pub(crate) stall: Stall,
-    /// What the peer has said of being blocked, and nobody has dealt with.
+    /// The peer's probes that nobody has handled yet.
     pub(crate) probes: Vec<DeadlockProbe>,
-    /// What is known of it, and the question it has not answered.
+    /// The last answer of the peer, and the question it has not answered.
     pub(crate) heard: Heard,
     pub(crate) owes: u32,
 }
@@ -208,7 +208,7 @@ impl Link {
         self.parted || self.disowned
     }
 
-    /// What was on its way on a connection comes again on the next one.
+    /// Parcels that were on their way on a connection come again on the next one.
     pub(crate) fn forget_connection(&mut self) {
         self.inbox.cut();
         self.outbox.forget_connection();

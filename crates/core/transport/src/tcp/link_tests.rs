@@ -1,4 +1,4 @@
-//! What a peer that has the key, but not our best interest, may send.
+//! A peer that has the key, but not our best interest: anything that it may send.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -298,7 +298,7 @@ fn a_connection_heard_of_late_is_only_lost() {
         &Views::none(),
     );
     feed(&mut link, &mut theirs, &frame(0, HEAD as u64).encode());
-    // What the peer said before it had that frame.
+    // A position from before the peer had that frame.
     assert!(matches!(link.resume(0), Err(Trouble::Lost)));
     assert!(link.resume(HEAD as u64).is_ok());
     let more = link.resume(2 * HEAD as u64);

@@ -134,7 +134,7 @@ impl Listener {
         self.guests.retain(|(number, _)| *number != token);
     }
 
-    /// Those whose time is over go. True: there are others.
+    /// Drops the callers whose time is over. True: there are others.
     pub(crate) fn tidy(&mut self, now: Instant) -> bool {
         self.guests.retain(|(_, shake)| now <= shake.until);
         self.paused = self.paused.filter(|until| now < *until);

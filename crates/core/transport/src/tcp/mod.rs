@@ -241,7 +241,7 @@ impl Tcp {
         };
         let front = link.front();
         match link.fault {
-            // What came before the fault is sound.
+            // Frames from before the fault are sound.
             Some(what) if front.is_none() => {
                 link.reported = true;
                 Err(Fault::Corrupt { peer: from, what })
@@ -600,7 +600,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// Whatever has a deadline, or waits for a socket.
+    /// Handles all links that have a deadline, or wait for a socket.
     #[cold]
     fn settle(&mut self) {
         let now = Instant::now();
@@ -727,7 +727,7 @@ impl Tcp {
             }
             link.receive();
             if link.mute {
-                // What else may have come nobody will ask for.
+                // Nobody will ask for anything else that may have come.
                 link.trouble(Trouble::Lost);
             }
             done &= match &link.phase {

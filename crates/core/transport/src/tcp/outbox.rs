@@ -1,4 +1,4 @@
-//! What a task sends to a peer: numbered parcels, kept until they are acknowledged; urgent ones, which may be lost;
+//! The outgoing side of a link: numbered parcels, kept until they are acknowledged; urgent ones, which may be lost;
 //! and chunks of streams, which are taken from user memory.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //!                      start                       sent              end
 //! ```
 //!
-//! Nothing here grows while a peer reads nothing. What is kept has its limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
+//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN`] for frames and [`SPARE`] beyond it for bare
 //! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
 //! so there are none beyond [`URGENT`] bytes: the link makes the next ones, of the state as it is then, when those are written.
 //! Bare parcels that find no room wait in the link: no more than streams can end that the peer may have open (see `stream_limit`).
@@ -31,7 +31,7 @@ const STAGE: usize = 64 << 10;
 const PIECE: usize = 256 << 10;
 const _: () = assert!(PIECE <= CHUNK);
 
-/// What has been written in part, and must be finished before anything else is written.
+/// A parcel that has been written in part, and must be finished before anything else is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Midway {
     Nowhere,

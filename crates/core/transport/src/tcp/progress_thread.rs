@@ -61,7 +61,7 @@ impl Shared {
         self.owing.load(Ordering::SeqCst) || self.watching.load(Ordering::SeqCst)
     }
 
-    /// There is something to do: behind the store that says so. Who is on the way to sleep sees that, or this sees it.
+    /// There is something to do: behind the store that says so. A task on its way to sleep sees that, or this call sees the sleeper.
     fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) {
             drop(self.stop());

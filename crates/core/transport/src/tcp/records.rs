@@ -129,7 +129,7 @@ pub(crate) fn length(head: &[u8; HEAD]) -> io::Result<usize> {
     }
 }
 
-/// What this side sends.
+/// Seals the records that this side sends.
 #[derive(Debug)]
 pub(crate) struct Sealer {
     key: SealingKey<Counter>,
@@ -250,7 +250,7 @@ fn head(length: usize) -> [u8; HEAD] {
     [DATA, 3, 3, rest[0], rest[1]]
 }
 
-/// What the other side sends.
+/// Opens the records of the other side.
 ///
 /// ```text
 /// bytes: done | opened, not taken | not opened | room
@@ -327,7 +327,7 @@ impl Opener {
                         self.more = false;
                         break;
                     }
-                    // What came before the end comes first.
+                    // Records from before the end come first.
                     Err(_) if done > 0 => break,
                     Err(error) => return Err(error),
                 }

@@ -37,7 +37,7 @@ use rustls::{
 
 use super::records::{self, NextKeys, Opener, Sealer, Secrets};
 
-/// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410).
+/// The bytes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410).
 const PKCS8: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
@@ -67,7 +67,7 @@ impl Only {
     }
 }
 
-/// What both verifiers of TLS say alike: only Ed25519 and bare keys, and nothing older than TLS 1.3.
+/// The common part of both verifiers of TLS: only Ed25519 and bare keys, and nothing older than TLS 1.3.
 macro_rules! signatures {
     () => {
         fn verify_tls12_signature(

@@ -10,7 +10,7 @@ use regatta_memory::views::Views;
 pub(crate) const FIRST_WINDOW: u64 = 64 << 10;
 /// And so far ahead of a receiver that drains.
 pub(crate) const WINDOW: u64 = 4 << 20;
-/// How far the sender of a stream may go at its beginning. Whoever opens one to receive is attached to it, and a word of
+/// The first limit of a stream's sender. A receiver that opens one is attached to it, and a word of
 /// credit could overtake the frame that tells the sender of the stream.
 fn first_window(id: u32) -> u64 {
     match id.is_multiple_of(2) {
@@ -115,7 +115,7 @@ pub(crate) struct InStream {
     pub(crate) total: Option<u64>,
     /// Its sender has given it up.
     pub(crate) cancelled: bool,
-    /// What has come and not gone: from `read` on.
+    /// Bytes that have come and not gone: from `read` on.
     held: Vec<u8>,
     read: usize,
     /// The sender should hear how far it may go.
@@ -186,7 +186,7 @@ impl InStream {
         n
     }
 
-    /// Its sender has given it up: what has come of the message is all there is. What nobody drains yet need not be held,
+    /// Its sender has given it up: no more of the message will come. A stream that nobody drains yet need not be held,
     /// unless it is the whole message.
     pub(crate) fn cancel(&mut self) {
         self.cancelled = true;

@@ -98,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is delayed or lost, an honest sender is never refused, and it never has more streams out than it may.
+        /// An honest sender is never refused, whatever is delayed or lost, and it never has more streams out than it may.
         #[test]
         fn both_sides_agree(steps in prop::collection::vec(0u8..8, 0..4000)) {
             let (mut ours, mut theirs) = (Opened::default(), Noticed::default());

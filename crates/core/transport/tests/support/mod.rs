@@ -1,4 +1,4 @@
-//! What the tests of the transport share.
+//! Common parts of the transport's tests.
 
 pub mod other_task;
 pub mod traffic;

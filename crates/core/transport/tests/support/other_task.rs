@@ -20,7 +20,7 @@ const PLAN: &str = "REGATTA_TEST_PLAN";
 /// Longer than any of these tests takes.
 const ALARM_SECONDS: u32 = 120;
 
-/// What has happened to the child.
+/// An event of the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     Stopped,

@@ -29,7 +29,7 @@ pub enum Mix {
     Every,
 }
 
-/// What is sent; the same for both tasks.
+/// The traffic; both tasks have the same plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub mix: Mix,
@@ -159,7 +159,7 @@ pub struct Traffic {
     /// Receives that succeeded: the first so many, and those after one that did not.
     pub received: u64,
     pub received_after_loss: u64,
-    /// What ended the traffic early.
+    /// The error that ended the traffic early.
     pub loss: Option<Error>,
 }
 

@@ -22,14 +22,14 @@ fields!(HostStart {
     command
 });
 
-/// What has become of it.
+/// Its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostStarted {
     /// Its number.
     pub host: u32,
     /// Why it was not started.
     pub refused: Option<Why>,
-    /// What the command printed, if it was.
+    /// The command's output, if it was started.
     pub line: String,
 }
 fields!(HostStarted {

@@ -43,7 +43,7 @@ impl Field for Output {
     }
 }
 
-/// What the messages are to be, in the words of the task that receives them.
+/// The form of the messages, in the words of the task that receives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
     /// Their context.
@@ -72,7 +72,7 @@ pub struct Route {
 }
 fields!(Route { to, manner });
 
-/// What comes after a piece of output.
+/// The event after a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// More, perhaps.

@@ -1,4 +1,4 @@
-//! What was said is heard as it was said, and no bytes make a decoder panic.
+//! Messages are read as they were written, and no bytes make a decoder panic.
 
 use proptest::collection::vec;
 use proptest::option;
