@@ -1,4 +1,4 @@
-//! What a daemon answers: to the user's commands on its host, and to other daemons.
+//! The answers of a daemon: to the user's commands on its host, and to other daemons.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     }
 }
 
-/// What takes longer than an answer.
+/// Work that takes longer than an answer.
 type Rest = Box<dyn FnOnce()>;
 
 fn answer(
@@ -126,7 +126,7 @@ pub(crate) fn leave(daemon: &Arc<Daemon>) {
     daemon.notify(Input::Leave);
 }
 
-/// Ends this daemon, or all. Whoever asked hears that it is done when the process is gone.
+/// Ends this daemon, or all. The command is answered when the process is gone.
 fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
     let reply = match how {
         Ask::Down => everybody::down(daemon),
@@ -181,7 +181,7 @@ fn watch(daemon: &Arc<Daemon>, mut talk: Talk) {
                 None => daemon.lock(),
             };
             state.remarks.expire(Instant::now());
-            // Who has gone away is noticed once a second.
+            // Once a second it is noticed when the other end has gone away.
             let now = Some(Instant::now());
             if wait(&mut [PollFd::new(&talk, PollFlags::IN)], now) {
                 return;
@@ -224,7 +224,7 @@ fn shell(
         Err(sentence) => return refuse(sentence),
     };
     if peer == own {
-        // What is lost with this host needs nobody to wait for.
+        // A job that is lost with this host needs nobody to wait for.
         return shell_here(daemon, talk, (job, Tenure::Passing), own);
     }
     let far = match far_shell(daemon, host, (own, peer), (job.clone(), tenure)) {

@@ -1,6 +1,6 @@
-//! What daemons, commands and starters say to each other: one line of JSON for each thing said.
+//! The messages of daemons, commands and starters: one line of JSON each.
 //!
-//! Whoever begins says an [`Opening`]; the other end answers with a [`Reply`], or with several when it was asked to go on telling. Only
+//! The caller begins with an [`Opening`]; the other end answers with a [`Reply`], or with several when it was asked to go on. Only
 //! users' own commands and members of the machine get so far. Lines have a longest length, and a line
 //! that is not understood ends the conversation.
 
@@ -18,7 +18,7 @@ pub(crate) const LONGEST: usize = 8 << 20;
 /// The first thing that is said on a connection to a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// What program this is.
+    /// The identity of this program.
     pub identity: String,
     /// Of a daemon: which one.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(crate) struct Opening {
     pub ask: Ask,
 }
 
-/// What is wanted of a daemon.
+/// A request to a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
@@ -112,7 +112,7 @@ pub enum Tenure {
     Inherited,
 }
 
-/// What a daemon answers.
+/// A daemon's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
@@ -156,7 +156,7 @@ impl From<Name> for HostId {
     }
 }
 
-/// What a host must know to join.
+/// The knowledge that a host needs to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinConfig {
     pub key: Key,
@@ -171,24 +171,24 @@ pub(crate) struct JoinConfig {
     pub hindrance: Option<String>,
 }
 
-/// What a daemon is started with.
+/// The settings that a daemon is started with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Charge {
     pub machine: String,
     pub key: Key,
     pub silence_ms: u64,
-    /// What its host is called, and how many tasks it takes at once, if not one for each core.
+    /// The name of its host, and the number of tasks it takes at once, if not one for each core.
     pub name: String,
     pub cores: Option<u32>,
     /// Where it is to listen.
     pub address: IpAddr,
-    /// Whom it joins; nobody: it begins a machine.
+    /// The hosts it joins; none: it begins a machine.
     pub contacts: Vec<(String, SocketAddr)>,
     /// It leaves when who has started it ends.
     pub tied: bool,
 }
 
-/// What the starter of a daemon is told, and the daemon by its starter.
+/// The messages between a daemon and its starter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Birth {
@@ -220,14 +220,14 @@ pub struct Report {
     pub hosts: Vec<Host>,
     /// Tasks that cannot reach each other although their launcher reaches both.
     pub unreached: Vec<Unreached>,
-    /// What has happened, oldest first.
+    /// The events, oldest first.
     pub events: Vec<Happening>,
 }
 
 /// A host of a [`Report`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Where its daemon is.
     pub address: SocketAddr,
@@ -286,7 +286,7 @@ pub struct Task {
     pub host: String,
     /// Its process there.
     pub pid: u32,
-    /// What that process is called.
+    /// The name of that process.
     pub program: String,
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // What says how this login came here is nobody else's concern.
+    // Variables about the way of this login concern nobody else.
     let names = std::env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
         command.env_remove(name);
@@ -63,7 +63,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         .map_err(|error| limits::no_process("no daemon can be started", &error))?;
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
-    // What it does first: it tries addresses, in both directions, and joins.
+    // Its first work: it tries addresses, in both directions, and joins.
     let mut talk = Talk::new(wire, JOINING * 2 + TRIAL * 3);
     let begun = talk
         .send_line(&Birth::Begin(charge.clone()))

@@ -110,7 +110,7 @@ impl Channels {
         theirs.for_each(|channel| channel.cut.cut(why));
     }
 
-    /// The same for a host that is lost; shells that outlive it wait for another launcher.
+    /// As above, for a host that is lost; shells that outlive it wait for another launcher.
     pub(crate) fn lose(&self, peer: HostId, why: &str) {
         for channel in self.all().filter(|channel| channel.peer == peer) {
             match &channel.session {

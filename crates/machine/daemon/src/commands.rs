@@ -25,7 +25,7 @@ use regatta_launch::place::{DEFAULT, Place};
 pub struct Beginning {
     /// A host that is silent for so long is dead.
     pub silence: Duration,
-    /// What this host is called in it, and how many tasks it takes at once, if not one for each core.
+    /// The name of this host in it, and the number of tasks it takes at once, if not one for each core.
     pub own: Host,
     /// Which of its addresses it is to have.
     pub interface: Option<Choice>,
@@ -248,7 +248,7 @@ fn contacts(hosts: &[(String, SocketAddr)], number: usize) -> Vec<(String, Socke
     first.iter().chain(turned).cloned().collect()
 }
 
-/// What all hosts have answered, or every reason why one has not.
+/// The answers of all hosts, or every reason why one has not answered.
 fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut good = Vec::new();
@@ -417,18 +417,18 @@ pub fn pass_unreached(place: &Place, lines: impl BufRead) {
     }
 }
 
-/// What runs in the machine.
+/// The tasks that run in the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Running {
     /// The tasks of its jobs.
     pub tasks: Vec<Task>,
-    /// Who leads those of the jobs whose launchers' hosts are lost.
+    /// The leaders of jobs whose launchers' hosts are lost.
     pub leaders: Vec<Leader>,
     /// The hosts that did not say theirs.
     pub silent: Vec<String>,
 }
 
-/// What runs in the machine, on all hosts.
+/// The tasks that run in the machine, on all hosts.
 pub fn tasks(place: &Place) -> Result<Running, Refusal> {
     match ask_here(place, Ask::Tasks, LIMIT)? {
         Reply::Tasks {

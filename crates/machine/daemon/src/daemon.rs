@@ -1,4 +1,4 @@
-//! What the threads of a daemon share: the membership, with time and sockets, and the channels of jobs.
+//! The state that the threads of a daemon share: the membership, with time and sockets, and the channels of jobs.
 //!
 //! One thread drives it (`drive`); each conversation has one of its own. Everything is behind one lock, which is held while
 //! the membership thinks and datagrams are handed to the kernel, and never while anybody waits.
@@ -25,7 +25,7 @@ use crate::witness;
 /// See the module.
 pub(crate) struct Daemon {
     pub charge: Charge,
-    /// What proves and encrypts connections between daemons.
+    /// The keys that prove and encrypt connections between daemons.
     pub keys: Keys,
     started: Instant,
     state: Mutex<State>,
@@ -36,7 +36,7 @@ pub(crate) struct Daemon {
     pub bell: OwnedFd,
 }
 
-/// What is behind the lock.
+/// The state behind the lock.
 pub(crate) struct State {
     pub membership: Membership,
     pub journal: Journal,
@@ -55,7 +55,7 @@ pub(crate) struct State {
     pub answers_due: u32,
     /// Commands that watch, and are to have the last word.
     pub watchers: u32,
-    /// Those who wait for the end of this process; told by it.
+    /// Commands that wait for the end of this process; it notifies them.
     pub mourners: Vec<Talk>,
 }
 
@@ -127,7 +127,7 @@ impl Daemon {
         self.settle(&mut state, now);
     }
 
-    /// The same for threads other than the driver's, which has to look at its deadline again.
+    /// As above, for threads other than the driver's, which has to look at its deadline again.
     pub(crate) fn notify(self: &Arc<Self>, input: Input<'_>) {
         self.input(input);
         self.announce();
@@ -141,7 +141,7 @@ impl Daemon {
             match output {
                 Output::Send { to, bytes } => {
                     let sealed = state.sealer.seal(to, &bytes);
-                    // What the kernel does not take is lost, as any datagram may be.
+                    // A datagram that the kernel does not take is lost, as any may be.
                     let _ = state.datagrams.send_to(&sealed, to);
                 }
                 Output::Event(event) => {
@@ -206,7 +206,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What a new host must know.
+    /// The knowledge that a new host needs.
     pub(crate) fn join_config(&self) -> JoinConfig {
         let state = self.lock();
         let own = (self.charge.name.clone(), state.membership.own().address());

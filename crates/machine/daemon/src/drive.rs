@@ -103,7 +103,7 @@ fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
 
 fn answer_daemon(daemon: &Arc<Daemon>, peer: Conversation) {
     let daemon = daemon.clone();
-    // Who gets no thread is hung up on.
+    // A caller for which there is no thread is hung up on.
     let _ = std::thread::Builder::new().spawn(move || {
         answer::serve(&daemon, Wire::Far(Box::new(peer)), None);
     });

@@ -1,4 +1,4 @@
-//! What concerns several hosts: one is asked by a command, and asks the others.
+//! Requests that concern several hosts: one daemon is asked by a command, and asks the others.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const END: Duration = Duration::from_secs(15);
 /// How long a host may take to say what runs there.
 const GLANCE: Duration = Duration::from_secs(2);
 
-/// What was answered, and the conversation it was answered in.
+/// An answer, and the conversation it came in.
 type Answer = (Reply, Talk);
 
 fn ask(
@@ -38,7 +38,7 @@ fn ask(
     Ok((talk.receive()?, talk))
 }
 
-/// What another host answers.
+/// Asks another host, and returns its answer.
 fn answer_of(
     daemon: &Daemon,
     to: HostId,

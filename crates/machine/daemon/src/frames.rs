@@ -6,7 +6,7 @@
 pub(crate) const LONGEST: usize = 64 << 10;
 const HEAD: usize = 5;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// For the shell's input, or from its output; no bytes: its end.

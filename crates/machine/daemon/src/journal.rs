@@ -1,4 +1,4 @@
-//! What has happened in the machine, as this host saw it: in memory, for whoever asks, and never without end.
+//! The events of the machine, as this host saw them: in memory, for anybody who asks, and bounded.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ impl Journal {
         self.facts.insert(host, facts);
     }
 
-    /// What people call a host; its address until that is known.
+    /// A host's name; its address until the name is known.
     pub(crate) fn name(&self, host: &HostId) -> String {
         match self.facts.get(host).filter(|facts| !facts.name.is_empty()) {
             Some(facts) => facts.name.clone(),
@@ -189,7 +189,7 @@ impl Journal {
         })
     }
 
-    /// What is said to those who had to do with a host that is gone.
+    /// The sentence for users of a host that is gone.
     pub(crate) fn farewell(&self, host: &HostId) -> String {
         match self.gone.iter().find(|gone| gone.host == *host) {
             Some(gone) if gone.left => format!("the host {} has left the machine", gone.name),
@@ -198,7 +198,7 @@ impl Journal {
         }
     }
 
-    /// What became of a host of this name, for the middle of a sentence.
+    /// The fate of a host of this name, for the middle of a sentence.
     pub(crate) fn epitaph(&self, name: &str) -> String {
         match self.gone.iter().find(|gone| gone.name == name) {
             Some(gone) if gone.left => " any more".to_owned(),
@@ -218,7 +218,7 @@ impl Journal {
     }
 }
 
-/// What tells a run of a daemon from all others.
+/// The text that distinguishes a run of a daemon from all others.
 pub(crate) fn run(host: &HostId) -> String {
     format!("{}/{}.{}", host.address(), host.session(), host.nonce())
 }

@@ -1,4 +1,4 @@
-//! What must hold for any bytes that come from others, for whoever tries many: tests, and the fuzzer.
+//! Properties that hold for any bytes from others, for tests and the fuzzer, which try many.
 
 use std::net::SocketAddr;
 

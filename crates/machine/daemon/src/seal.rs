@@ -8,7 +8,7 @@
 //! its datagrams, and the number is the nonce. So no nonce is used twice under one key, however many daemons share the machine's and however
 //! often they start. To whom a datagram is addressed is sealed in: sent to somebody else it does not open.
 //!
-//! What was opened once does not open again, as long as the sender is remembered, and what comes more than [`WINDOW`]
+//! A datagram that was opened once does not open again, as long as the sender is remembered, and one that comes more than [`WINDOW`]
 //! numbers late does not open at all. Senders forgotten are the ones heard least recently out of [`MOST`]. Replays
 //! that get through all the same change nothing: the membership takes doubled and late datagrams for what they are.
 //!
@@ -56,7 +56,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// What is sealed in beside the bytes: the head, and the address of the receiver.
+/// The data that is sealed in beside the bytes: the head, and the address of the receiver.
 fn about(head: &[u8], to: SocketAddr) -> Aad<Vec<u8>> {
     let ip = match to.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -153,7 +153,7 @@ impl Opener {
         }
     }
 
-    /// What a datagram that came to `own` holds, if a member of the machine sealed it for us and it has not come before.
+    /// The content of a datagram that came to `own`, if a member of the machine sealed it for us and it has not come before.
     pub(crate) fn open<'a>(&mut self, own: SocketAddr, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let (head, body) = datagram.split_at_mut_checked(HEAD)?;
         if head[..4] != MARK {
@@ -172,7 +172,7 @@ impl Opener {
             sender.heard = self.opened;
             return Some(bytes);
         }
-        // Who is unknown is remembered only when what he sent holds: a stranger takes no memory.
+        // An unknown sender is remembered only when its datagram opens: a stranger takes no memory.
         let key = key_of(&self.machine, &salt);
         let bytes = key
             .open_in_place(nonce(number), about(head, own), body)

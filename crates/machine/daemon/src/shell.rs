@@ -86,14 +86,14 @@ impl Shell {
                 Parting::Finished => return,
                 Parting::Ended => break,
                 Parting::Lost => {
-                    // What was on its way to the shell is the beginning of something whose end will never come.
+                    // Bytes on their way to the shell are the beginning of something whose end will never come.
                     let next = session.and_then(|session| self.wait_for_another(session, cut));
                     let Some((way, line)) = next else { break };
                     pump = Pump::claimed(way, &line);
                 }
             }
         }
-        // What reads sees the end, what writes is told that nobody listens.
+        // Processes that read see the end; processes that write get an error.
         self.input = None;
         self.output = [None, None];
         drop(pump);

@@ -42,7 +42,7 @@ impl Wire {
         Ok(Wire::Local(stream))
     }
 
-    /// What is there; `None`: nothing now. The end is an error.
+    /// The bytes that are there; `None`: nothing now. The end is an error.
     pub(crate) fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Wire::Far(conversation) => conversation.recv(into),
@@ -111,7 +111,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// What is said or heard must have gone or come after this time, counted from now.
+    /// Lines must have gone or come after this time, counted from now.
     pub(crate) fn new(wire: Wire, limit: Duration) -> Talk {
         Talk {
             wire,

@@ -7,7 +7,7 @@ use crate::ask::{Leader, Reply, Task};
 use crate::channels::End;
 use crate::daemon::Daemon;
 
-/// What agents are called, and those that have become launchers because theirs was lost with its host.
+/// The names of agents, and of agents that have become launchers because theirs was lost with its host.
 const AGENTS: [&str; 2] = ["regatta-agent", LEADER];
 const LEADER: &str = "regatta-leader";
 /// Where a task finds its rank.

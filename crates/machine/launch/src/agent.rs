@@ -216,7 +216,7 @@ impl Agent {
             if let Some(why) = self.reason_to_end() {
                 why.into_iter()
                     .for_each(|why| self.send_report(&Report::Farewell { why }));
-                // What is not below us is not killed with us.
+                // A process that is not below us is not killed with us.
                 let tasks = self.tasks.iter();
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
                 return Ok(None);
@@ -323,7 +323,7 @@ impl Agent {
     fn send_report(&mut self, report: &Report) {
         self.spoken = Instant::now();
         if self.is_without_owner() {
-            // Whoever comes next asks for all of it.
+            // The next launcher asks for all of it.
             return;
         }
         // Nothing we say comes near the longest frame: output is sent as it is read, in pieces.
@@ -437,7 +437,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What tasks have asked for.
+    /// Carries out an order that tasks have asked for.
     fn obey_for_tasks(&mut self, order: Order, mut tasks: Tasks) -> Result<Tasks, Refusal> {
         match order {
             Order::Tell { task, bytes } => {

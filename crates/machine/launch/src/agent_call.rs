@@ -110,7 +110,7 @@ impl Calling {
         }
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn poll(&self) -> Option<PollFd<'_>> {
         match &self.stage {
             Stage::Idle => None,

@@ -104,7 +104,7 @@ impl AgentJoinSocket {
         }
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.socket.polls()
     }

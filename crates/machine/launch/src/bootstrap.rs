@@ -23,7 +23,7 @@ pub struct Bootstrap<'a> {
     gathering: Gathering<'a>,
 }
 
-/// What became of a host, by its number in the list.
+/// The result for a host, by its number in the list.
 pub type Outcome<T> = (u32, Result<T, Refusal>);
 
 /// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number

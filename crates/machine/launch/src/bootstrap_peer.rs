@@ -71,7 +71,7 @@ impl BootstrapPeer {
 
     /// Waits until the bootstrap says something, or `other` can be read.
     pub fn next(&mut self, other: Option<BorrowedFd<'_>>) -> Word {
-        // What has been read and not been looked at does not wake a poll.
+        // Bytes that have been read and not been looked at wake no poll.
         let mut said = self.link.next();
         if matches!(said, Ok(None)) {
             self.wait(other);

@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How often those are looked after who have come and said nothing.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What this program is, as one word of a shell.
+/// The identity of this program, as one word of a shell.
 fn identity_word() -> String {
     let identity = rsh::identity();
     let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -88,7 +88,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     if wanted != identity_word() {
         return Ok(1);
     }
-    // Whoever has started us waits for the end of what it has given us.
+    // The process that has started us waits for the end of the descriptors it has given us.
     sys::close_inherited(&[]);
     let failed = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the agent {what}: {error}"))

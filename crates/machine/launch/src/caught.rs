@@ -1,4 +1,4 @@
-//! What tasks of this host write that goes to the task which has started them, rather than to the job's output.
+//! Output of this host's tasks that goes to the task which has started them, rather than to the job's output.
 //!
 //! For each task that receives there is a window: so many bytes of this host may be on their way to it. When it is full
 //! the pipes are not read further, and who writes waits. So nobody's memory fills up because a task does not look. Only
@@ -29,7 +29,7 @@ struct Source {
     route: Route,
 }
 
-/// What is on its way to one task, and the sources that wait until it is less.
+/// The bytes on their way to one task, and the sources that wait until they are fewer.
 #[derive(Debug, Default)]
 struct Window {
     under_way: usize,
@@ -105,7 +105,7 @@ impl Caught {
         Some(source)
     }
 
-    /// What is readable when a task has written.
+    /// A descriptor that is readable when a task has written.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.epoll.as_ref().map(AsFd::as_fd)
     }
@@ -169,7 +169,7 @@ impl Caught {
         Some(route)
     }
 
-    /// What was on its way to anybody is lost, or has arrived.
+    /// All output on its way is lost, or has arrived.
     pub(crate) fn all_taken(&mut self) {
         let all: Vec<u32> = self.windows.keys().copied().collect();
         all.into_iter().for_each(|by| self.taken(by, usize::MAX));

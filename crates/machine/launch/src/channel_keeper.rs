@@ -53,7 +53,7 @@ impl Channels {
         if sys::fork().map_err(failed)?.is_some() {
             return Ok(());
         }
-        // What was made for a command at a terminal is not for this process.
+        // The session of a command at a terminal is not for this process.
         let _ = rustix::process::setsid();
         let _ = rustix::thread::set_name(c"regatta-keeper");
         let _ = rustix::process::chdir("/");

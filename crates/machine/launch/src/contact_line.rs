@@ -15,7 +15,7 @@ use regatta_wire::hello::WORD;
 
 use crate::refusal::Refusal;
 
-/// What PVM's daemons begin their line with: the version of what they say to each other.
+/// The beginning of a line of PVM's daemons: the version of their protocol.
 const BEGIN: &str = "ddpro<2316>";
 /// Longest line that all who start daemons have room for.
 const LONGEST: usize = 250;
@@ -45,7 +45,7 @@ impl ContactLine {
         })
     }
 
-    /// What both ends prove to each other that they know.
+    /// The key that both ends prove to know.
     pub(crate) fn key(&self) -> Key {
         let mut key = [0; WORD];
         key[..SECRET].copy_from_slice(&self.secret);
@@ -75,7 +75,7 @@ impl ContactLine {
         with(&addresses)
     }
 
-    /// What a line says, if it is one. What else there may be in it is for others.
+    /// Reads a line, if it is one. Further words in it are for others.
     pub(crate) fn read(line: &str) -> Option<ContactLine> {
         let line = line.trim();
         if line.len() > LONGEST || !line.starts_with(BEGIN) {

@@ -34,9 +34,9 @@ pub(crate) struct Controls {
     lines: HashMap<u32, Line>,
     epoll: OwnedFd,
     buffer: Vec<u8>,
-    /// Those whose sockets have ended, and nobody has been told.
+    /// Tasks whose sockets have ended, and nobody has been told.
     ended: Vec<u32>,
-    /// Those that had not read everything, and have been written more since.
+    /// Tasks that had not read everything, and have been written more since.
     pub(crate) written: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ impl Controls {
         Ok(())
     }
 
-    /// What is readable when a task has asked something.
+    /// A descriptor that is readable when a task has asked something.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -103,7 +103,7 @@ impl Controls {
         }
     }
 
-    /// What the tasks have asked, as far as it has arrived, and who has closed its socket.
+    /// Reads the requests of the tasks, as far as they have arrived; returns the tasks that have closed their sockets.
     pub(crate) fn read_requests(&mut self, mut asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
         let mut events = [const {
             epoll::Event {
@@ -244,7 +244,7 @@ mod tests {
             if let Some(bytes) = frames.next_bytes().unwrap() {
                 break bytes.to_vec();
             }
-            // Whoever sleeps by now has to be woken for the rest.
+            // A task that sleeps by now has to be woken for the rest.
             controls.read_requests(|_, _| ());
             assert!(controls.written.iter().all(|&task| task == 1));
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A variable, and what it says.
 pub(crate) type Variable = (OsString, OsString);
 
-/// What of the environment says something about a host, or about a login there, stays that of this host.
+/// Variables about a host, or about a login there: they stay those of this host.
 const LOCAL: [&str; 11] = [
     "HOME",
     "USER",
@@ -89,7 +89,7 @@ fn in_front(
     environment
 }
 
-/// A directory of this host. What is no path from the root may name its variables.
+/// A directory of this host. A text that is no path from the root may name its variables.
 pub(crate) fn directory_here(directory: OsString) -> OsString {
     match directory.to_str() {
         Some(text) if !text.starts_with('/') => {
@@ -99,7 +99,7 @@ pub(crate) fn directory_here(directory: OsString) -> OsString {
     }
 }
 
-/// What another host has sent, in which this host's own matters are this host's, for tasks that begin in this directory.
+/// The environment that another host has sent, with this host's own variables, for tasks that begin in this directory.
 pub(crate) fn adapted(sent: impl Iterator<Item = Variable>, directory: OsString) -> Vec<Variable> {
     let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
     let is_local = |name: &OsStr| {

@@ -9,12 +9,12 @@ use crate::remote;
 use crate::rsh::Role;
 use crate::signals::Signals;
 
-/// What was found out about a host.
+/// The findings about a host.
 #[derive(Debug, Clone)]
 pub struct Examined {
     /// Its name, as the user gave it.
     pub host: String,
-    /// What it is, or why it gives no agent.
+    /// The agent there, or the reason why there is none.
     pub agent: Result<Agent, String>,
 }
 

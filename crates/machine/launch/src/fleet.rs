@@ -42,18 +42,18 @@ pub(crate) struct Fleet {
     pub remotes: Vec<Remote>,
     /// Where each task listens, if there are other hosts.
     pub addresses: Vec<SocketAddr>,
-    /// What the hosts are called and the host of each rank; empty when there is only this one.
+    /// The names of the hosts and the host of each rank; empty when there is only this one.
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
     /// Where processes become tasks that nobody of the job has started.
     pub join_socket: Option<JoinSocket>,
     /// Closed when the hosts are there with which such a job begins.
     pub ready: Option<OwnedFd>,
-    /// What a host is told that comes later, in a job that can take in hosts, or outlive this one.
+    /// The message to a host that comes later, in a job that can take in hosts, or outlive this one.
     pub ground: Option<Ground>,
 }
 
-/// What every host of a job was told before its tasks started.
+/// The message to every host of a job before its tasks started.
 pub(crate) struct Ground {
     pub template: Preparation,
     /// Where each of the first tasks listens.
@@ -131,7 +131,7 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
         environment: environment::with_libraries(std::env::vars_os().collect()),
         group,
         files: match (plan.form, limits::make_room(files, each)) {
-            // Those for whom there is no socket run all the same, but cannot ask.
+            // Tasks for which there is no socket run all the same, but cannot ask.
             (Form::Inherit, Err(_)) => None,
             (_, room) => room?,
         },

@@ -43,7 +43,7 @@ pub(crate) struct Gathering<'a> {
     pub notes: Vec<String>,
 }
 
-/// What has been opened is closed again, unless it was taken over.
+/// Closes what has been opened, unless it was taken over.
 impl Drop for Gathering<'_> {
     fn drop(&mut self) {
         remote::part(&mut self.remotes);
@@ -397,7 +397,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// What the agent of a host says of itself, as soon as there is one. `ready` says whether there is.
+/// The greeting of a host's agent, as soon as there is one. `ready` says whether there is.
 pub(crate) fn greeting(
     remote: &mut Remote,
     ready: &mut bool,
@@ -417,7 +417,7 @@ pub(crate) fn greeting(
     }
 }
 
-/// What an agent answers to what it was told, if it has answered.
+/// An agent's answer to the last order, if it has answered.
 pub(crate) fn answer(remote: &mut Remote) -> Result<Option<Report>, Refusal> {
     loop {
         return match remote.link.next() {
@@ -474,7 +474,7 @@ pub(crate) fn or_failed<T>(
     Ok(None)
 }
 
-/// What a line of a host's shell asks for. Returns whether the agent is there.
+/// Handles a line of a host's shell. Returns whether the agent is there.
 fn handle_line(remote: &mut Remote, line: &str, notes: &mut Vec<String>) -> Result<bool, Refusal> {
     let name = &remote.name;
     let refused = |sentence: String| Err(Refusal::of_regatta(sentence));
@@ -521,7 +521,7 @@ pub(crate) fn strange(remote: &Remote) -> Refusal {
     ))
 }
 
-/// What makes an agent of a shell.
+/// The script that makes an agent of a shell.
 pub(crate) fn script(across: &Across, role: Role) -> Result<String, Refusal> {
     let own = Program::own()?;
     Ok(rsh::script(&own.path, own.size, across.send, role))
@@ -570,7 +570,7 @@ pub(crate) fn connection() -> Option<String> {
     variables.iter().find_map(|name| std::env::var(name).ok())
 }
 
-/// What this host says of itself. `connection` is ssh's account of how the launcher came here.
+/// This host's report about itself. `connection` is ssh's account of how the launcher came here.
 pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     let mut words = connection.unwrap_or_default().split(' ');
     let launcher = words.next().and_then(|word| word.parse().ok());
@@ -587,7 +587,7 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     }
 }
 
-/// The same of a host that others know already.
+/// As above, of a host that others know already.
 pub(crate) fn hello_again() -> Hello {
     Hello {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -607,7 +607,7 @@ fn allowed() -> Vec<u32> {
     cores.into_iter().map(|core| core as u32).collect()
 }
 
-/// The same for two processes exactly if they are on one host: the machine since it was started, and the namespaces that
+/// Equal for two processes exactly if they are on one host: the machine since it was started, and the namespaces that
 /// make containers hosts.
 fn identity_of_host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

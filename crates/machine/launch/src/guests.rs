@@ -9,7 +9,7 @@ use crate::launcher_on_demand::Guest;
 use crate::tasks::Tasks;
 
 impl Tasks {
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn guest_polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.guests.values().map(Guest::poll)
     }
@@ -19,7 +19,7 @@ impl Tasks {
         let gone = |(&rank, guest): (&u32, &Guest)| {
             let state = self.job().state(rank);
             let left = state == TaskState::Left;
-            // Whoever has called us stays ours until its process ends.
+            // A process that has called us stays ours until it ends.
             let parted = left && !self.adopted && !self.controls.has(rank);
             let end = guest.end(left).or(parted.then_some(End::Exited(0)))?;
             let pid = guest.pid;

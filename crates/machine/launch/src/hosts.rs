@@ -15,7 +15,7 @@ pub enum Map {
 /// A host, as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// What ssh (or `--rsh`) is told.
+    /// The name for ssh (or `--rsh`).
     pub name: String,
     /// How many tasks it gets before others get more; its usable cores when not given.
     pub slots: Option<u32>,

@@ -19,7 +19,7 @@ use crate::{limits, program, streams};
 /// So much input may be on its way.
 const WINDOW: usize = 256 * 1024;
 
-/// What is still to be read of our standard input.
+/// The unread rest of our standard input.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// None: it has ended, or nobody wants it any more.
@@ -101,7 +101,7 @@ impl Input {
         self.reader.take_if(|reader| *reader == pid);
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let pipe = self.pipe.as_ref().filter(|_| self.on_their_way < WINDOW);
         pipe.into_iter()

@@ -23,7 +23,7 @@ use crate::place::Claimed;
 
 /// The end of a join socket's name, behind the name of the job.
 const SUFFIX: &str = ".job.socket";
-/// Who has said so little by then does not mean us.
+/// Longest request, in bytes. A caller that sends more does not mean us.
 const MOST_SAID: usize = 64 << 10;
 /// Callers that have not said yet what they want; no more than a quarter of the files that may be open. A task needs several.
 const MOST_CALLERS: usize = 256;
@@ -58,7 +58,7 @@ pub(crate) struct Arrival {
     stream: UnixStream,
     pub guest: Guest,
     pub program: Vec<u8>,
-    /// What it shows, if it has a number already.
+    /// The ticket it shows, if it has a number already.
     pub ticket: Option<u32>,
 }
 
@@ -85,7 +85,7 @@ impl JoinSocket {
         file.strip_suffix(SUFFIX).map(str::to_owned)
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
         let is_open = self.until_open().is_none_or(|left| left.is_zero());
@@ -112,7 +112,7 @@ impl JoinSocket {
         self.mishap.take()
     }
 
-    /// Those who have said by now that they want to enter.
+    /// The callers that have asked by now to enter.
     pub(crate) fn handle_callers(&mut self) -> Vec<Arrival> {
         // Callers that have said all are no callers any more when places and files are counted.
         let mut arrivals = self.read_callers();
@@ -265,7 +265,7 @@ pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
 fn refuse(mut stream: &UnixStream, sentence: String) {
     let mut bytes = Vec::new();
     if frames::put(&JoinReply::Refused { sentence }, &mut bytes).is_ok() {
-        // Who does not hear it finds the connection closed.
+        // A caller that does not get it finds the connection closed.
         let _ = stream.write_all(&bytes);
     }
 }

@@ -106,7 +106,7 @@ impl Guest {
         Ok(Guest { pid, fd })
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.fd, PollFlags::IN)
     }

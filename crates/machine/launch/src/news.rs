@@ -1,4 +1,4 @@
-//! What a command tells of the hosts of a virtual machine, while a job runs in it.
+//! The news of a command about the hosts of a virtual machine, while a job runs in it.
 //!
 //! The command is `regatta hosts --watch --json`, or whatever the plan says. Each line that it writes lists all hosts; the
 //! last one counts. It runs beside the tasks: no signal of the job is its, and it ends with the job.
@@ -43,7 +43,7 @@ const TELLER: &str = "the process that tells this job of the hosts of the virtua
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// What means this host and no other.
+    /// The name of this host and no other.
     pub name: String,
     /// Another one after the host has been gone.
     pub run: String,
@@ -51,7 +51,7 @@ pub(crate) struct Listed {
     pub address: SocketAddr,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The hosts that are up.
@@ -152,7 +152,7 @@ impl News {
         }
     }
 
-    /// What is said now, if that is something new.
+    /// The current report, if it is a new one.
     pub(crate) fn next(&mut self) -> Option<Report> {
         self.revive();
         self.flush();
@@ -302,7 +302,7 @@ impl News {
         (self.teller, self.end) = (None, Some(status));
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let pipe = self.pipe.iter();
         pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN))
@@ -357,7 +357,7 @@ impl Life {
     }
 }
 
-/// What a line says; nothing, of one that makes no sense.
+/// The report in a line; none if it makes no sense.
 fn report(report: &Value) -> Option<Report> {
     let all = report["hosts"].as_array()?;
     let living = |host: &&Value| {

@@ -4,7 +4,7 @@
 //! write is passed on as it comes.
 //!
 //! A journal is what a job that stays writes for nobody in particular. It has a limit: tasks that have gone wild do not fill the
-//! disk. What is beyond it is read and thrown away, so that they do not wait either.
+//! disk. Bytes beyond it are read and thrown away, so that they do not wait either.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -74,7 +74,7 @@ impl Output {
         self.sinks.iter().any(Sink::is_full)
     }
 
-    /// What must become writable before more can be written.
+    /// The descriptors that must become writable before more can be written.
     pub(crate) fn blocked(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sinks
             .iter()

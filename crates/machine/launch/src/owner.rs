@@ -1,4 +1,4 @@
-//! Who a job belongs to: where its tasks stand, and how the owner's wishes and its death arrive.
+//! The owner of a job: where its tasks stand, and how the owner's wishes and its death arrive.
 
 use std::os::fd::OwnedFd;
 
@@ -43,7 +43,7 @@ impl Owner {
         true
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls<'a>(&'a self, signals: &'a Signals) -> impl Iterator<Item = PollFd<'a>> {
         let leash = self
             .leash

@@ -4,7 +4,7 @@
 //! user and be closed to everybody else, or it is not used: another user may have made it. Each machine has its socket there, named
 //! after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
 //!
-//! Sockets and the directory come and go under one lock, on the directory itself. Whoever gets the lock of a directory that has been
+//! Sockets and the directory come and go under one lock, on the directory itself. A process that gets the lock of a directory that has been
 //! removed meanwhile begins again with a new one.
 
 use std::fs::{DirBuilder, File, Metadata};

@@ -1,4 +1,4 @@
-//! What is to be run, and how.
+//! A job to be run: its program, tasks, hosts and settings.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -74,11 +74,11 @@ pub struct Across {
 pub struct Growth {
     /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it.
     pub command: Vec<String>,
-    /// What it calls the runs of those that the job begins with, in their order, and of others that are not for it.
+    /// The runs of the hosts that the job begins with, in their order, and of hosts that it must not take.
     pub known: Vec<String>,
-    /// What it calls this host, and its run.
+    /// The machine's name of this host, and in `run` of its run.
     pub host: String,
-    /// See `host`.
+    /// The run of this host.
     pub run: String,
     /// The name of the job there.
     pub job: String,
@@ -128,7 +128,7 @@ pub struct Plan {
     pub form: Form,
     /// After how long the job is ended.
     pub timeout: Option<Duration>,
-    /// What becomes of the others when a task has failed.
+    /// The fate of the other tasks when one has failed.
     pub on_failure: OnFailure,
     /// How long the others may go on after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,

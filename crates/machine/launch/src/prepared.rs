@@ -33,7 +33,7 @@ struct Prepared {
     image: Image,
     program: PathBuf,
     listeners: VecDeque<TcpListener>,
-    /// Who gets what they write; none: the job's output.
+    /// The task that gets their output; none: the job's output.
     route: Option<Route>,
 }
 
@@ -419,7 +419,7 @@ impl Tasks {
         }
     }
 
-    /// A task that was started later has ended, or was not started after all. What its world shared is used again when all of it have.
+    /// A task that was started later has ended, or was not started after all. The memory its world shared is used again when all of it have.
     pub(crate) fn later_ended(&mut self, rank: u32) {
         let Some(world) = self.prepared.world_of.remove(&rank) else {
             return;

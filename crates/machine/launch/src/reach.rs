@@ -219,7 +219,7 @@ pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
     all
 }
 
-/// Those of them that the user has chosen, all when there was no choice.
+/// The interfaces that the user has chosen, all when there was no choice.
 pub(crate) fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
     let allowed = |interface: &&Interface| choice.is_none_or(|choice| choice.allows(interface));
     all.iter()

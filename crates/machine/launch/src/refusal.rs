@@ -12,7 +12,7 @@ pub const STATUS_NOT_FOUND: u8 = 127;
 /// Why nothing (or not everything) was started. The statuses are those of `env`, `timeout` and the shells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What happened, what it means, and what to do next.
+    /// The event, its meaning, and the remedy.
     pub sentence: String,
     /// The status that the command exits with.
     pub status: u8,

@@ -41,7 +41,7 @@ pub(crate) struct Remote {
     pub ranks: HashSet<u32>,
     pub unstarted: Vec<u32>,
     pub running: BTreeMap<u32, u32>,
-    /// What its tasks have left behind.
+    /// Processes that its tasks have left behind.
     pub strays: String,
     /// How often it has been told to start tasks that other tasks had asked for.
     pub starts: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Remote {
     said: String,
     /// Since when its last line may be the last word of a command of our own.
     held: Option<Instant>,
-    /// What whoever asked for it has said of it.
+    /// The options of the request for it.
     pub options: Options,
     /// Its agent was started by others, and has been called.
     pub called: bool,
@@ -78,7 +78,7 @@ impl Remote {
         signals: &Signals,
     ) -> Result<Self, Refusal> {
         let mut command = rsh::command(across, name);
-        // What we block would stay blocked in the agent's tasks, when the agent is on this machine.
+        // Signals that we block would stay blocked in the agent's tasks, when the agent is on this machine.
         sys::start_with(&mut command, signals.before());
         let refused = |error: String| {
             let program = command_name(across);
@@ -174,7 +174,7 @@ impl Remote {
         }
     }
 
-    /// The same while it is not known whether there is an agent yet, or only a shell.
+    /// As above, while it is not known whether there is an agent yet, or only a shell.
     pub(crate) fn beat_if_greeted(&mut self) {
         if self.hello.is_some() {
             self.beat();
@@ -205,7 +205,7 @@ impl Remote {
         self.beat();
     }
 
-    /// Whether nothing has come for so long. Whatever waits to be read has come: a launcher that had other things to do must not
+    /// Whether nothing has come for so long. Bytes that wait to be read have come: a launcher that had other things to do must not
     /// judge anybody by the time it last read.
     pub(crate) fn is_silent(&mut self, silence: Duration) -> bool {
         self.heard.elapsed() >= silence && !self.read()
@@ -218,7 +218,7 @@ impl Remote {
         self.hello = Some(hello);
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let errors = self
             .errors

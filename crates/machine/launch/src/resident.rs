@@ -142,7 +142,7 @@ fn leash() -> std::io::Result<OwnedFd> {
     Ok(leash)
 }
 
-/// Nobody else reads what the tasks write, and no link leads it elsewhere. What those of the last such job have written is gone, as
+/// Nobody else reads what the tasks write, and no link leads it elsewhere. The output of the last such job's tasks is gone, as
 /// PVM's daemon begins its log anew.
 fn open_log(path: &Path) -> std::io::Result<File> {
     let log = OpenOptions::new()
@@ -155,7 +155,7 @@ fn open_log(path: &Path) -> std::io::Result<File> {
     Ok(log)
 }
 
-/// What the job is, to its launcher and to hosts that come later.
+/// Serves the job: its launcher's plan, and the ground for hosts that come later.
 fn serve(
     beginning: Beginning<'_>,
     streams: (&File, &File),
@@ -298,7 +298,7 @@ fn likeliest() -> IpAddr {
     first.unwrap_or(IpAddr::from([127, 0, 0, 1]))
 }
 
-/// What hosts that come later are told: a job of this host alone, whose only number is nobody's.
+/// The message to hosts that come later: a job of this host alone, whose only number is nobody's.
 fn ground(
     job: &str,
     address: IpAddr,

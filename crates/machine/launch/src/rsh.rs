@@ -1,7 +1,7 @@
 //! Getting a shell on another host, and an agent out of it.
 //!
 //! The command is the user's own ssh, with all its configuration, or whatever `--rsh` says; all it has to do is to run
-//! the one word `sh` there and to carry bytes. What the shell is to do comes as its input ([`script`]), so nothing needs
+//! the one word `sh` there and to carry bytes. The shell's commands come as its input ([`script`]), so nothing needs
 //! quoting, and it does not matter which shell the user has there, or whether the command takes words or a line.
 //!
 //! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
@@ -17,7 +17,7 @@ use rustix::fs::FileType;
 use crate::plan::Across;
 use crate::{channel, slurm};
 
-/// What begins the lines in which a host answers; all other text is the noise of shells that start.
+/// The beginning of the lines in which a host answers; all other text is the noise of shells that start.
 pub(crate) const MARK: &str = "regatta-";
 /// The agent is there, and frames follow.
 pub(crate) const READY: &str = "regatta-agent";
@@ -30,7 +30,7 @@ pub const ASK_AT: &str = "REGATTA_ASK_AT";
 /// It cannot be done: why follows.
 pub(crate) const TROUBLE: &str = "regatta-trouble";
 
-/// What two programs must have in common to be launcher and agent of one job.
+/// The text that two programs must have in common to be launcher and agent of one job.
 pub fn identity() -> String {
     format!(
         "{} (channel {}, job {}, {})",
@@ -95,7 +95,7 @@ pub(crate) fn is_channel() -> bool {
     matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
-/// Removes the copy that [`script`] has made of this program, and its directory. What is in another place is no copy.
+/// Removes the copy that [`script`] has made of this program, and its directory. A program in another place is no copy.
 pub(crate) fn remove_copy() {
     let Ok(path) = std::env::current_exe() else {
         return;
@@ -121,7 +121,7 @@ fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the program becomes on another host.
+/// The role of the program on another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The launcher's hand there, for one job.
@@ -149,7 +149,7 @@ done
 unset IFS; set +f
 "#;
 
-/// What the shell of a host is to do. `size` is that of the program at `own`, which is asked for when the host has none
+/// The script for the shell of a host. `size` is that of the program at `own`, which is asked for when the host has none
 /// that fits, or always with `send`. A daemon whose shell this is names its own program in the environment.
 ///
 /// The braces make the shell read all of it before it begins: what follows on its input is not for the shell.
@@ -262,7 +262,7 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
     )
 }
 
-/// What to say of a host that does not answer.
+/// The sentence about a host that does not answer.
 pub(crate) fn silence(across: &Across, host: &str, after: Duration) -> String {
     let command = command_words(across, host);
     format!(

@@ -54,7 +54,7 @@ impl Signals {
         }
     }
 
-    /// What was blocked before, which is what tasks are to start with.
+    /// The mask from before, with which tasks start.
     pub(crate) fn before(&self) -> &Mask {
         &self.before
     }

@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 /// How long a node may take to answer, unless the user says otherwise: Slurm may make a step wait.
 pub const CONNECT: Duration = Duration::from_secs(30);
 
-/// What Slurm has given to a job.
+/// An allocation of Slurm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// How many tasks the job has when nobody says so.
@@ -28,7 +28,7 @@ pub struct Given {
     pub rsh: Vec<String>,
 }
 
-/// What Slurm gives to a job of so many tasks that is started here; None outside an allocation.
+/// The part of an allocation for a job of so many tasks that is started here; None outside an allocation.
 ///
 /// `by_srun` says that nobody has named another way to the nodes.
 pub fn given(
@@ -69,7 +69,7 @@ pub struct Nodes {
     pub rsh: Vec<String>,
 }
 
-/// What Slurm has given to the job that this process is in; None outside an allocation. `by_srun` is as for [`given`].
+/// The allocation of the job that this process is in; None outside an allocation. `by_srun` is as for [`given`].
 pub fn nodes(by_srun: bool) -> Result<Option<Nodes>, Refusal> {
     let environment = &regatta_slurm::environment;
     let Some(allocation) = allocation(environment)? else {
@@ -182,7 +182,7 @@ pub(crate) fn forget_shape(command: &mut Command) {
     }
 }
 
-/// What of Slurm is here, for `regatta doctor`: nothing, or in which job this is and with what room.
+/// Slurm's presence here, for `regatta doctor`: none, or the job that this is in, and its room.
 pub fn describe() -> Option<String> {
     if !is_in_path("srun") {
         return None;

@@ -61,7 +61,7 @@ impl Feed {
         written
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.pipe
             .iter()

@@ -1,4 +1,4 @@
-//! What the tasks of this host write to their standard output and error: a pipe for each of the two.
+//! The standard output and error of this host's tasks: a pipe for each of the two.
 //!
 //! All pipes are watched by one epoll descriptor, so that a thousand tasks cost the loop one entry.
 
@@ -78,7 +78,7 @@ impl Streams {
         Ok(theirs)
     }
 
-    /// What is readable when a task has written.
+    /// A descriptor that is readable when a task has written.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -41,7 +41,7 @@ pub(crate) const OWNER_LOST: &str = "regatta-owner-lost";
 pub(crate) const LEAD: &str = "regatta-lead";
 /// The first word of a host on it that may not lead after all; the run of that host follows.
 pub const GAVE_UP: &str = "regatta-gave-up";
-/// What a process is called that has become the launcher of a job.
+/// The name of a process that has become the launcher of a job.
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
 /// The sentence that the command of a channel says when the daemon of the launcher's host has ended, after `regatta: `.
 pub const DAEMON_ENDED: &str =

@@ -1,4 +1,4 @@
-//! What is said when a job is over, in sentences and in JSON.
+//! The summary when a job is over, in sentences and in JSON.
 
 use std::ffi::OsStr;
 use std::path::Path;

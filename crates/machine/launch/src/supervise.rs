@@ -1,7 +1,7 @@
 //! Starting the tasks of a job, and staying with them until nothing of it is left.
 //!
 //! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, the tasks' output when
-//! it is labelled, and the channels to other hosts. What is to be done is decided by [`Lifecycle`]; this file does it, for
+//! it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps; this file carries them out, for
 //! tasks here through [`Tasks`], for those elsewhere through their hosts' agents.
 
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ struct Supervisor<'p> {
     /// The tasks of this host, if it has any.
     tasks: Option<Tasks>,
     remotes: Vec<Remote>,
-    /// What this host is called, if it has tasks and is one of several.
+    /// The name of this host, if it has tasks and is one of several.
     here: Option<String>,
     /// Its number.
     number: u32,
@@ -124,13 +124,13 @@ struct Supervisor<'p> {
     growing: Option<Growing<'p>>,
     /// The words that these are to hear first.
     history: History,
-    /// Who comes next, should this host be lost, if the job can go on then.
+    /// The hosts that come next, should this host be lost, if the job can go on then.
     leadership: Option<Leadership>,
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
     reaches: Reaches,
-    /// Who starts the tasks of this host, if it is not us.
+    /// The task that starts the tasks of this host, if it is not us.
     starter: Option<Starter>,
     awaited: Awaited,
     /// Where tasks come in that nobody of the job has started, if they may.
@@ -141,7 +141,7 @@ struct Supervisor<'p> {
     early: Vec<RemoteCaller>,
     /// Processes that have asked to join too late. They wait for the end.
     late: Vec<Newcomer>,
-    /// What the tasks of this host write; none when they write to our own output.
+    /// The output of this host's tasks; none when they write to our own output.
     streams: Option<Streams>,
     output: Output,
     /// Our standard input, when it is for a task on another host.
@@ -509,7 +509,7 @@ impl<'p> Supervisor<'p> {
             self.notify_gone(rank, None);
         }
         let mut actions = Vec::new();
-        // What becomes of a task that was started by hand sees who started it.
+        // The person who started a task by hand sees its end.
         let by_hand = self
             .tasks
             .as_ref()
@@ -651,7 +651,7 @@ impl<'p> Supervisor<'p> {
     }
 }
 
-/// What still runs, for a sentence: tasks, or what they left behind.
+/// Processes that still run, for a sentence: tasks, or their leftovers.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
     let mut ranks: BTreeMap<u32, ()> = BTreeMap::new();
     ranks.extend(tasks.iter().flat_map(Tasks::running).map(|rank| (rank, ())));

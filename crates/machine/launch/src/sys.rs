@@ -273,7 +273,7 @@ const PROCESS: &[u8] = b"PVMEPID=";
 /// Room for that value: the digits of the largest number.
 const DIGITS: usize = 10;
 
-/// What differs from task to task, or from this process.
+/// Settings that differ from task to task, or from this process.
 pub(crate) struct Place<'a> {
     /// The task's standard input, output and error; `None` inherits ours.
     pub stdio: [Option<BorrowedFd<'a>>; 3],
@@ -300,7 +300,7 @@ pub(crate) enum StartError {
     Execute(Errno),
 }
 
-/// What the child reads, and where it leaves the reason when it fails.
+/// The child's instructions, and the place for its reason when it fails.
 struct Order<'a> {
     image: *mut Image,
     place: &'a Place<'a>,
@@ -488,7 +488,7 @@ pub(crate) fn local_time() -> [i32; 5] {
     ]
 }
 
-/// What `clone` returned to the parent.
+/// The child, from the return value of `clone` in the parent.
 fn child_of(returned: libc::pid_t) -> rustix::io::Result<Pid> {
     if returned > 0 {
         Pid::from_raw(returned).ok_or(Errno::CHILD)

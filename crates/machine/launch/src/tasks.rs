@@ -1,6 +1,6 @@
 //! The tasks of one host: started, announced in the job's table, reaped.
 //!
-//! What the loop of a launcher on one host, of a launcher of many, and of an agent have in common. Whoever owns this is
+//! The common part of the loops of a launcher on one host, of a launcher of many, and of an agent. The owner of this is
 //! the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks. Tasks that other
 //! tasks spawn are in `prepared.rs`.
 
@@ -39,7 +39,7 @@ const SEGMENT_FD: i32 = 60;
 const LISTENER_FD: i32 = 61;
 const CONTROL_FD: i32 = 62;
 
-/// What every task is started from.
+/// The recipe from which every task is started.
 pub(crate) struct Recipe {
     /// The program, as the user named it, and where it is.
     pub name: OsString,
@@ -73,7 +73,7 @@ pub(crate) struct Tasks {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The sockets on which the tasks ask.
     pub(crate) controls: Controls,
-    /// What tasks write for those who have started them.
+    /// Output of tasks for the tasks that have started them.
     pub(crate) caught: Caught,
     /// Tasks that other tasks spawn.
     pub(crate) prepared: PreparedTasks,
@@ -94,11 +94,11 @@ pub(crate) struct Tasks {
     /// Task 0 was not started by us.
     pub(crate) adopted: bool,
     running: HashMap<Pid, u32>,
-    /// Those that are no children of ours.
+    /// Tasks that are no children of ours.
     pub(crate) guests: BTreeMap<u32, Guest>,
 }
 
-/// What differs from one start to another.
+/// Settings that differ from one start to another.
 pub(crate) struct Start<'a> {
     pub rank: u32,
     pub listener: Option<TcpListener>,
@@ -439,10 +439,10 @@ impl Tasks {
         }
     }
 
-    /// What the tasks of this host have asked, as far as it has arrived, and who has closed its socket.
+    /// Reads the requests of this host's tasks, as far as they have arrived; returns the tasks that have closed their sockets.
     pub(crate) fn read_requests(&mut self, asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
         let ended = self.controls.read_requests(asked);
-        // Who did not read what was said reads it when it is told that there is something.
+        // A task that has not read its messages reads them when it is woken.
         for rank in std::mem::take(&mut self.controls.written) {
             if rank < self.job.tasks() {
                 self.job.announce_news(rank);
@@ -451,7 +451,7 @@ impl Tasks {
         ended
     }
 
-    /// What it means that this child has ended: nothing, when it was no task.
+    /// Interprets the end of a child: none, when it was no task.
     pub(crate) fn ended(&mut self, pid: Pid, status: WaitStatus) -> Option<Ended> {
         let rank = self.running.remove(&pid)?;
         self.controls.close(rank);
@@ -550,7 +550,7 @@ pub(crate) fn strays(others: &[Pid]) -> String {
     summary::few(&names)
 }
 
-/// What still runs, for a sentence: tasks, or what they left behind.
+/// Processes that still run, for a sentence: tasks, or their leftovers.
 pub(crate) fn left(ranks: &[u32], strays: impl FnOnce() -> String) -> String {
     match ranks {
         [] => strays(),

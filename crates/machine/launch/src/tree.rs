@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 pub struct Process {
     /// Its number.
     pub pid: Pid,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Whose child it is.
     pub parent: i32,
@@ -27,7 +27,7 @@ pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
     below(rustix::process::getpid(), spared)
 }
 
-/// The same for the processes below any other.
+/// As above, for the processes below any other.
 pub fn below(root: Pid, spared: &[Pid]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,11 +1,11 @@
-//! What carries a channel: the streams of a command, or an encrypted connection. Nothing here waits.
+//! The carrier of a channel: the streams of a command, or an encrypted connection. Nothing here waits.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use regatta_transport::calls::Conversation;
 use rustix::io::Errno;
 
-/// See the module. What has been closed is not there any more.
+/// See the module. Streams that have been closed are not there any more.
 #[derive(Debug)]
 pub(super) enum Carrier {
     Streams {

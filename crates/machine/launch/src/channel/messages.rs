@@ -1,4 +1,4 @@
-//! What launcher and agent say to each other.
+//! The messages of launcher and agent.
 //!
 //! ```text
 //! launcher                              agent
@@ -97,9 +97,9 @@ messages! {
         15 StartSpawn { spawn: u32, first: u32, count: u32 }
         /// So many bytes that tasks wrote for this one have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
-        /// What who goes on with the job has to know, should the launcher's host be lost.
+        /// The knowledge of the next launcher, should the launcher's host be lost.
         17 Failover { plan: FailoverPlan }
-        /// Who goes on with it then.
+        /// The hosts that may lead next, in order.
         18 Succession { order: SuccessionOrder }
         /// A piece of a copy of the registry, or of a change to it; the last one of it, or not.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
@@ -109,7 +109,7 @@ messages! {
         22 Admit { caller: u32, task: u32 }
         /// The process that has asked to join cannot be one.
         23 TurnAway { caller: u32, sentence: String }
-        /// What time is it? A task has asked, under this number.
+        /// Asks for the time. A task has asked, under this number.
         24 Clock { by: u32, id: u32 }
         /// How much do you know of the registry?
         25 Confirm {}
@@ -131,7 +131,7 @@ messages! {
         4 Refused { status: u32, sentence: String }
         /// A task runs.
         5 Started { rank: u32, pid: u32 }
-        /// What a task wrote to its standard output (0) or error (1); no bytes: it has closed it.
+        /// Bytes that a task wrote to its standard output (0) or error (1); none: it has closed it.
         6 Output { rank: u32, stream: u32, bytes: Vec<u8> }
         /// A task has ended.
         7 Ended { rank: u32, pid: u32, end: End, state: TaskState }
@@ -151,7 +151,7 @@ messages! {
         14 Entered { first: u32, refused: Option<(Why, String)> }
         /// The answer to `StartSpawn` and `Admit`, for each task.
         15 SpawnStarted { task: u32, pid: u32, refused: Option<(Why, String)> }
-        /// What a task wrote for another one.
+        /// Bytes that a task wrote for another one.
         16 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
         /// A task has closed its socket: it hears nothing more.
         17 Hushed { task: u32 }
@@ -169,21 +169,21 @@ messages! {
         25 Heard { task: u32, count: u32 }
         /// The answer to `Confirm`: the copy of the registry has seen so many changes.
         26 Copied { changes: u64 }
-        /// What the starter of a daemon says to that, in its own words.
+        /// The answer of the starter of a daemon, in its own words.
         20 Answer { bytes: Vec<u8> }
     }
 }
 
-/// What an agent tells of itself.
+/// An agent's report about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hello {
     /// How many tasks can run at once.
     pub cores: u32,
     /// Which cores they may use.
     pub allowed: Vec<u32>,
-    /// What its processors are.
+    /// The architecture of its processors.
     pub architecture: String,
-    /// The same for two agents exactly if they are on one host.
+    /// Equal for two agents exactly if they are on one host.
     pub host: String,
     /// Where it may be reached, the likeliest first.
     pub candidates: Vec<Interface>,
@@ -204,7 +204,7 @@ fields!(Hello {
     token
 });
 
-/// What a beacon says to everybody who connects: it tells hosts apart that have the same address on different networks.
+/// A beacon's word to everybody who connects: it distinguishes hosts that have one address on different networks.
 pub(crate) type Token = [u8; 16];
 
 /// A host that is to be reached.
@@ -282,7 +282,7 @@ fields!(Preparation {
     join_name
 });
 
-/// What an agent knows that another launcher may not.
+/// An agent's knowledge that another launcher may lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub hello: Hello,

@@ -74,7 +74,7 @@ impl Link {
             };
             self.arrived.push(&self.buffer[..count]);
             all += count;
-            // What is kept back wakes no poll.
+            // Bytes that are kept back wake no poll.
             if count == 0 || !self.way.keeps_back() {
                 return all;
             }
@@ -161,7 +161,7 @@ impl Link {
         self.ended
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let input = self.way.input().filter(|_| !self.ended);
         let reading = input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));

@@ -58,7 +58,7 @@ pub(super) fn holder(file: &File) -> String {
     )
 }
 
-/// The holder of a lock on this file in the kernel's list. Those who wait are marked by an arrow, and processes that are
+/// The holder of a lock on this file in the kernel's list. Waiting processes are marked by an arrow, and processes that are
 /// not seen from here have the number 0.
 fn pid_in(locks: &str, file: &str) -> Option<u32> {
     locks.lines().find_map(|line| {

@@ -34,13 +34,13 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct Found {
     pub remote: Remote,
     pub state: State,
-    /// What its tasks have asked and nobody has answered.
+    /// Requests of its tasks that nobody has answered.
     pub asked: Vec<(u32, Vec<u8>)>,
     /// A copy of the registry that is later than ours; empty: it has none.
     pub copy: Vec<u8>,
 }
 
-/// What became of looking for the agents of all hosts.
+/// The result of looking for the agents of all hosts.
 pub(crate) struct Rally {
     pub found: Vec<Found>,
     /// The hosts that are lost too, and why.
@@ -68,12 +68,12 @@ struct Calling {
     copy: Vec<u8>,
 }
 
-/// What is needed to look for agents.
+/// Looks for agents.
 pub(crate) struct Seeker<'a> {
     pub across: &'a Across,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
-    /// Who is there.
+    /// The hosts that are there.
     pub news: &'a mut News,
     pub told: &'a mut news::Report,
     /// The channel of this host's agent. Its end is that of the daemon here.

@@ -1,4 +1,4 @@
-//! What time it is on the hosts of a job, for tasks that ask.
+//! The clocks of a job's hosts, for tasks that ask.
 
 use regatta_wire::control::Why;
 

@@ -20,7 +20,7 @@ impl Supervisor<'_> {
     /// Says something to every host.
     pub(super) fn send_to_all(&mut self, order: &Order) {
         for remote in &mut self.remotes {
-            // What is said while a job runs fits every frame.
+            // Orders while a job runs fit every frame.
             let _ = remote.send(order);
         }
     }

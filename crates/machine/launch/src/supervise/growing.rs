@@ -3,7 +3,7 @@
 //! A command tells of hosts ([`News`]). To one that is new a channel is opened as to those that were there from the first;
 //! it goes through the same steps (an agent that says what it is, a table of its own), but while the loop goes on. When its
 //! agent is ready it is told at once all that the others have heard since the start: which tasks were added, and which are
-//! no more. What happens from then on it hears as they do, so nothing has to wait for a host that arrives.
+//! no more. From then on it gets the events as they do, so nothing has to wait for a host that arrives.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ mod hosters;
 mod persons;
 mod wishes;
 
-/// What a job needs to take in hosts.
+/// The state of a job that can take in hosts.
 pub(super) struct Growing<'p> {
     across: &'p Across,
     /// Hosts are taken in; otherwise the news are only for whom they may come from.
@@ -296,7 +296,7 @@ impl Supervisor<'_> {
             (Err(refusal), step) if arriving.wish.is_some() => {
                 growing.part(step);
                 self.output.report(&refusal.sentence);
-                // Who starts hosts in our place may know names that nobody else does.
+                // A task that starts hosts in our place may know names that nobody else does.
                 let ours = arriving.number.is_none();
                 let wish = arriving.wish.as_ref();
                 let unknown = ours && wish.is_some_and(|wish| !wish.is_known());
@@ -319,7 +319,7 @@ impl Supervisor<'_> {
             return;
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
-        // What is said while a job runs fits every frame.
+        // Orders while a job runs fit every frame.
         if let Some(mut plan) = failover_plan(self.plan, growing.across) {
             let passed = self.started.elapsed().as_millis() as u64;
             plan.timeout = plan.timeout.map(|limit| limit.saturating_sub(passed));

@@ -1,4 +1,4 @@
-//! What tasks write that goes to the tasks which have started them; and what of that goes to the job's output, because
+//! Output that goes to the tasks which have started its writers; and the part of it that goes to the job's output, because
 //! nobody receives it any more.
 
 use super::Supervisor;
@@ -26,7 +26,7 @@ impl Supervisor<'_> {
         self.repay_caught();
     }
 
-    /// What a task of this host has written before it ended, before that is told.
+    /// Passes on the last output of a task of this host, before its end is reported.
     pub(super) fn pass_last_words(&mut self, task: u32) {
         let mut pieces = Vec::new();
         if let Some(tasks) = &mut self.tasks {

@@ -119,7 +119,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// What the hosts of a job are to its tasks.
+/// The records of a job's hosts, for its tasks.
 pub(super) fn hosts(fleet: &Fleet) -> Vec<HostRecord> {
     let here = |number: u32, name: String| HostRecord {
         number,

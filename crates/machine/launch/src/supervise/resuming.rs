@@ -1,6 +1,6 @@
 //! A supervisor that goes on with a job that had another one, on a host that is lost.
 //!
-//! The agents have been brought together (`succession`). What they know is compared with the copy of the registry; what it does
+//! The agents have been brought together (`succession`). Their knowledge is compared with the copy of the registry; what it does
 //! not know happens now. Then the loop goes on as if it had never been another one.
 
 use std::collections::{BTreeMap, HashSet};
@@ -32,7 +32,7 @@ use crate::tasks::Tasks;
 
 /// All that is known of the job.
 pub(crate) struct Stock {
-    /// What this host's agent knows, and what its tasks have asked.
+    /// The knowledge of this host's agent, and its tasks' requests.
     pub own: State,
     pub asked: Vec<(u32, Vec<u8>)>,
     /// The way on which the old launcher spoke. Its end is the end of the job here.
@@ -47,14 +47,14 @@ pub(crate) struct Stock {
     /// All that have been added.
     pub worlds: Vec<World>,
     pub ground: Ground,
-    /// Who led the job before, and why that host is lost.
+    /// The order of the launcher before, and the reason why its host is lost.
     pub launcher: (SuccessionOrder, String),
     pub found: Vec<Found>,
     pub lost: Vec<(Candidate, String)>,
     pub here: Candidate,
 }
 
-/// What is left to be said to tasks when the loop is about to begin.
+/// Messages that are left for tasks when the loop is about to begin.
 struct Unfinished {
     handovers: Vec<Handover>,
     worlds: Vec<World>,

@@ -31,7 +31,7 @@ impl LentBarrier {
 #[derive(Debug)]
 struct Past {
     barrier: LentBarrier,
-    /// Who may still look at it.
+    /// The tasks that may still look at it.
     users: HashSet<u32>,
     /// Questions that count as asked, and that will be asked again.
     counted: HashSet<(u32, u32)>,

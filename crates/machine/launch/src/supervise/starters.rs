@@ -1,6 +1,6 @@
 //! A task that starts the tasks of this host in our place.
 //!
-//! Such a task is told what to start. What it starts enters the job by the join socket, as a program does that was started by
+//! Such a task is told what to start. Its children enter the job by the join socket, as a program does that was started by
 //! hand, but shows a ticket, by which it gets the number that has been waiting for it. Processes that nobody here is the
 //! parent of can come only by a join socket, so the starter is a task of a job that stays, on its launcher's host.
 

@@ -35,7 +35,7 @@ pub(super) struct Arriving {
     pub(super) step: Step,
     /// The number that it was given before it came.
     pub(super) number: Option<u32>,
-    /// Who has asked for it; none: it was heard of.
+    /// The request for it; none: the machine named it.
     pub(super) wish: Option<Wish>,
 }
 
@@ -162,7 +162,7 @@ impl Growing<'_> {
         Ok(remote)
     }
 
-    /// Has the shell that a command leads to become an agent. What it is to do first is its beginning.
+    /// Has the shell that a command leads to become an agent. `beginning` holds its first commands.
     fn open_by(
         &self,
         across: &Across,
@@ -253,7 +253,7 @@ impl Arriving {
         }
     }
 
-    /// What to wait for while nothing leads there.
+    /// The descriptor to wait for while nothing leads there.
     pub(super) fn poll(&self) -> Option<PollFd<'_>> {
         match &self.step {
             Step::Calling(calling) => calling.poll(),

@@ -24,10 +24,10 @@ use crate::called_agent;
 use crate::contact_line::ContactLine;
 use crate::gather::Program;
 
-/// What such a task is asked, and not asked yet.
+/// The requests to such a task, sent and not sent yet.
 #[derive(Default)]
 pub(super) struct Hosters {
-    /// Who it is, and by which of its questions it is told.
+    /// The task, and the number of its question for the answers.
     registered: Option<(u32, u32)>,
     /// The requests that have not been answered, and to whom they were put.
     open: Vec<(u32, u32)>,
@@ -70,7 +70,7 @@ impl Hosters {
         })
     }
 
-    /// What is to be said to whom. Nothing, if no host is left to be asked for.
+    /// The message to send, and its receiver. None, if no host is left to be asked for.
     pub(super) fn put(&mut self, request: Request) -> Option<(u32, Tell)> {
         if request.hosts.is_empty() {
             return None;
@@ -132,7 +132,7 @@ impl Supervisor<'_> {
         self.registry.reply(by, id, outcome);
     }
 
-    /// What has become of the hosts that a task was asked to start.
+    /// Handles the result for the hosts that a task was asked to start.
     pub(in crate::supervise) fn hosts_started(
         &mut self,
         by: u32,
@@ -168,7 +168,7 @@ impl Supervisor<'_> {
                 said => {
                     let line = said.map_or("", |said| &said.line);
                     ContactLine::read(line).ok_or_else(|| {
-                        // What may be a key is for nobody's log.
+                        // A line that may hold a key is for nobody's log.
                         let line: String = line.chars().take(40).collect();
                         let sentence = format!(
                             "the host {name} was not started: task {by}, which starts hosts, got this answer there: {line}"

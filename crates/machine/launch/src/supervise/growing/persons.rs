@@ -39,7 +39,7 @@ pub(super) const AGAIN: Duration = Duration::from_millis(200);
 /// No line of an agent is longer.
 const LONGEST: usize = 1024;
 
-/// Who is asked for a host, and where.
+/// A person who is asked for a host, and the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Hand {
     /// The task that wants the host.
@@ -111,7 +111,7 @@ impl Person {
         Ok(end.map(|end| String::from_utf8_lossy(&self.typed[..end]).into_owned()))
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub(super) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.terminal, PollFlags::IN)
     }

@@ -1,6 +1,6 @@
 //! Hosts that a task asks for, and hosts that it gives back.
 //!
-//! What is asked for goes the way of all hosts that arrive, but for the command that leads there and the address it is
+//! A requested host goes the way of all hosts that arrive, but for the command that leads there and the address it is
 //! reached at, of which the wish may say something. The asker is answered when it is known what has become of each.
 
 use std::net::{IpAddr, ToSocketAddrs};
@@ -24,7 +24,7 @@ use crate::supervise::Supervisor;
 /// More are a mistake.
 const MOST: usize = 4096;
 
-/// What has been asked and not been answered, and what is known of hosts that may be asked for.
+/// Requests without an answer, and facts about hosts that may be requested.
 #[derive(Default)]
 pub(super) struct Wishes {
     file: File,
@@ -48,7 +48,7 @@ pub(super) struct Wish {
     index: usize,
     name: String,
     pub(super) options: Options,
-    /// Who types the password that ssh may ask for.
+    /// The person who types the password that ssh may ask for.
     pub(super) person: Option<Hand>,
 }
 
@@ -218,7 +218,7 @@ impl Supervisor<'_> {
                 format!("the host {name} is of the job already"),
             ));
         }
-        // What leads to hosts leads to those of the machine only.
+        // The commands that lead to hosts lead to those of the machine only.
         let is_listed = growing.listed.iter().any(|listed| listed.name == *name);
         if growing.news.is_some() && !is_listed {
             let sentence = format!(
@@ -261,7 +261,7 @@ impl Supervisor<'_> {
         Ok(number)
     }
 
-    /// What has become of a host that was asked for.
+    /// Answers the request for a host.
     pub(super) fn fulfil(
         &mut self,
         growing: &mut Growing,
@@ -406,7 +406,7 @@ impl Wish {
         (across, target)
     }
 
-    /// What the shell there does before anything else.
+    /// The first commands of the shell there.
     pub(super) fn beginning(&self) -> String {
         let quoted = |text: &String| text.replace('\'', r"'\''");
         let program = self.options.daemon.as_ref();
