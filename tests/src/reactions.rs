@@ -17,7 +17,7 @@ const ADDED: &str = "h8";
 
 /// A measured reaction, and the longest time it may take.
 pub struct Measured {
-    /// What.
+    /// Its name.
     pub what: &'static str,
     /// How long it may take.
     pub target: Duration,

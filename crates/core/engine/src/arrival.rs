@@ -15,7 +15,7 @@ use crate::transport::{Arrival, Fault, Peer, Transport};
 pub(crate) enum Body {
     /// The bytes, held here.
     Bytes(Held),
-    /// The same, told to itself: what is due when it is received.
+    /// A message of a task to itself, with the credit that is due when it is received.
     Told(Held, ReceiptCredit),
     /// On offer: still with its sender.
     Offer(Offer),

@@ -85,7 +85,7 @@ impl Tickets {
         true
     }
 
-    /// The same, for callers that have no other answer to a stale one.
+    /// As above, for callers that have no other answer to a stale one.
     pub(crate) fn use_up(&mut self, handle: Handle) -> Result<()> {
         let known = self.take_back(handle);
         known.then_some(()).ok_or(Error::Handle("request"))

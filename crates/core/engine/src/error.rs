@@ -36,7 +36,7 @@ pub enum Error {
     Cancelled,
     /// A peer wrote nonsense into shared memory. It is treated as dead from now on.
     Corrupt {
-        /// Who.
+        /// The peer.
         peer: Peer,
         /// The finding, for the sentence that the user reads.
         what: &'static str,

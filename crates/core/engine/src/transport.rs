@@ -23,7 +23,7 @@ pub type Peer = u32;
 pub enum Fault {
     /// A peer wrote what no correct peer writes. Its connection is closed.
     Corrupt {
-        /// Who.
+        /// The peer.
         peer: Peer,
         /// The finding, for the sentence that the user reads.
         what: &'static str,

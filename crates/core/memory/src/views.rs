@@ -259,7 +259,7 @@ impl Views {
         bytes
     }
 
-    /// The same, if there is memory for it.
+    /// As above, if there is memory for it.
     pub fn try_to_vec(&self) -> Result<Vec<u8>, Refused> {
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(self.len());
@@ -272,7 +272,7 @@ impl Views {
         Ok(bytes)
     }
 
-    /// The same; few bytes without an allocation.
+    /// As above; few bytes without an allocation.
     pub fn to_held(&self) -> Result<Held, Refused> {
         if self.len() > held::FEW {
             return Ok(self.try_to_vec()?.into());

@@ -72,7 +72,7 @@ pub fn send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     sent.is_some()
 }
 
-/// The same, with a handle for callers that keep it as a plain number.
+/// As above, with a handle for callers that keep it as a plain number.
 #[inline(always)]
 pub fn start_send_now(message: &Views, to: i32, tag: i32, group: GroupId) -> Option<Handle> {
     quick(|process| {

@@ -284,7 +284,7 @@ pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>>
     }
 }
 
-/// The same, of which nobody needs to know who they are.
+/// As above, of members whose numbers nobody needs.
 #[inline(always)]
 pub fn meet_so_many(group: &str, count: Option<u32>) -> Result<()> {
     let count = so_many(group, count)?;

@@ -148,7 +148,7 @@ impl Job {
         slot.bell.wake();
     }
 
-    /// The same, when it can wait until the task looks.
+    /// As above, when it can wait until the task looks.
     pub fn announce_quietly(&self, task: u32) {
         self.slot(task).inlet.0.news.fetch_add(1, Ordering::SeqCst);
     }

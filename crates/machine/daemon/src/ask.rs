@@ -271,7 +271,7 @@ pub struct Happening {
     pub number: u64,
     /// How long ago.
     pub ago_ms: u64,
-    /// What.
+    /// The event, as a sentence.
     pub what: String,
 }
 
