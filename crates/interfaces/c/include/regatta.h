@@ -118,7 +118,7 @@ typedef struct {
  * with the job. It is for messages: collectives are for groups whose members are known, so select them
  * (rg_group_select). A receive from RG_ANY in it waits whoever ends: nobody knows who may still come. */
 #define RG_ALL RG_CHANNEL(0)
-/* The same, apart from RG_ALL: a message sent in one channel is received in that channel only. A
+/* As RG_ALL, and apart from it: a message sent in one channel is received in that channel only. A
  * channel is nothing but a number, 0 to 536870911, on which tasks agree. */
 #define RG_CHANNEL(n) RG_GROUP_(0x40000000 + (n))
 
@@ -411,7 +411,7 @@ typedef struct {
 #define RG_OUTPUT_MARK 0x756f4752 /* the first word of a message with output */
 #define RG_OUTPUT_MOST 4096
 
-/* What a started task has written, as a message of the spawner to itself with the tag and in the group
+/* The output of a started task, as a message of the spawner to itself with the tag and in the group
  * that the options name; its length is that of the head and the text. In order for each task and
  * stream. Whoever asked for it has to receive it: a task waits, as at a full pipe, when a few hundred
  * kilobytes of its host's have not been received. It stops coming when I call rg_finalize or end: the
@@ -461,7 +461,7 @@ typedef struct {
 /* The tasks that run, by id: the first `capacity` of them. *count is how many there are. */
 int rg_tasks(rg_task *tasks, int capacity, int *count);
 int rg_hosts(rg_host *hosts, int capacity, int *count);
-/* What time it is on the host with this number, in microseconds since 1970. That is asked there, between call and return. */
+/* The time on the host with this number, in microseconds since 1970. It is read there, between call and return. */
 int rg_clock(int host, int64_t *microseconds);
 
 /* Have hosts join the job, or leave it; of a job that was entered (rg_enter). A line names a host, and may go on with
@@ -472,7 +472,7 @@ int rg_clock(int host, int64_t *microseconds);
  * wants a person to be asked (so=pw, so=ms), that happens at the terminal which is this task's standard input. */
 int rg_add_hosts(const char *const *lines, int count, int *numbers);
 int rg_remove_hosts(const char *const *names, int count, int *numbers);
-/* The same for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
+/* As rg_add_hosts, for the text of a whole host file; its defaults, and the hosts it only describes, count for hosts that are
  * added later. *added is how many joined. */
 int rg_add_host_file(const char *text, int *added);
 
@@ -520,12 +520,12 @@ typedef struct {
     uint32_t reserved;
 } rg_start_hosts;
 
-/* What has become of the hosts of a request: for each its number, 0 or the RG_ERR_ code that is the reason why it was not
+/* Reports the result for the hosts of a request: for each its number, 0 or the RG_ERR_ code that is the reason why it was not
  * started, and the line. A host that is not named was not started. RG_ERR_ARGUMENT: nothing was asked, or has been
  * answered, under this number. */
 int rg_hosts_started(uint32_t request, int count, const int *hosts, const int *codes, const char *const *lines);
 
-/* What to hear of. */
+/* The events to be notified of. */
 #define RG_TASK_EXIT 1 /* `what` is a task: it has ended */
 #define RG_HOST_LOST 2 /* `what` is the number of a host: it is lost, or was given back */
 #define RG_HOST_ADDED 3 /* hosts come, again and again until it is cancelled: those that are added to the
@@ -602,7 +602,7 @@ int rg_members(const char *group, int *tids, int capacity, int *count);
  * are members. When all of them have met, further calls of all cost no more than a barrier, if they
  * run on one host with the job's launcher, until somebody joins or leaves. */
 int rg_meet(const char *group, int count);
-/* The same. If those who met are all the members, *members and tids are as of rg_members, and the same
+/* As rg_meet. If those who met are all the members, *members and tids are as of rg_members, and equal
  * for all of them; else *members is 0. */
 int rg_meet_members(const char *group, int count, int *tids, int capacity, int *members);
 
@@ -615,7 +615,7 @@ typedef struct {
 } rg_named_group;
 /* All named groups, by name. */
 int rg_named_groups(rg_named_group *groups, int capacity, int *count);
-/* Who waits in rg_meet, in the order in which they have come. */
+/* The tasks that wait in rg_meet, in the order in which they have come. */
 int rg_waiting(const char *group, int *tids, int capacity, int *count);
 
 /* ---- settings and insight ---------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-//! Who: groups, ranks, task ids, paths.
+//! Names in a job: groups, ranks, task ids, paths.
 
 use std::ffi::{c_char, c_int};
 

@@ -27,7 +27,7 @@ unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>
     (0..count).map(text).collect()
 }
 
-/// What has become of hosts, as C is told it.
+/// The results for hosts, as C gets them.
 ///
 /// # Safety
 /// `numbers` has room for as many numbers as there are hosts, or is NULL.
@@ -96,7 +96,7 @@ extern "C" fn rg_end_hosting() -> c_int {
     answer(process::start_hosts(None))
 }
 
-/// What a program says has become of hosts that it was to start.
+/// Reads a program's report about hosts that it was to start.
 ///
 /// # Safety
 /// The lists have `count` entries, the texts are valid or NULL; or they are NULL.

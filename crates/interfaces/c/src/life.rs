@@ -7,7 +7,7 @@ use regatta_process::Error;
 use crate::error::{answer, argument};
 use crate::text::required;
 
-/// What `rg_enter` is to do when the job is not there.
+/// Flag of `rg_enter`: begin the job if it is not there.
 const BEGIN: c_int = 1;
 const BEGIN_ONLY: c_int = 2;
 const LOOK: c_int = 3;

@@ -48,7 +48,7 @@ pub struct RgHost {
     pub reserved: i32,
 }
 
-/// What the options of a spawn say.
+/// Reads the options of a spawn.
 ///
 /// # Safety
 /// `options` is NULL or valid, and so are the texts it leads to.

@@ -1,13 +1,13 @@
-//! What can be wrong with a host's line.
+//! Faults of a host's line.
 
 use std::fmt;
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Options, but nobody they are of.
     NoName,
-    /// What should be a name cannot be one.
+    /// A word in the place of a name cannot be one.
     BadName(String),
     /// Not of the form `option=value`.
     NotAnOption(String),
@@ -64,7 +64,7 @@ impl std::error::Error for Fault {}
 pub struct Problem {
     /// From 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The fault there.
     pub fault: Fault,
 }
 

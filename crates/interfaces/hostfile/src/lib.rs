@@ -29,7 +29,7 @@ pub enum Start {
     Manual,
 }
 
-/// What may be said of a host; nothing that was not said is filled in.
+/// The options of a host; those that were not given stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `lo=`: the login there.
@@ -90,7 +90,7 @@ pub struct File {
     pub hosts: Vec<Host>,
     /// Hosts that are known and not started: their options count once they are added.
     pub known: Vec<Host>,
-    /// What the last line of defaults said.
+    /// The options of the last line of defaults.
     pub defaults: Options,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn host_of(words: &[String], defaults: &Options) -> Result<Host, Faul
         Some(plain) => (true, plain),
         None => (false, name.as_str()),
     };
-    // What begins with a dash would be an option of the remote shell.
+    // A name that begins with a dash would be an option of the remote shell.
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c) || !c.is_ascii();
     if plain.is_empty() || plain.starts_with('-') || !plain.chars().all(fits) {
         return Err(Fault::BadName(name.clone()));

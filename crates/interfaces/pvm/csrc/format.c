@@ -150,7 +150,7 @@ static int pack_item(struct item item, struct arguments *arguments)
 {
     enum kind kind = item.kind;
 
-    /* What is packed of an unsigned long is what is packed of a long, also for a tracer. */
+    /* An unsigned long is packed as a long, also for a tracer. */
     if (kind == ULONG)
         kind = LONG;
     if (kind == NOTHING)

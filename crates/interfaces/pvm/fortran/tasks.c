@@ -36,7 +36,7 @@ void pvmfspawn_(char *task, int *flag, char *where, int *ntask, int *tids, int *
     *numt = code ? code : pvm_spawn(program.c, NULL, *flag, place.c, *ntask, tids);
 }
 
-/* What started together does not change, so it is asked for once. */
+/* The tasks that started together do not change, so they are asked for once. */
 void pvmfsiblings_(int *count, int *index, int *tid)
 {
     static int known = -1;

@@ -22,7 +22,7 @@
 #define TEV_MARK_USER_EVENT_RECORD -9
 #define TEV_MARK_USER_EVENT_RECORD_END -10
 
-/* Whom and as what a program sends an event of its own, packed with PvmDataTrace. */
+/* The receiver and the tag of a program's own event, packed with PvmDataTrace. */
 #define PVM_TRACE_TID -1111
 #define PVM_TRACE_CODE -2222
 

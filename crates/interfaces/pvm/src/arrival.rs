@@ -27,7 +27,7 @@ impl Select {
     }
 }
 
-/// What became of a look for a message.
+/// The result of a look for a message.
 pub enum Taken {
     /// It is in this buffer, which is not the current one.
     Message(c_int),
@@ -104,7 +104,7 @@ fn take_by(
                 return Ok(made.map_or(Taken::Swallowed, Taken::Message));
             }
             rg::ERR_TRUNCATED => {
-                // What the message before lay in is used again: fresh pages would cost more than the message.
+                // The memory of the message before is used again: fresh pages would cost more than the message.
                 message::give_back(storage);
                 storage = message::spare(status.length)?;
                 (from, tag) = (status.source, status.tag);
@@ -135,7 +135,7 @@ pub fn failure(code: c_int) -> i32 {
     }
 }
 
-/// What has come is a message of PVM's in most cases: its buffer.
+/// Turns a message that has come, in most cases one of PVM's, into a buffer.
 #[inline(always)]
 pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     // SAFETY: so much of it has been written.
@@ -153,7 +153,7 @@ pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<O
     }
 }
 
-/// What goes with a message that came with this head.
+/// The information of a message that came with this head.
 #[inline(always)]
 pub fn info(status: &rg::Status, select: Select, head: Head) -> Info {
     Info {

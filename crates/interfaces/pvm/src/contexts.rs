@@ -122,7 +122,7 @@ extern "C" fn pvm_getcontext() -> c_int {
     traced(calls::GETCONTEXT, || [], current, trace::code)
 }
 
-/// Whom a receive names: a task of Regatta's, anybody, or a daemon, whose messages come from ourselves.
+/// The sender that a receive names: a task of Regatta's, anybody, or a daemon, whose messages come from ourselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Task(i32),

@@ -147,13 +147,13 @@ unsafe extern "C" fn pvm_fsend(
     error::result("pvm_fsend", sent().err().unwrap_or(0))
 }
 
-/// What has been received: from whom, with what tag, how many bytes.
+/// A received message: its sender, its tag, its length in bytes.
 type Received = (c_int, c_int, usize);
 
 /// Straight into the program's memory.
 fn receive_directly(select: Select, memory: Memory) -> Result<Received, i32> {
     let mut head = [0_u8; HEAD];
-    // What is no head alone is whole, though there is little room for items.
+    // Bytes that are more than a head are whole, though there is little room for items.
     let mut rest = [0_u8; HEAD];
     let views = [head_view(&mut head), memory.0, head_view(&mut rest)];
     let mut status = rg::Status::default();

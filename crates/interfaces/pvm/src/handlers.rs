@@ -96,7 +96,7 @@ extern "C" fn pvm_addmhf(
         enrol()?;
         let function = function.ok_or(codes::BAD_PARAM)?;
         let library = library();
-        // What takes everything would take what the library says to itself, on PVM.
+        // On PVM, a receive of everything would take the library's messages to itself.
         let is_own = tag == ANY && context == ANY;
         let wanted = (source, tag, context);
         if is_own || library.handlers.iter().any(|other| other.meets(wanted)) {

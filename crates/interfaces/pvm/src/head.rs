@@ -8,12 +8,12 @@ use crate::message::HEAD;
 /// No event begins so, and no message of Regatta's own that went astray.
 const MARK: u32 = 0x334d_5650;
 
-/// The same, of a message whose body lies in memory that its receiver can read: its name and length follow.
+/// As `MARK`, of a message whose body lies in memory that its receiver can read: its name and length follow.
 const SHARED_MARK: u32 = 0x344d_5650;
 /// Bytes of such a message.
 pub const SHARED: usize = HEAD + 16;
 
-/// What stands there.
+/// The content of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub encoding: i32,
@@ -36,7 +36,7 @@ impl Head {
         bytes
     }
 
-    /// What it says: the name and the length of the body.
+    /// Reads it: the head, the name and the length of the body.
     pub fn read_shared(bytes: &[u8]) -> Option<(Head, u64, usize)> {
         let bytes: &[u8; SHARED] = bytes.try_into().ok()?;
         let (head, rest) = bytes.split_at(HEAD);
@@ -62,7 +62,7 @@ impl Head {
         bytes
     }
 
-    /// What these bytes say, if they are a head.
+    /// Reads these bytes, if they are a head.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Option<Head> {
         Head::marked_by(MARK, bytes)

@@ -1,4 +1,4 @@
-//! What the library gives a program to look at, until the next call of the same function.
+//! Results that stay the library's: a program may look at them until the next call of the same function.
 
 use std::cell::UnsafeCell;
 

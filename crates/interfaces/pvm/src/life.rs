@@ -57,7 +57,7 @@ fn enter() -> Result<i32, i32> {
     error::set_my_tid(me);
     sharing::begin();
     let environment = spawn_environment::of_environment();
-    // Who was not told of one stays in the context in which it left.
+    // A task that was given none stays in the context in which it left.
     let context = environment
         .as_ref()
         .map_or(library.context, |environment| environment.context);
@@ -76,7 +76,7 @@ fn enter() -> Result<i32, i32> {
     Ok(me)
 }
 
-/// Who has us traced hears that we have begun.
+/// Notifies the task that has us traced that we have begun.
 fn notify_begun(environment: &SpawnEnvironment) {
     let library = library();
     if environment.trace.0 <= 0 || library.options.trace().0 <= 0 {

@@ -1,4 +1,4 @@
-//! What there is under names, for libraries and programs that look: `pvm_getmboxinfo`.
+//! The entries under names, for libraries and programs that list them: `pvm_getmboxinfo`.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -10,7 +10,7 @@ use crate::pattern::occurs;
 use crate::trace::{self, Value, calls, traced};
 use crate::{rg, tid};
 
-/// What `pvm_getmboxinfo` tells of the entries under one name.
+/// The answer of `pvm_getmboxinfo` about the entries under one name.
 #[repr(C)]
 pub struct MailboxInfo {
     name: *mut c_char,
@@ -20,7 +20,7 @@ pub struct MailboxInfo {
     flags: *mut c_int,
 }
 
-/// The same, with the memory it leads to.
+/// As [`MailboxInfo`], with the memory it leads to.
 pub struct Class {
     pub name: CString,
     pub indices: Vec<c_int>,
@@ -91,7 +91,7 @@ pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     Ok(classes)
 }
 
-/// Who has entries under the names of a pattern of Regatta's.
+/// The owners of entries under the names of a pattern of Regatta's.
 pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
     let mut all = Vec::new();
     for class in classes(pattern)? {

@@ -47,7 +47,7 @@ fn text(of: &[c_char]) -> CString {
     unsafe { CStr::from_ptr(of.as_ptr()) }.to_owned()
 }
 
-/// What `pvm_config` tells of a host.
+/// The answer of `pvm_config` about a host.
 #[repr(C)]
 pub struct HostInfo {
     tid: c_int,
@@ -70,7 +70,7 @@ impl HostInfo {
     }
 }
 
-/// What is told of a host.
+/// Describes a host.
 pub fn described(host: &rg::Host) -> Described {
     Described {
         tid: tid::of_daemon(host.host),
@@ -283,12 +283,12 @@ unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a
     Ok(all)
 }
 
-/// What Regatta does with hosts: lines, how many, and places for answers.
+/// A call of Regatta about hosts: lines, how many, and places for answers.
 type Deed = unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int;
 
 /// Has Regatta do something with hosts; the code of each, which is the number of its daemon where it is `added`.
 fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
-    // What is not reached at all has no answer of its own.
+    // A host that is not reached at all has no answer of its own.
     let mut answers = vec![rg::ERR_LAUNCHER; names.len()];
     let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
     // SAFETY: as many texts, and room for as many answers.

@@ -20,7 +20,7 @@ const MOST_FLAGS: c_int = (1 << INDEX_SHIFT) - 1;
 const BEFORE: usize = 20;
 /// Names of PVM's begin so, apart from those of other users of the job.
 pub const BEGINNING: &[u8] = b"pvm:";
-/// What is longer does not get to the launcher.
+/// Longest entry, in bytes: a longer one does not get to the launcher.
 const LONGEST: usize = 16 << 20;
 /// The entries of tasks that a reset spares.
 pub const NO_RESET: &CStr = c"###_PVM_NO_RESET_###";
@@ -203,7 +203,7 @@ fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
     get_entry(name, index, flags).map(|(_, value)| value)
 }
 
-/// The same, with its index.
+/// As above, with its index.
 fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
@@ -283,10 +283,10 @@ unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_in
     traced(calls::GETINFO, entry, got, received_told)
 }
 
-/// What a tracer is told in place of an index that stands among the flags.
+/// The index that a tracer gets if the real one stands among the flags.
 const NO_INDEX: c_int = -1;
 
-/// What it is told of a message that was found, or why not.
+/// A tracer's values of a found message, or of the failure.
 fn received_told(code: c_int) -> [Value<'static>; 2] {
     match code {
         ..0 => trace::ints([code, -1]),
@@ -294,7 +294,7 @@ fn received_told(code: c_int) -> [Value<'static>; 2] {
     }
 }
 
-/// What a tracer is told of an entry: a name, an index and flags, or what is put there.
+/// A tracer's values of an entry: a name, an index and flags, or the buffer that is put there.
 ///
 /// # Safety
 /// `name` is a text that outlives this, or NULL.
@@ -310,7 +310,7 @@ pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     remove(name, index)
 }
 
-/// The same of an entry that nobody else may delete, as what a task has left behind.
+/// As above, of an entry that nobody else may delete, such as one that a task has left behind.
 pub fn remove(name: &CStr, index: c_int) -> Result<(), i32> {
     let name = place(name)?;
     // SAFETY: a text.
@@ -350,7 +350,7 @@ pub fn take_role(name: &CStr) -> Result<(), i32> {
     put_role(name, &[], rg::SEVERAL).map(|_| ())
 }
 
-/// The same with something to say.
+/// As above, with a body.
 pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     let info = Info {
         src: library().tid,
@@ -360,7 +360,7 @@ pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     put_bytes(name, &entry(info, body), rg::ANY, flags)
 }
 
-/// What the first message under a name says.
+/// The body of the first message under a name.
 pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
     let value = get_bytes(name, 0, 0)?;
     let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;

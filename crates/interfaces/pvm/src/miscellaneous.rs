@@ -1,4 +1,4 @@
-//! What is left: the environment of children, versions, times, and what shipped programs use though no header names it.
+//! Smaller functions: the environment of children, versions, times, and functions that shipped programs use though no header names them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -207,11 +207,11 @@ extern "C" fn pvmgettmp() -> *const c_char {
     kept.insert(CString::new(name).unwrap_or_default()).as_ptr()
 }
 
-/// What PVM's own hoster asks: may this user run it? Everybody may.
+/// A question of PVM's own hoster: may this user run it? Everybody may.
 #[unsafe(no_mangle)]
 extern "C" fn pvmchkuid(_user: c_int) {}
 
-/// What it calls when it can do no more. As on PVM the library does not end a program for that.
+/// A call of it when it can do no more. As on PVM the library does not end a program for that.
 #[unsafe(no_mangle)]
 extern "C" fn pvmbailout(_code: c_int) {}
 

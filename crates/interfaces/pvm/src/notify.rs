@@ -12,7 +12,7 @@ use crate::system::{asking, manager, tracer};
 use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, handlers, receive, rg, tid};
 
-/// What can be told of.
+/// The events that can be notified.
 mod what {
     pub const TASK_EXIT: i32 = 1;
     pub const HOST_DELETE: i32 = 2;
@@ -79,7 +79,7 @@ pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     told_by(tid::DAEMON, body, tag, context)
 }
 
-/// The same as an answer to a message of this number.
+/// As above, as an answer to a message of this number.
 pub fn told_with(wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     make(tid::DAEMON, wid, body, tag, context)
 }

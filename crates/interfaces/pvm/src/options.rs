@@ -54,7 +54,7 @@ impl Options {
         Options(values)
     }
 
-    /// What the task that started this one has set for it, and for its children, unless something else has been said here.
+    /// Inherits the settings of the task that started this one, for itself and its children, unless others have been set here.
     pub fn inherit(&mut self, environment: &SpawnEnvironment) {
         for (way, (task, tag, context)) in
             [(OUTPUT, environment.output), (TRACE, environment.trace)]
@@ -65,7 +65,7 @@ impl Options {
         }
     }
 
-    /// What of ours goes where, and that of children goes there too.
+    /// Sets where our own output or trace goes; that of children goes there too.
     fn set_own(&mut self, way: RouteOptions, values: [i32; 3]) {
         for ((of_children, own), value) in way.into_iter().zip(values) {
             self.0[of_children] = value;

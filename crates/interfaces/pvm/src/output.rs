@@ -1,4 +1,4 @@
-//! What tasks write that we have started: as messages to us, or in a file.
+//! The output of tasks that we have started: as messages to us, or in a file.
 //!
 //! Regatta sends it in pieces, each as a message of this task to itself with the tag and in the context that were asked
 //! for. A program that has asked for messages (`PvmOutputTid`) gets each piece as PVM's daemon would send it; for one that
@@ -26,9 +26,9 @@ pub const CAUGHT: Select = Select {
 };
 /// Standard output and standard error.
 const STREAMS: u32 = 2;
-/// What is no stream but the news of a start.
+/// The number that is no stream, but the notice of a start.
 const BIRTH: i32 = 0;
-/// What PVM's daemon says of a task before there are bytes: it is new, it has been started.
+/// The notices of PVM's daemon about a task before there are bytes: it is new, it has been started.
 const NEW: i32 = -2;
 const STARTED: i32 = -1;
 
@@ -65,7 +65,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// What the options say: a task (0: nobody), a tag and a context.
+    /// The route of these options: a task (0: nobody), a tag and a context.
     pub fn of((to, tag, context): (i32, i32, i32)) -> Route {
         let task = tid::task(to);
         Route {
@@ -214,7 +214,7 @@ extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
 /// Before we leave: all of those whose output goes to a file have written what they write.
 pub fn finish() {
     if !library().caught.is_null() {
-        // Those who were started have begun, though we may not have looked.
+        // Tasks that were started have begun, though we may not have looked.
         while matches!(receive::await_in(&[CAUGHT], Wait::Not), Ok(true)) {}
         if are_writing() {
             let me = library().tid;

@@ -47,7 +47,7 @@ impl Wait {
     }
 }
 
-/// What a program wants to receive.
+/// The messages that a program wants to receive.
 #[derive(Clone, Copy)]
 pub struct Want {
     pub from: c_int,
@@ -80,7 +80,7 @@ impl Want {
         }
     }
 
-    /// What Regatta is to look for, if it can find it by itself.
+    /// The selection for Regatta, if it can find the message by itself.
     #[inline(always)]
     pub fn select(self) -> Option<Select> {
         let library = library();
@@ -154,7 +154,7 @@ pub fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
             None => await_in(&channels(), wait)?,
         };
         if !came {
-            // Whoever has waited in vain has seen all that came meanwhile.
+            // A caller that has waited in vain has seen all that came meanwhile.
             take_in()?;
             waited = true;
         }
@@ -278,7 +278,7 @@ pub fn take_in_one() -> Result<bool, i32> {
 fn take_in_next(take: impl Fn() -> Result<Taken, i32>) -> Result<Option<bool>, i32> {
     let before = library().inbox.end();
     let taken = take()?;
-    // What comes as one may be several for a program: those behind the first are in the inbox already.
+    // One message may be several for a program: those behind the first are in the inbox already.
     let behind = library().inbox.take_from(before);
     let is_message = match taken {
         Taken::Message(buffer) => {
@@ -408,7 +408,7 @@ fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     }
 }
 
-/// What a tracer is told of what is to be received.
+/// A tracer's values of a message that is wanted.
 fn wanted_told(from: c_int, tag: c_int) -> [Value<'static>; 3] {
     ints([from, tag, library().context])
 }
@@ -505,7 +505,7 @@ extern "C" fn pvm_recvf(matcher: Option<Matcher>) -> Option<Matcher> {
     traced(calls::RECVF, || [], replaced, |_| [])
 }
 
-/// What `pvm_precv` tells of the message it has received.
+/// The answer of `pvm_precv` about the message it has received.
 struct Received {
     src: c_int,
     tag: c_int,

@@ -37,7 +37,7 @@ fn end_tasks(me: c_int) -> Result<Vec<c_int>, i32> {
         .filter(|task| *task != me && !spared.contains(task))
         .collect();
     for &task in &ended {
-        // Who has gone in the meantime is gone.
+        // A task that has gone in the meantime is gone.
         let _ = tasks::signal(task, libc::SIGTERM);
     }
     Ok(ended)
@@ -90,7 +90,7 @@ struct Entry {
     persistent: bool,
 }
 
-/// What there is under names.
+/// The entries under names.
 fn entries(chosen: Chosen) -> Result<Vec<Entry>, i32> {
     let classes = listing::classes(c"*")?;
     let meant = |class: &&Class| chosen.name.is_none_or(|name| *class.name == *name);

@@ -16,7 +16,7 @@ use crate::{rg, sharing, system, tid};
 /// Up to so many bytes of `pvm_psend` are copied behind their head: cheaper than two views.
 const FEW: usize = 4096;
 
-/// What Regatta says of a send, as PVM does: what is sent to a task that is gone is lost, and no error.
+/// The outcome of a send, as PVM has it: a message to a task that is gone is lost, and no error.
 #[inline(always)]
 pub fn outcome(code: c_int) -> Result<(), i32> {
     match code {

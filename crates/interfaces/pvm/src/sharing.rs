@@ -23,7 +23,7 @@ fn take(bytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: a place for an address.
     match unsafe { rg::rg_loan(bytes, &mut block) } {
         rg::OK => NonNull::new(block.cast()),
-        // What is packed goes to memory of our own.
+        // Packed items go to memory of our own.
         _ => None,
     }
 }

@@ -111,7 +111,7 @@ fn machine(name: &CStr) -> Option<CString> {
     CString::new(machine).ok()
 }
 
-/// What `rg_spawn` takes, with the texts it leads to.
+/// The arguments of `rg_spawn`, with the texts they lead to.
 #[derive(Default)]
 pub struct Order {
     host: Option<CString>,
@@ -123,7 +123,7 @@ pub struct Order {
     pub output: Route,
     orphans: bool,
     on_behalf: i32,
-    /// What is started with the program as its first argument.
+    /// The command that is started with the program as its first argument.
     debugger: Option<CString>,
 }
 
@@ -206,7 +206,7 @@ pub fn spawn(
     }
 }
 
-/// Who has our children traced hears of these.
+/// Notifies the task that has our children traced of these.
 fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     let tracer = library().options.children_trace();
     if tracer.0 <= 0 {
@@ -227,7 +227,7 @@ fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     }
 }
 
-/// The same as it has been decided.
+/// As above, as a manager has decided it.
 pub fn start(
     order: &Order,
     program: &CStr,

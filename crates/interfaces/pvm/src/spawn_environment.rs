@@ -1,9 +1,9 @@
-//! What a task that spawns tells those that it starts: one variable of their environment.
+//! A spawning task's settings for the tasks that it starts: one variable of their environment.
 
 /// The name of the variable.
 pub const VARIABLE: &str = "REGATTA_PVM";
 
-/// What it says.
+/// The settings of a spawning task for its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpawnEnvironment {
     /// The context to begin in.
@@ -14,7 +14,7 @@ pub struct SpawnEnvironment {
     pub flags: i32,
     /// Where output goes: a task, a tag and a context.
     pub output: (i32, i32, i32),
-    /// The same for the events of a tracer.
+    /// As `output`, for the events of a tracer.
     pub trace: (i32, i32, i32),
 }
 
@@ -29,7 +29,7 @@ impl SpawnEnvironment {
         )
     }
 
-    /// What a text says. One that makes no sense says nothing.
+    /// Reads a text; none if it makes no sense.
     pub fn read(text: &str) -> Option<SpawnEnvironment> {
         let mut numbers = Vec::new();
         for part in text.split(',') {
@@ -48,7 +48,7 @@ impl SpawnEnvironment {
     }
 }
 
-/// What our own environment says; nothing, if no task has spawned us.
+/// Reads our own environment; none, if no task has spawned us.
 pub fn of_environment() -> Option<SpawnEnvironment> {
     SpawnEnvironment::read(&std::env::var(VARIABLE).ok()?)
 }

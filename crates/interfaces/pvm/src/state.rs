@@ -1,4 +1,4 @@
-//! What the library knows of its task.
+//! The library's knowledge of its task.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -21,7 +21,7 @@ pub struct Library {
     /// Regatta's number for us, and our host's.
     pub task: i32,
     pub host: i32,
-    /// Who started us, as `pvm_parent` tells it.
+    /// The task that started us, as `pvm_parent` gives it.
     pub parent: i32,
     /// The current context.
     pub context: i32,
@@ -40,11 +40,11 @@ pub struct Library {
     /// The resource manager that we ask, or 0, and the number of the last request.
     pub manager: i32,
     pub asked: i32,
-    /// What we watch as the resource manager.
+    /// Our watches as the resource manager.
     pub managing: Vec<c_int>,
-    /// What a tracer is told of our calls.
+    /// The reports of our calls to a tracer.
     pub telling: Telling,
-    /// What we do as a tracer.
+    /// Our state as a tracer.
     pub tracing: Tracing,
     /// Tasks whose output comes to us.
     pub writers: Vec<Writer>,

@@ -9,7 +9,7 @@ use crate::system::asking;
 use crate::trace::{self, calls, ints, traced};
 use crate::{machine, rg, system, tid};
 
-/// What a task's flags say: it has been started by another, it is a task.
+/// A task's flags: it has been started by another, it is a task.
 mod flag {
     /// Processes have smaller numbers: what is above stands for one that has not come yet.
     pub const LAST_PROCESS: i32 = 1 << 22;
@@ -84,7 +84,7 @@ pub fn all() -> Result<Vec<rg::Task>, i32> {
     }
 }
 
-/// What a task was started as.
+/// The program that a task was started as.
 pub fn program_of(task: c_int) -> Option<CString> {
     let all = all().ok()?;
     let known = all.iter().find(|known| known.tid == task)?;
@@ -112,7 +112,7 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
     traced(calls::PSTAT, || ints([which]), status, trace::code)
 }
 
-/// What `pvm_tasks` tells of one.
+/// The answer of `pvm_tasks` about a task.
 #[repr(C)]
 pub struct TaskInfo {
     tid: c_int,
@@ -137,7 +137,7 @@ impl TaskInfo {
     }
 }
 
-/// What is told of a task.
+/// Describes a task.
 fn described(task: &rg::Task, roles: &[(i32, i32)]) -> asking::Task {
     let spawned = task.parent >= 0;
     // SAFETY: a text that ends inside the array.

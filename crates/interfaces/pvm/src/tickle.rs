@@ -12,7 +12,7 @@ const MOST: i32 = 10;
 
 /// The requests that are answered; of the others a daemon takes note at most.
 mod request {
-    /// What of a daemon's work is to be said in its log?
+    /// A request for the mask of a daemon's log.
     pub const MASK: i32 = 5;
     /// That this is to be said from now on.
     pub const SET_MASK: i32 = 6;

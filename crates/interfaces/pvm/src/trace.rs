@@ -16,7 +16,7 @@ use crate::system::events;
 pub use around::{Telling, apart, begins, code, ends, flush, ints, numbers, text, texts, traced};
 pub use record::Value;
 
-/// Whom a program sends its own events to; the library knows where they go.
+/// The receiver of a program's own events; the library knows where they go.
 pub const TID: i32 = -1111;
 /// The tag it sends them with.
 const CODE: i32 = -2222;
@@ -43,7 +43,7 @@ const OPTIONS: &str = "PVMTRCOPT";
 /// No event is wanted.
 const NOTHING: u8 = b'@';
 
-/// What is traced of a task, as programs see it that look into PVM's library: `pvmctrc` is that of children.
+/// The trace settings of a task, as programs see them that look into PVM's library: `pvmctrc` has those of children.
 #[repr(C)]
 struct Traced {
     /// Where events and output go, which is kept among the options.
@@ -96,7 +96,7 @@ pub fn begin(letters: &[u8]) {
     }
 }
 
-/// What a tracer wants to know (`PvmTraceFull` and its like): each event by itself; how often each call is made and how long
+/// A tracer's choice (`PvmTraceFull` and its like): each event by itself; how often each call is made and how long
 /// that takes; or only how often.
 mod way {
     pub const FULL: i32 = 1;
@@ -109,7 +109,7 @@ fn wants(event: usize) -> bool {
     of(0).mask[event / 4] & (1 << (event % 4)) != 0
 }
 
-/// What is traced, or who we are, is another now: have calls look for it, or not.
+/// The trace settings, or our number, have changed: has calls look for them, or not.
 pub fn settle() {
     let me = library().tid;
     let (to, _, _) = library().options.trace();
@@ -133,7 +133,7 @@ pub fn inherit() {
     }
 }
 
-/// What children are told, if they are traced.
+/// The variables for children, if they are traced.
 pub fn variables() -> Vec<String> {
     let (buffer, options) = library().options.children_trace_way();
     let letters = &of(1).mask[..LETTERS];

@@ -1,4 +1,4 @@
-//! What a call can fail with: a kind for programs, a sentence for people.
+//! The errors of calls: a kind for programs, a sentence for people.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct Error {
     sentence: Box<str>,
 }
 
-/// What kind of failure it is.
+/// The kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -79,7 +79,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }

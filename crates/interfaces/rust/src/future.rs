@@ -133,7 +133,7 @@ struct Alarm(AtomicBool);
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Release);
-        // Whoever waits may be asleep on the task's doorbell.
+        // A waiting thread may be asleep on the task's doorbell.
         if raw::outside().is_ok() {
             let _ = process::wake();
         }

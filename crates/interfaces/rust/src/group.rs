@@ -91,7 +91,7 @@ impl<'t> Group<'t> {
         ours(process::path(self.id, rank_number(rank)))
     }
 
-    /// The same members as a group of their own: what a library does, so that its messages and
+    /// A group of its own with these members: a library makes one, so that its messages and
     /// its caller's never meet. Every member calls. Blocks.
     pub fn dup(&self) -> Result<Group<'t>> {
         raw::outside()?;

@@ -1,4 +1,4 @@
-//! What a message is gathered from and scattered to: values, slices, and strided views of them.
+//! The memory that a message is gathered from and scattered to: values, slices, and strided views of them.
 
 use std::cell::Cell;
 use std::fmt;

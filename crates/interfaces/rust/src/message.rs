@@ -108,7 +108,7 @@ impl Group<'_> {
         })
     }
 
-    /// What could be received; it stays where it is. Blocks until there is something.
+    /// The next message that could be received; it stays where it is. Blocks until there is one.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status> {
         raw::outside()?;
         let (from, tag) = (from.into().number(), tag.into().select()?);
@@ -116,7 +116,7 @@ impl Group<'_> {
         Ok(Status::of(&status))
     }
 
-    /// What could be received now, if there is something. Does not block.
+    /// The next message that could be received now, if there is one. Does not block.
     pub fn iprobe(
         &self,
         from: impl Into<Source>,

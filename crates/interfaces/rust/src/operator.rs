@@ -1,4 +1,4 @@
-//! What a reduction does to two elements.
+//! The operations of reductions on two elements.
 
 use regatta_process::{self as process, Builtin, Element, Reduction};
 

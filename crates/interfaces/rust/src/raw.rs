@@ -187,7 +187,7 @@ where
     unsafe { Operator::user(apply::<T, F>, argument, commutative) }
 }
 
-/// What the engine calls. A panic in the user's function ends the process: it cannot unwind
+/// The function that the engine calls. A panic in the user's function ends the process: it cannot unwind
 /// through the engine.
 extern "C" fn apply<T: Data, F: Fn(&T, &T) -> T>(
     from: *const c_void,

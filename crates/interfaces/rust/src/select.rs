@@ -4,7 +4,7 @@ use regatta_process as process;
 
 use crate::error::{Error, Result};
 
-/// Whom a message goes to. Made from a rank, or from an `Option` of one.
+/// The receiver of a message. Made from a rank, or from an `Option` of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// The member of the group with this rank.
@@ -13,7 +13,7 @@ pub enum To {
     Nobody,
 }
 
-/// Whom a receive takes messages from. Made from a rank, or from an `Option` of one.
+/// The sender that a receive takes messages from. Made from a rank, or from an `Option` of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The member of the group with this rank.
@@ -31,7 +31,7 @@ pub enum TagMatch {
     Exact(u32),
     /// Any.
     Any,
-    /// Those that agree with `tag` in the bits of `mask`.
+    /// Tags that agree with `tag` in the bits of `mask`.
     Masked {
         /// The pattern.
         tag: u32,
@@ -40,7 +40,7 @@ pub enum TagMatch {
     },
 }
 
-/// What became of a send or receive.
+/// The result of a send or receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The sender's rank in the group; `None` for sends and for receives from nobody.

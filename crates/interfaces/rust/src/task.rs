@@ -23,7 +23,7 @@ fn joined() -> MutexGuard<'static, usize> {
 ///
 /// Dropping it leaves the job: messages already sent stay readable by their receivers, and nobody
 /// is waited for. Where `init` was called several times, the last `Task` to be dropped leaves.
-/// Who has left a job cannot join it again.
+/// A task that has left a job cannot join it again.
 /// A task that ends without leaving (by `std::process::exit`, or a panic that drops this) counts as
 /// one that has died.
 ///

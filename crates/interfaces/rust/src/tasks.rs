@@ -14,7 +14,7 @@ use crate::error::{Error, Result, ours};
 use crate::select::tag_number;
 use crate::{Group, Task, raw};
 
-/// What to start, and where.
+/// The tasks to start, and their place.
 ///
 /// ```no_run
 /// use regatta::{Place, Spawn};
@@ -88,27 +88,27 @@ impl Spawn {
         self
     }
 
-    /// What they write comes to the spawner, each line as a message to itself with this tag in this group that holds an
+    /// Their output comes to the spawner, each line as a message to itself with this tag in this group that holds an
     /// [`output`]; otherwise it goes where goes what the spawner writes. A task waits when much has not been received.
     pub fn lines_to(mut self, tag: u32, group: &Group) -> Spawn {
         self.1 = Written::Me(tag, group.id(), true);
         self
     }
 
-    /// The same in pieces, as it comes.
+    /// As `lines_to`, in pieces, as it comes.
     pub fn blocks_to(mut self, tag: u32, group: &Group) -> Spawn {
         self.1 = Written::Me(tag, group.id(), false);
         self
     }
 
-    /// What they write goes with the job's output, also if what the spawner writes does not.
+    /// Their output goes with the job's output, also if the spawner's does not.
     pub fn output_to_job(mut self) -> Spawn {
         self.1 = Written::Job;
         self
     }
 }
 
-/// What to hear of.
+/// The event to be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// The end of this task.
@@ -182,14 +182,14 @@ impl Task {
         self.channel(0)
     }
 
-    /// The same as [`Task::all`], apart from it: what is sent in one channel is received in that channel only. A channel
+    /// As [`Task::all`], and apart from it: a message of one channel is received in that channel only. A channel
     /// is nothing but a number (0 is [`Task::all`]; the highest is 2²⁹ − 1) on which tasks agree.
     pub fn channel(&self, number: u32) -> Group<'_> {
         let number = i32::try_from(number).unwrap_or(i32::MAX).min((1 << 29) - 1);
         Group::channel(self, GroupId(GroupId::ALL.0 + number))
     }
 
-    /// Who started this task; `None`: the launcher.
+    /// The task that started this one; `None`: the launcher.
     pub fn parent(&self) -> Result<Option<u32>> {
         raw::outside()?;
         ours(process::parent())

@@ -58,7 +58,7 @@ fn moves(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     let (rank, size) = (group.rank(), group.size());
     let mine = given(rank, count, round);
     let everything = all(vec![count; size], round);
-    // What all give to this rank: each gives its elements shifted by the receiver's rank.
+    // The elements that all give to this rank: each gives its own, shifted by the receiver's rank.
     let exchanged: Vec<u64> = (0..size)
         .flat_map(|from| (0..count).map(move |index| value(from, index + rank, round)))
         .collect();
@@ -353,7 +353,7 @@ fn an_operator_cannot_call_regatta() {
             let states = states.filter(|error| *error.kind() == ErrorKind::State);
             calls.fetch_add(errors.len(), Ordering::SeqCst);
             refused.fetch_add(states.count(), Ordering::SeqCst);
-            // What would call Regatta when dropped does not either.
+            // A value that would call Regatta when dropped does not either.
             drop(loan.lock().expect("a lock").take());
             a + b
         });

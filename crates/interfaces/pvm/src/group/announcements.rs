@@ -1,4 +1,4 @@
-//! What members of groups tell each other, on a channel of their own.
+//! The announcements among members of groups, on a channel of their own.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use crate::rg;
 /// The channel; those of contexts begin behind it.
 const CHANNEL: rg::Group = rg::channel((1 << 28) - 2);
 
-/// What is told.
+/// The kind of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Word {
@@ -41,7 +41,7 @@ pub struct News {
 const LENGTH: usize = size_of::<News>();
 
 impl News {
-    /// What is told; `None` is what no task of this version tells.
+    /// The kind; `None`: no task of this version sends it.
     pub fn word(self) -> Option<Word> {
         let all = [
             Word::Changed,

@@ -1,4 +1,4 @@
-//! What all members of a group do together: gather, scatter, reduce; and the message to all of them.
+//! The collectives of groups: gather, scatter, reduce; and the message to all members.
 //!
 //! As in PVM nobody waits but who gets something: what is for the root is on its way when the call of
 //! the others returns.
@@ -73,7 +73,7 @@ impl Round {
         }
     }
 
-    /// The same, where each instance has its place: none may be missing.
+    /// As above, where each instance has its place: none may be missing.
     fn without_gaps(group: &mut Group, root: c_int) -> Result<Round, i32> {
         let round = Round::new(group, root)?;
         match round.has_gaps() {
@@ -247,7 +247,7 @@ fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     Ok(others)
 }
 
-/// What a collective of this name returns to the program, and a tracer hears of it.
+/// Returns a collective's result to the program, and reports it to a tracer.
 ///
 /// # Safety
 /// The group's name is a text or NULL.

@@ -183,7 +183,7 @@ fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
     Ok(0)
 }
 
-/// Those who have met, if they are all members. On several hosts they are a team from here on.
+/// Notes the members that have met, if they are all. On several hosts they are a team from here on.
 fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
     if members.is_empty() {
         return Ok(());

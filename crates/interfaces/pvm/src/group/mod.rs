@@ -24,7 +24,7 @@ use crate::state::library;
 
 use team::Team;
 
-/// What this task knows of a group.
+/// This task's knowledge of a group.
 pub(crate) struct Group {
     name: CString,
     /// The name in messages.
@@ -68,7 +68,7 @@ fn hash(name: &CStr) -> u64 {
     name.to_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// What we know, as a task.
+/// Our knowledge of groups, as a task.
 fn groups() -> Result<&'static mut Groups, i32> {
     enrol()?;
     let groups = GROUPS.get();

@@ -1,4 +1,4 @@
-//! What PVM's group server tells programs that ask it themselves, as `pvm_gstat` and `pvmgroups` do.
+//! The answers of PVM's group server to programs that ask it themselves, as `pvm_gstat` and `pvmgroups` do.
 //!
 //! There is no such task here. Whoever wants its number gets that of the first host, and what is sent there in the context
 //! of groups is answered by the library, from what Regatta's launcher knows.
@@ -19,7 +19,7 @@ pub const TID: i32 = tid::of_daemon(0);
 /// The context of what is sent to it.
 pub const CONTEXT: i32 = 0x7fffc;
 
-/// What it is asked.
+/// The tags of its requests.
 mod tag {
     /// Write down all groups. Not answered.
     pub const DUMP: i32 = 9;
@@ -42,8 +42,9 @@ struct GroupRecord {
     name: CString,
     /// By instance; -1 where a number is free.
     members: Vec<i32>,
-    /// Who waits at a barrier, and for how many; -1: nobody does.
+    /// The tasks that wait at a barrier.
     waiting: Vec<i32>,
+    /// So many tasks end their wait; -1: none waits.
     wanted: i32,
 }
 
@@ -74,7 +75,7 @@ fn all() -> Result<Vec<GroupRecord>, i32> {
     groups.iter().map(told).collect()
 }
 
-/// What there is to tell of a group now.
+/// A group as it is now.
 fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
     // SAFETY: Regatta ends its texts inside their arrays.
     let name = unsafe { CStr::from_ptr(group.name.as_ptr()) };
@@ -82,7 +83,7 @@ fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
     let members = numbers(name, rg::rg_members)?;
     let wanted = match (waiting.is_empty(), group.wanted) {
         (true, _) => -1,
-        // Who waits came between two questions: most barriers are of all.
+        // The waiting tasks came between two questions: most barriers are of all.
         (false, 0) => members.len() as i32,
         (false, wanted) => wanted,
     };
@@ -94,7 +95,7 @@ fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
     })
 }
 
-/// What tells of tasks of a group: its name, room for so many, and a place for their number.
+/// A call that lists tasks of a group: its name, room for so many, and a place for their number.
 type List = unsafe extern "C" fn(*const c_char, *mut c_int, c_int, *mut c_int) -> c_int;
 
 fn numbers(name: &CStr, list: List) -> Result<Vec<i32>, i32> {

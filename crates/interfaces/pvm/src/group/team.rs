@@ -22,7 +22,7 @@ pub struct Team {
     /// All of them, by instance number.
     tasks: Vec<i32>,
     leader: i32,
-    /// What the leader calls this team; not known before it has said so.
+    /// The leader's number of this team; not known before it has announced it.
     number: Option<u32>,
     /// How many have told the leader that they are there.
     arrived: usize,

@@ -1,4 +1,4 @@
-//! Who is a member of a group.
+//! The members of a group.
 //!
 //! As on PVM that is asked for in each call, so a call knows of every join and leave that the task can have heard of, and of those
 //! that came before a message it has received. On the host of the launcher an answer is at hand as long as it holds
@@ -62,7 +62,7 @@ impl Group {
             .map_err(|_| codes::SYS_ERR)
     }
 
-    /// Who is a member, by instance number; an error if nobody is.
+    /// The members, by instance number; an error if there are none.
     pub fn members(&mut self) -> Result<Vec<Option<i32>>, i32> {
         if let Some(frozen) = &self.frozen {
             return Ok(frozen.clone());

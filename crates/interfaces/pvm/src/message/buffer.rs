@@ -11,13 +11,13 @@ use super::codes::{self, BAD_MSG, NO_DATA};
 use super::in_place::InPlace;
 use super::storage::{Shelf, Storage};
 
-/// What goes with a message.
+/// The information that goes with a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Info {
-    /// Who sent it; for a buffer that was made here, who made it.
+    /// Its sender; for a buffer that was made here, its maker.
     pub src: i32,
-    /// Whom it was sent to.
+    /// Its receiver.
     pub dst: i32,
     /// Its tag.
     pub tag: i32,
@@ -60,7 +60,7 @@ impl Form {
     }
 }
 
-/// What a buffer was last made ready for.
+/// The use for which a buffer was last made ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Nothing yet.
@@ -81,15 +81,15 @@ pub struct Buffer {
     pub at: usize,
     /// Where the next bytes are read.
     bytes_at: usize,
-    /// What `pvm_bufinfo` says of a buffer that is not being packed.
+    /// The length that `pvm_bufinfo` gives of a buffer that is not being packed.
     told: usize,
-    /// What goes with it.
+    /// The information that goes with it.
     pub info: Info,
     pub(super) form: Form,
     mode: Mode,
     /// It has been read past its end.
     spent: bool,
-    /// What it has left in place.
+    /// The items it has left in place.
     pub(super) left: InPlace,
 }
 

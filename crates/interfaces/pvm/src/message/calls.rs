@@ -201,7 +201,7 @@ unsafe fn unpack<T>(kind: Kind, items: *mut T, count: c_int, stride: c_int) -> c
     code(unsafe { buffer.unpack(kind, items.cast(), count as usize, stride as isize) })
 }
 
-/// What a tracer is told of items.
+/// A tracer's values of items.
 fn items_told<T>(items: *const T, count: c_int, stride: c_int) -> [Value<'static>; 3] {
     [
         Value::Address(items.addr()),

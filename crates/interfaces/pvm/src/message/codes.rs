@@ -65,7 +65,7 @@ pub const PARENT_NOT_SET: i32 = -35;
 /// The address of the first host is for itself alone.
 pub const IP_LOOPBACK: i32 = -36;
 
-/// What `pvm_mkbuf` and `pvm_initsend` are asked for.
+/// The encodings of `pvm_mkbuf` and `pvm_initsend`.
 pub mod encoding {
     /// XDR.
     pub const DEFAULT: i32 = 0;

@@ -1,4 +1,4 @@
-//! What a failing call leaves behind: its code, a line on standard error, or no process.
+//! The consequences of a failing call: its code, a line on standard error, or no process.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
@@ -30,7 +30,7 @@ const fn text(text: &'static CStr) -> Text {
 
 const TEXTS: usize = 37;
 
-/// What each code means; the code is the index with its sign changed.
+/// The meaning of each code; the code is the index with its sign changed.
 #[unsafe(no_mangle)]
 pub static pvm_errlist: [Text; TEXTS] = [
     text(c"No error"),
@@ -92,7 +92,7 @@ pub fn result(function: &str, code: i32) -> c_int {
     code
 }
 
-/// The same for a failure that PVM remembers and never tells: programs ask in order to hear of it.
+/// As above, for a failure that PVM remembers and never prints: programs ask in order to learn of it.
 pub fn answer(function: &str, code: i32, untold: &[i32]) -> c_int {
     if untold.contains(&code) {
         pvm_errno.store(code, Ordering::Relaxed);
@@ -171,7 +171,7 @@ pub fn set_auto_err(way: i32) -> i32 {
     AUTO_ERR.swap(way, Ordering::Relaxed)
 }
 
-/// What a task does before it exits because of `PvmAutoErr`.
+/// Sets the last work of a task that exits because of `PvmAutoErr`.
 pub fn on_exit(leave: fn()) {
     let _ = LEAVE.set(leave);
 }
@@ -190,7 +190,7 @@ unsafe extern "C" fn pvm_perror(what: *const c_char) -> c_int {
     0
 }
 
-/// What the last failure was.
+/// The code of the last failure.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_strerror() -> *const c_char {
     text_of(pvm_errno.load(Ordering::Relaxed)).0

@@ -150,7 +150,7 @@ unsafe extern "C" fn regatta_pvm_format_begins(packing: c_int, format: *const c_
     trace::begins(call(packing).1, || [unsafe { trace::text(format) }]);
 }
 
-/// What the function as a whole returns.
+/// The result of the function as a whole.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn regatta_pvm_format_result(
     packing: c_int,

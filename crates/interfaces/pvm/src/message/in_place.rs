@@ -1,4 +1,4 @@
-//! What a message leaves where it is until it is sent.
+//! Items that a message leaves in the program's memory until it is sent.
 
 use std::ffi::c_void;
 
@@ -81,7 +81,7 @@ impl InPlace {
         self.pieces.get(1..).unwrap_or(&[])
     }
 
-    /// What the pieces hold.
+    /// The bytes of the pieces.
     pub fn bytes(&self) -> impl Iterator<Item = &[u8]> {
         let whole = |piece: &Piece| {
             // SAFETY: by the rule of messages in place the user's memory is there until they are sent.

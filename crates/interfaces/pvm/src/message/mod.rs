@@ -102,7 +102,7 @@ pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
     state().sent(id, dst, tag, ctx);
 }
 
-/// What goes with a message.
+/// The information that goes with a message.
 pub fn info(id: i32) -> Option<Info> {
     state().buffer(id).ok().map(|buffer| buffer.info)
 }

@@ -89,7 +89,7 @@ impl Buffer {
         Ok(info)
     }
 
-    /// What stands first in an event of a program's own: its kind, its name and the time.
+    /// Packs the beginning of a program's own event: its kind, its name and the time.
     pub(super) fn pack_trace_head(&mut self, shelf: &mut Shelf) -> Result<(), i32> {
         let (kind, name) = USER_DEFINED;
         let now = SystemTime::now()
@@ -105,7 +105,7 @@ impl Buffer {
         self.pack_int(shelf, now.subsec_micros() as i32)
     }
 
-    /// What stands last in it.
+    /// Packs its end.
     pub fn pack_trace_end(&mut self, shelf: &mut Shelf) -> Result<(), i32> {
         self.pack_int(shelf, EVENT_END)
     }

@@ -38,7 +38,7 @@ pub struct Buffers {
     pub(super) shelf: Shelf,
     send: usize,
     receive: usize,
-    /// Who makes buffers; -1 before the task is one of PVM's.
+    /// The task that makes buffers; -1 before it is one of PVM's.
     pub me: i32,
 }
 
@@ -54,7 +54,7 @@ pub struct Outgoing {
     pub count: usize,
     /// The memory that receivers can read in place, or NULL.
     pub block: *mut u8,
-    /// What its receiver must read.
+    /// The encoding that its receiver must read.
     pub encoding: i32,
     /// As `pvm_setminfo` gave it.
     pub wid: i32,
@@ -305,7 +305,7 @@ impl Buffers {
         Ok(slot.id)
     }
 
-    /// What a receive does with the buffer it has made: it takes the place of the one before, which
+    /// Makes a received buffer the receive buffer: it takes the place of the one before, which
     /// is freed.
     #[inline(always)]
     pub fn set_received(&mut self, id: i32) {

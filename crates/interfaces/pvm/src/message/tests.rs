@@ -1,4 +1,4 @@
-//! What a message keeps, and what its buffers refuse.
+//! Messages keep their items, and buffers refuse bad calls.
 
 use std::ffi::c_void;
 
@@ -325,7 +325,7 @@ fn messages_travel_inside_messages() {
         pack(&mut buffers, Kind::Int, &[9], 1, 1).unwrap();
         reread(&mut buffers);
         if outer == 4 {
-            // What was written for a tracer has marks that nobody reads back.
+            // A message for a tracer has marks that nobody reads back.
             assert_eq!(buffers.unpack_message(), Err(BAD_MSG));
             continue;
         }
@@ -411,7 +411,7 @@ fn an_empty_buffer_has_a_head_all_the_same() {
     }
 }
 
-/// What PVM 3.4 does with buffers that are read, packed and read again.
+/// The behaviour of PVM 3.4 with buffers that are read, packed and read again.
 #[test]
 fn numbers_of_xdr_are_replaced_and_raw_items_are_appended_after_reading() {
     for (encoding, expected) in [(encoding::DEFAULT, vec![7]), (encoding::RAW, vec![1, 2, 7])] {

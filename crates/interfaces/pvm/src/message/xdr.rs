@@ -157,7 +157,7 @@ unsafe fn decode_row<N: Number>(from: *const u8, count: usize, to: *mut u8) {
     }
 }
 
-/// The same loop, for a processor that swaps the bytes of 32 at a time.
+/// The loop above, for a processor that swaps the bytes of 32 at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn encode_row_wide<N: Number>(from: *const u8, count: usize, to: *mut u8) {

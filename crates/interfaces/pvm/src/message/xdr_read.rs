@@ -16,7 +16,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// What `pvm_pkint` has packed.
+    /// An integer of `pvm_pkint`.
     pub fn int(&mut self) -> Option<i32> {
         let bytes = self.take(4)?;
         Some(i32::from_be_bytes(bytes.try_into().ok()?))
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         (count <= self.0.len() / 4).then_some(count)
     }
 
-    /// What `pvm_pkstr` has packed, without its end.
+    /// A text of `pvm_pkstr`, without its end.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.int()?).ok()?;
         let all = self.take(length.checked_next_multiple_of(4)?)?;

@@ -1,4 +1,4 @@
-//! What tasks ask of the resource manager, if there was one when they became tasks: its place, and the tasks and hosts
+//! The questions of tasks to the resource manager, if there was one when they became tasks: its place, and the tasks and hosts
 //! that there are, are then its affair. Requests and answers are messages of PVM's, told apart by a number.
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -147,7 +147,7 @@ pub fn add_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
     let mut from = Reader::new(&answer);
     let mut all = Vec::new();
     if let (Some(count), Some(_)) = (from.count(), from.int()) {
-        // What is said beside the number of a host that does not come need make no sense.
+        // The words beside the number of a host that does not come need make no sense.
         all.extend((0..count).map_while(|_| described(&mut from).map(|host| host.tid)));
     }
     match all.len() == names.len() {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::last_results::Kept;
 
-/// What an event holds, by its numbers (`TEV_DID_`): a short name and one for readers.
+/// The parts of events, by their numbers (`TEV_DID_`): a short name and one for readers.
 pub const MEANINGS: [(&CStr, &CStr); 123] = [
     (c"AN", c"PVM Architecture Name"),
     (c"AC", c"PVM Architecture Code"),
@@ -381,7 +381,7 @@ pub fn count(event: usize) {
     pvmtevinfo.get()[event].count += 1;
 }
 
-/// The same of a call that begins or has ended: what it took is added to what those before it took.
+/// As above, of a call that begins or has ended: its time is added to that of the calls before it.
 pub fn time(event: usize, begins: bool) {
     const SECOND: i64 = 1_000_000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -401,7 +401,7 @@ pub fn time(event: usize, begins: bool) {
     place.tv_usec = value % SECOND;
 }
 
-/// What has been counted. From now on it is counted anew.
+/// The counts so far. They begin anew.
 pub fn counted() -> Vec<Counted> {
     let all = pvmtevinfo.get();
     let counted = all.iter().filter(|event| event.count > 0);

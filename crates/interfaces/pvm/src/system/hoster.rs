@@ -117,7 +117,7 @@ pub fn wanted(wanted: &Wanted) -> Result<c_int, i32> {
     told_with(wid(wanted.request), body, tag::STHOST, CONTEXT)
 }
 
-/// What the hoster says has become of hosts. Whoever is no hoster, or has not been asked, is not heard.
+/// Reads the hoster's report about hosts. A task that is no hoster, or has not been asked, is refused.
 pub fn have_started(wid: i32, body: &mut Reader) -> Result<(), i32> {
     let answers = answers(body).unwrap_or_default();
     let (mut hosts, mut reasons, mut lines) = (Vec::new(), Vec::new(), Vec::<CString>::new());
@@ -147,7 +147,7 @@ fn answers<'a>(body: &mut Reader<'a>) -> Option<Vec<(i32, &'a [u8])>> {
     let mut all = Vec::new();
     for _ in 0..count {
         let (daemon, answer) = (body.int()?, body.string()?);
-        // What no host can have is said of none.
+        // A number that no host can have is reported of none.
         all.extend(tid::host(daemon).map(|host| (host, answer)));
     }
     Some(all)

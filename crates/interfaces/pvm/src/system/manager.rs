@@ -21,7 +21,7 @@ use crate::{contexts, listing, mailbox, receive, rg, tid};
 
 /// The context of what daemons send to the manager.
 const CONTEXT: i32 = 0;
-/// What tasks ask of it.
+/// The requests of tasks to it.
 const REQUESTS: Select = Select {
     from: rg::ANY,
     tag: rg::ANY,
@@ -114,7 +114,7 @@ pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
         rg::TASK_EXIT => {
             let usage = [0; 4];
             let ended = Body::new().int(task).int(super::status(event));
-            // Who has asked to be told of this end has asked before it: the manager is to know that first.
+            // A task that wants to be notified of this end has asked before it: the manager is to know that first.
             let mut all = take_all(REQUESTS);
             all.push(daemon_message(tag::TASKX, 0, ended.ints(&usage))?);
             Ok(in_order(all))
@@ -135,7 +135,7 @@ fn owned(texts: Vec<&[u8]>) -> Option<Vec<CString>> {
         .collect()
 }
 
-/// What a manager has decided: tasks that are to be started on a host.
+/// A manager's decision: tasks that are to be started on a host.
 struct Execution {
     parent: i32,
     program: CString,

@@ -35,11 +35,11 @@ pub mod tag {
     pub const NOTIFY: i32 = FIRST + 9;
     /// See [`SPAWN`].
     pub const SCHED: i32 = FIRST + 13;
-    /// What a manager has decided: start these tasks; and which have been started.
+    /// A manager's decision: start these tasks; and the answer, which have been started.
     pub const EXEC: i32 = FIRST + 1;
     /// See [`EXEC`].
     pub const EXECACK: i32 = FIRST + 2;
-    /// The same for hosts that are to be added.
+    /// As `EXEC`, for hosts that are to be added.
     pub const ADD: i32 = FIRST + 7;
     /// See [`ADD`].
     pub const ADDACK: i32 = FIRST + 8;
@@ -60,7 +60,7 @@ pub mod tag {
 pub struct Role {
     /// Under this name it is known.
     pub name: &'static CStr,
-    /// What `pvm_tasks` says of it.
+    /// Its flags in `pvm_tasks`.
     pub flag: i32,
 }
 
@@ -95,7 +95,7 @@ pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
     Ok(all)
 }
 
-/// What a task that has just become one finds out about those that do a daemon's work.
+/// Finds, for a task that has just become one, the tasks that do a daemon's work.
 pub fn look_around() {
     let Ok(owners) = listing::owners(c"###_PVM_*") else {
         return;

@@ -34,7 +34,7 @@ extern "C" fn pvm_reg_tasker() -> c_int {
     traced(calls::REG_TASKER, || [], registered, trace::code)
 }
 
-/// What is to be started.
+/// A task that is to be started.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Start<'a> {
     task: i32,
@@ -47,7 +47,7 @@ pub struct Start<'a> {
 /// The words before the texts.
 const WORDS: usize = 6;
 
-/// What is to be started, if these bytes say so.
+/// Reads these bytes, if they are such a request.
 pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
     let (head, texts) = bytes.split_at_checked(4 * WORDS)?;
     let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));

@@ -1,6 +1,6 @@
 //! The task that gets the events of others: `pvm_reg_tracer`.
 //!
-//! Who it is, and where it wants events, stands in the mailbox, where tasks look when they become tasks. Their own events
+//! Its number, and the place where it wants events, stand in the mailbox, where tasks look when they become tasks. Their own events
 //! (`trace.rs`) they send by themselves. That tasks begin and end a daemon of PVM says; here Regatta's events become its
 //! messages, and for who has single tasks traced (`PvmTraceTid`) the words of these tasks (`task_started.rs`).
 
@@ -39,7 +39,7 @@ mod format {
     pub const ENDTASK: i32 = number("endtask") as i32;
 }
 
-/// What a tracer wants.
+/// The wishes of a tracer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub tracer: i32,
@@ -74,14 +74,14 @@ impl Wanted {
     }
 }
 
-/// What the tracer that there is wants; none: there is none but us.
+/// The wishes of the present tracer; none: there is none but us.
 pub fn wanted() -> Option<Wanted> {
     let body = mailbox::first(TRACER.name).ok()?;
     let wanted = Wanted::read(&mut Reader::new(&body))?;
     (wanted.tracer != library().tid).then_some(wanted)
 }
 
-/// What we do as a tracer.
+/// Our state as a tracer.
 pub struct Tracing {
     /// Regatta's number for the watch of all tasks, if we are the tracer of all.
     all: Option<c_int>,
@@ -107,7 +107,7 @@ impl Tracing {
     }
 }
 
-/// What the parts of all events mean.
+/// The meanings of the parts of all events.
 fn meanings() -> Body {
     let mut all = Body::new().int(format::MEANINGS);
     for (number, (name, words)) in events::MEANINGS.iter().enumerate() {
@@ -200,7 +200,7 @@ pub fn concerns(event: &rg::Event) -> bool {
     tracing.all == Some(event.watch) || tracing.tasks.iter().any(of_one)
 }
 
-/// What a daemon says of a task.
+/// A daemon's report about a task.
 enum Said<'a> {
     New {
         parent: i32,
@@ -235,7 +235,7 @@ fn messages_of(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_in
             (format::SPNTASK, 1, spawned)
         }
         Said::Ended { status } => {
-            // What it has used nobody counts: 0, in the four places behind the status.
+            // Nobody counts its resources: 0, in the four places behind the status.
             let usage = (0..4).map(|at| (format::STATUS + 1 + at, Value::Int(0)));
             let ended = [(format::STATUS, Value::Int(status))].into_iter();
             (format::ENDTASK, 2, ended.chain(usage).collect())
@@ -256,7 +256,7 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     let name = event.name.map(|letter| letter as u8);
     let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
     let said = match (event.kind, event.value) {
-        // Who was started by hand has neither parent nor name for PVM.
+        // A task that was started by hand has neither parent nor name for PVM.
         (rg::TASKS, rg::NONE) => Said::New {
             parent: -1,
             flags: -1,
@@ -279,7 +279,7 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     };
     let mut all = Vec::new();
     if let (Said::Ended { .. }, Some(from)) = (&said, tid::task(task)) {
-        // What it has told before, and we have not taken in yet.
+        // Its earlier reports that we have not taken in yet.
         all = take_all(Select {
             from,
             tag: tag & i32::MAX,

@@ -1,4 +1,4 @@
-//! What happens around a call that a tracer may want to hear of.
+//! The reports around a call, for a tracer.
 //!
 //! As long as nobody traces it a call looks at one flag. What it calls itself inside the library is not told.
 
@@ -24,7 +24,7 @@ enum Side {
 const SEVERAL: i32 = -1;
 const SEVERAL_END: i32 = -2;
 
-/// What is told of calls.
+/// The reports of calls.
 pub struct Telling {
     /// Calls have to look further: something is wanted, or we are no task yet and do not know.
     looks: bool,
@@ -130,7 +130,7 @@ fn end<'a, 'b, const N: usize, const M: usize>(
 ) {
     let telling = &mut library().telling;
     telling.inside -= 1;
-    // Who has left with this call has nobody to tell.
+    // A task that has left with this call has nobody to notify.
     if telling.inside > 0 || library().tid == 0 {
         return;
     }
@@ -226,7 +226,7 @@ pub fn ints<const N: usize>(numbers: [c_int; N]) -> [Value<'static>; N] {
     numbers.map(Value::Int)
 }
 
-/// What a call returns.
+/// The value of a call's result.
 pub fn code(code: c_int) -> [Value<'static>; 1] {
     ints([code])
 }

@@ -7,7 +7,7 @@ use crate::system::events;
 /// One of them.
 pub struct Call {
     pub event: usize,
-    /// What the values mean that are told when it begins, and when it ends.
+    /// The meanings of its values at its beginning, and at its end.
     pub entry: &'static [i32],
     pub exit: &'static [i32],
 }
@@ -48,7 +48,7 @@ calls! {
     START_PVMD start_pvmd [BF AS] [CC];
     GETFDS getfds [] [CC FDS];
 
-    // What daemons do.
+    // Calls of daemons.
     REG_HOSTER reg_hoster [] [CC];
     REG_RM reg_rm [] [CC];
     REG_TASKER reg_tasker [] [CC];

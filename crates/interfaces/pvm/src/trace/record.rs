@@ -17,12 +17,12 @@ const LONG: i32 = 8;
 const STRING: i32 = 12;
 const ARRAY: i32 = 0x80;
 
-// What stands first in every event.
+// The first parts of every event.
 const SECONDS: i32 = events::meaning("TS");
 const MICROSECONDS: i32 = events::meaning("TU");
 const TASK: i32 = events::meaning("TID");
 
-/// What an event holds.
+/// The parts of an event.
 #[derive(Clone)]
 pub enum Value<'a> {
     Int(i32),

@@ -1,4 +1,4 @@
-//! What a tracer is told that wants to know how often calls are made, or how long they take, and not of each.
+//! The reports for a tracer that wants the number and times of calls, and not each call.
 
 use super::record::{Value, record};
 use crate::message::Body;
@@ -10,7 +10,7 @@ const SECONDS: i32 = meaning("TGS");
 const MICROSECONDS: i32 = meaning("TGU");
 const COUNTS: i32 = meaning("PRF");
 
-/// What is told of what has been counted: what it means, and which part it is.
+/// A column of the counts: its meaning, and the part of the count.
 type Column = (i32, fn(&Counted) -> i32);
 
 /// An event of this task that says of all calls that have been counted what is picked of them. Counting begins anew.

@@ -107,7 +107,7 @@ pub(crate) fn broadcast(group: GroupId, root: u32, buffer: Takes<'_>) -> Result<
     ours(process::broadcast(group, root, buffer.views))
 }
 
-/// What a reduction reads: memory of its own, or its output's.
+/// The input of a reduction: memory of its own, or its output's.
 #[derive(Debug)]
 pub(crate) enum Input<'a> {
     From(Gives<'a>),

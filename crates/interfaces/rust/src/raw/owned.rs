@@ -18,7 +18,7 @@ use crate::memory::Data;
 use crate::operator::OperatorReduction;
 use crate::{Group, Status};
 
-/// What an operation keeps alive: the buffer to give back, and what else it uses.
+/// The memory that an operation keeps alive: the buffer to give back, and all else that it uses.
 struct Kept<B> {
     buffer: B,
     _rest: Option<Box<dyn Any + Send>>,
