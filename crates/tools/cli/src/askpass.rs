@@ -1,4 +1,4 @@
-//! What ssh asks when a host's line says `so=pw`: this command, called by ssh with a question, puts it to the person at the
+//! Passes on the question of ssh when a host's line says `so=pw`: this command, called by ssh with a question, puts it to the person at the
 //! terminal from which the host was asked for, and prints the answer for ssh.
 //!
 //! The launcher has no terminal, so ssh has none either, and takes this way (`SSH_ASKPASS`). Questions come one at a time. When

@@ -9,7 +9,7 @@ use clap::Args;
 /// A console of the virtual machine with the commands of PVM's, which is started if it does not run
 #[derive(Args)]
 pub struct Arguments {
-    /// What this host is called
+    /// The name of this host
     #[arg(short, value_name = "NAME")]
     name: Option<String>,
     /// Which of its doings the machine's process tells about

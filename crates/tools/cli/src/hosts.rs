@@ -294,9 +294,9 @@ pub fn words(command: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What means this host and no other: its name, or its address when several are called so.
+/// A name of this host and no other: its own, or its address when several are called so.
 fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
-    // Those of that name that are gone are meant by nobody.
+    // Hosts of that name that are gone are meant by nobody.
     let gone = |other: &&listed::Host| ["dead", "left"].contains(&other.state.as_str());
     let living = all.iter().filter(|other| !gone(other));
     match living.filter(|other| other.name == host.name).count() {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::machine::Which;
 use crate::say;
 
-/// Who is in the virtual machine, who does not answer, and whether this host may take on work.
+/// Lists the hosts of the virtual machine, those that do not answer, and says whether this host may take on work.
 #[derive(Args)]
 pub struct Arguments {
     /// Go on, and tell what happens as it happens

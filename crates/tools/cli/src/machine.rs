@@ -108,7 +108,7 @@ pub struct Up {
     #[command(flatten)]
     reaching: Reaching,
 
-    /// What this host is called in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
+    /// The name of this host in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
     #[arg(long = "as", value_name = "NAME", value_parser = hosts::one)]
     own: Option<Host>,
 
@@ -242,7 +242,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         }),
     };
     let added = added.inspect_err(|_| {
-        // What was begun and cannot be finished leaves nothing.
+        // A machine that was begun and cannot be finished leaves nothing.
         let _ = commands::down(&place);
     })?;
     print_added(&arguments.which, &added)?;
@@ -262,7 +262,7 @@ fn print_up(which: &Which, place: &Place, name: &str, others: usize) -> Result<(
     )
 }
 
-/// What this host is in the machine. One that is none of a job's nodes, where the job was asked for, takes no tasks.
+/// This host's part in the machine. A host that is none of a job's nodes, where the job was asked for, takes no tasks.
 fn own(arguments: &Up, nodes: Option<&Nodes>) -> Host {
     if let Some(named_so) = &arguments.own {
         return named_so.clone();

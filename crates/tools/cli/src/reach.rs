@@ -29,7 +29,7 @@ pub struct Arguments {
     /// The host
     host: String,
 
-    /// What to run there
+    /// The program to run there
     #[arg(value_parser = ["sh"])]
     program: String,
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
     asked: bool,
 }
 
-/// What is said to whoever asks from another host, so that it says what environment it has.
+/// The word to a caller from another host, which then sends its environment.
 const READY: &str = "regatta-ready";
 
 /// Returns when the job can be entered.
@@ -92,7 +92,7 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
 
 /// Has a host begin the job that comes before this one. False: there is none that can.
 fn ask_others(site: &Site, name: &str) -> bool {
-    // Whoever cannot is not asked again: the next one begins it.
+    // A host that cannot is not asked again: the next one begins it.
     site.before
         .iter()
         .any(|host| ask(site, host, name).is_some())
@@ -111,7 +111,7 @@ fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
     let _ = to.write_all(script.as_bytes());
     let mut lines = BufReader::new(from).lines().map_while(Result::ok);
     if lines.any(|line| line == READY) {
-        // What is no text is not passed on.
+        // Variables that are no text are not passed on.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };

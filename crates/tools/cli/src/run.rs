@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     timeout: Option<Duration>,
 
-    /// What becomes of the other tasks when one has failed
+    /// The fate of the other tasks when one has failed
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     on_failure: Others,
 

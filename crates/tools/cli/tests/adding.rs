@@ -175,7 +175,7 @@ print(s.makefile().readline())
         said.contains("what speaks with it is regatta 9.9.9: use the same release"),
         "{said}"
     );
-    // What only daemons may ask is not heard from commands, and nonsense ends it.
+    // Requests that only daemons may make are refused to commands, and nonsense ends the conversation.
     for line in [
         r#"{"identity":"9.9.9","ask":"end"}"#,
         "nonsense",

@@ -1,4 +1,4 @@
-//! Who has no business with a virtual machine: strangers on the network, other users, other machines' daemons.
+//! Callers that have no business with a virtual machine: strangers on the network, other users, other machines' daemons.
 
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
@@ -32,7 +32,7 @@ fn place(report: &Value, host: &str) -> [String; 2] {
     [ip.to_owned(), port.to_owned()]
 }
 
-/// What a stranger did, to its end.
+/// Has a stranger do something, and returns its output.
 fn stranger(lan: &Lan, arguments: &[&str]) -> String {
     let words = [&["python3", STRANGERS], arguments].concat();
     let (status, output, said) = told(&lan.beside(&words).output().expect("nsenter"));

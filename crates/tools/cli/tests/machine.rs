@@ -23,7 +23,7 @@ fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
 fn trio() -> Lan {
     let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
     lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
-    // Who is cut off now speaks of all three.
+    // A host that is cut off now speaks of all three.
     for host in ["alpha", "beta", "gamma"] {
         lan.await_whole(host, 2);
     }
@@ -116,7 +116,7 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
         [sleeps(0, "alpha"), sleeps(1, "beta"), sleeps(2, "gamma")]
     );
     let name = tasks[0]["job"].as_str().expect("a job").to_owned();
-    // What is listed are the processes themselves.
+    // The list has the processes themselves.
     for task in &tasks {
         let path = format!("/proc/{}/cmdline", task["pid"]);
         assert_eq!(std::fs::read(path).expect("a process"), b"sleep\x00600\x00");
@@ -235,7 +235,7 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     assert_takes_no_work(&lan, &report);
     lan.await_whole("alpha", 1);
     lan.good("beta", &["run", "true"]);
-    // What ran on the other side has ended there as well.
+    // The tasks on the other side have ended there as well.
     lan.sh("ip link set v-gamma up");
     lan.await_whole("gamma", 2);
     lan.await_whole("alpha", 2);

@@ -1,4 +1,4 @@
-//! What befalls a virtual machine in the world: full disks, firewalls, names taken, daemons killed at the wrong moment. The user
+//! Misfortunes of a virtual machine in the world: full disks, firewalls, names taken, daemons killed at the wrong moment. The user
 //! reads a sentence that says what it is, nothing stays of what failed, and what was there goes on.
 
 mod support;

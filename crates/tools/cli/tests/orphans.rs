@@ -1,4 +1,4 @@
-//! Whatever is killed, and however, no process of a job stays behind.
+//! No process of a job stays behind, whatever is killed, and however.
 
 mod support;
 

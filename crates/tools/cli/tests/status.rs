@@ -1,4 +1,4 @@
-//! What `regatta run` exits with, and what it says.
+//! The exit status of `regatta run`, and its sentences.
 
 mod support;
 
@@ -303,7 +303,7 @@ fn tasks_inherit_nothing_but_what_is_meant_for_them() {
     // Builtins only: a pipeline or a substitution would be seen in the shell's own descriptors.
     const LOOK: &str = "while read key value; do [ $key = SigBlk: ] && blocked=$value; done < /proc/$$/status; \
                         cd /proc/$$/fd; echo * $blocked";
-    // What our own caller left open is passed on, as any program would.
+    // Descriptors that our own caller left open are passed on, as any program would.
     let plain = Command::new("bash")
         .args(["-c", LOOK])
         .stdin(Stdio::null())

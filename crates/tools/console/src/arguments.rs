@@ -1,4 +1,4 @@
-//! What `pvm` and `pvmd3` are called with.
+//! The arguments of `pvm` and `pvmd3`.
 
 use regatta_hostfile::File;
 

@@ -20,7 +20,7 @@ pub struct Console<M> {
     said: Vec<u8>,
 }
 
-/// What comes after a line.
+/// The next step after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another line.
@@ -134,7 +134,7 @@ impl<M: Machine> Console<M> {
         }
     }
 
-    /// What a code means, for reports.
+    /// The meaning of a code, for reports.
     pub(crate) fn explain(&self) -> impl Fn(Code) -> String + use<'_, M> {
         |code| self.machine.explain(code)
     }

@@ -26,7 +26,7 @@ const TASK: &str = "TID";
 /// More than any array of an event has.
 const MOST: i32 = 1 << 16;
 
-/// What is read, piece by piece.
+/// A source that is read piece by piece.
 pub trait Pieces {
     /// The next number.
     fn number(&mut self) -> Answer<i32>;
@@ -48,7 +48,7 @@ pub enum Value {
 /// A part of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it means: a short name, and one for readers.
+    /// Its meaning: a short name, and one for readers.
     pub name: String,
     /// See `name`.
     pub words: String,
@@ -65,7 +65,7 @@ pub struct Event {
     pub number: i32,
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 
@@ -116,7 +116,7 @@ fn value(kind: i32, count: i32, from: &mut impl Pieces) -> Answer<Value> {
             };
             Value::Real((0..count).map(one).collect::<Answer<_>>()?)
         }
-        // What a program's own event holds of other kinds cannot be told from what follows.
+        // Parts of other kinds in a program's own event cannot be told from the bytes behind them.
         _ => return Err(Code::BAD_MESSAGE),
     })
 }

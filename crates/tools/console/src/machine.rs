@@ -1,4 +1,4 @@
-//! What the console needs of a virtual machine, and what it hears of it, as plain data.
+//! A virtual machine as the console needs it: calls, and notices as plain data.
 //!
 //! The words are those of PVM: a tid names a task or, with its low bits zero, a host; whoever fails answers with one of its codes.
 
@@ -19,7 +19,7 @@ impl Code {
     pub const DUP_HOST: Code = Code(-28);
 }
 
-/// What is answered to a question.
+/// The answer to a question.
 pub type Answer<T> = Result<T, Code>;
 
 /// A host of the machine.
@@ -42,11 +42,11 @@ pub struct Host {
 pub struct Task {
     /// The task.
     pub tid: i32,
-    /// Who has started it.
+    /// The task that has started it.
     pub parent: i32,
     /// The host it is on.
     pub host: i32,
-    /// What is known of it, in bits.
+    /// Its flags, in bits.
     pub flags: i32,
     /// Its program; empty if it was started by hand.
     pub program: String,
@@ -70,7 +70,7 @@ pub struct Entry {
     pub index: i32,
     /// The task that put it; 0 if that one is gone.
     pub owner: i32,
-    /// What may be done with it.
+    /// The permitted uses of it, in bits.
     pub flags: i32,
 }
 
@@ -91,7 +91,7 @@ pub struct Order {
     pub traced: bool,
 }
 
-/// What the machine tells without being asked.
+/// A notice that the machine sends without being asked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A task of a job.
@@ -100,7 +100,7 @@ pub enum Notice {
         job: i32,
         /// The task.
         tid: i32,
-        /// What became of it.
+        /// Its fate.
         what: Output,
     },
     /// An event of a task of a job that is traced.
@@ -116,7 +116,7 @@ pub enum Notice {
     Ended,
 }
 
-/// What is told of a task of a job.
+/// The content of a notice about a task of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// It has been started, or is about to be.
@@ -133,7 +133,7 @@ pub trait Machine {
     fn tid(&self) -> i32;
     /// The library's version.
     fn version(&self) -> String;
-    /// What a code means.
+    /// The meaning of a code.
     fn explain(&self, code: Code) -> String;
 
     /// How many representations of data there are, and the hosts.
@@ -185,6 +185,6 @@ pub trait Machine {
 
     /// The time of day: seconds and microseconds.
     fn now(&self) -> (i32, i32);
-    /// What there is to hear, if anything: never waits.
+    /// The next notice, if there is one. Never waits.
     fn news(&mut self) -> Option<Notice>;
 }

@@ -46,7 +46,7 @@ pub fn new_hosts(hosts: &[Host]) -> Vec<String> {
     lines
 }
 
-/// What has become of hosts that were to be added.
+/// Reports the result for hosts that were to be added.
 pub fn added(
     lines: &[String],
     answers: &[Answer<i32>],
@@ -66,7 +66,7 @@ pub fn added(
     report
 }
 
-/// What has become of hosts that were to be deleted.
+/// Reports the result for hosts that were to be deleted.
 pub fn deleted(
     names: &[String],
     answers: &[Answer<()>],

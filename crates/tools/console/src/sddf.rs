@@ -13,7 +13,7 @@ const EXIT: i32 = 0x8000;
 const HOST_ADDED: i32 = 401;
 const OUTPUT: i32 = 404;
 
-/// What has been written.
+/// The output so far.
 #[derive(Default)]
 pub struct Writer {
     described: BTreeSet<i32>,
@@ -62,7 +62,7 @@ pub fn host_added(host: &Host, now: (i32, i32)) -> Event {
     own(HOST_ADDED, "host_add", now, host.tid, rest)
 }
 
-/// What a task has written.
+/// The event of a task's output.
 pub fn output(task: i32, text: &str, now: (i32, i32)) -> Event {
     let rest = vec![string("OS", "Output String", text)];
     own(OUTPUT, "output", now, task, rest)

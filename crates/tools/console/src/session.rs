@@ -7,7 +7,7 @@ use crate::console::{Console, Next};
 use crate::input::{Input, Woken};
 use crate::library::{Found, Library};
 
-/// What asks for a line.
+/// The prompt for a line.
 const PROMPT: &str = "pvm> ";
 /// In the user's home: lines that come before all others.
 const START_FILE: &str = ".pvmrc";

@@ -19,7 +19,7 @@ pub enum Sink {
     Append(String),
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawning {
     /// The tasks. Their job is not known yet.

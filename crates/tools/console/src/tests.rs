@@ -187,7 +187,7 @@ fn console() -> Console<Pretended> {
     Console::new(Pretended::default())
 }
 
-/// What is said for some lines.
+/// The console's output for some lines.
 fn said(console: &mut Console<Pretended>, lines: &str) -> String {
     for line in lines.lines() {
         assert_eq!(console.line(line), Next::Line, "{line}");

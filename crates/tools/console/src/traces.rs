@@ -21,7 +21,7 @@ const EVENTS: [(&str, usize); 104] = [
     ("user_defined", 108), ("version", 70),
 ];
 
-/// What a display of a whole program needs.
+/// The events that a display of a whole program needs.
 const USUAL: [&str; 24] = [
     "addmhf",
     "barrier",
@@ -63,7 +63,7 @@ pub struct Events {
 pub struct NoSuchEvent(pub String);
 
 impl Events {
-    /// What a display needs.
+    /// The events that a display needs.
     pub fn usual() -> Events {
         Events {
             chosen: EVENTS.map(|(name, _)| USUAL.contains(&name)),

@@ -68,7 +68,7 @@ pub const ALL: [(&str, Verb); 29] = [
     ("version", Verb::Version),
 ];
 
-/// Those that users have no need of; they must be written out.
+/// Commands that users have no need of; they must be written out.
 pub const HIDDEN: [Verb; 2] = [Verb::Idump, Verb::Tickle];
 
 impl Verb {

@@ -61,7 +61,7 @@ struct Options {
     /// Sizes of messages in bytes [default: 0 to 16 MiB]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     bytes: Vec<u64>,
-    /// What messages cross; all but `local` take namespaces, so root or a user namespace
+    /// The network that messages cross; all but `local` take namespaces, so root or a user namespace
     #[arg(long, value_name = "NAME", default_value = "local")]
     network: Network,
     /// Number of hosts, unless the network is `local`
@@ -178,7 +178,7 @@ impl Options {
             discover::discover(&self.peers.clone().unwrap_or_else(discover::default_peers));
         let mut notes = std::mem::take(&mut found.missing);
         if !self.environment.is_empty() {
-            // Whoever names environments knows which are left out.
+            // A user who names environments knows which are left out.
             notes.clear();
         }
         let mut competitors = self.choose(found)?;
@@ -316,7 +316,7 @@ fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String>
     notes
 }
 
-/// What a reader must know about the peers that take part.
+/// Notes for readers about the peers that take part.
 fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
     let note = |c: &Competitor| {
         let why = settings::takes_part_crowded(c.family).err()?;

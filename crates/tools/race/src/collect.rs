@@ -129,7 +129,7 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
     }
 }
 
-/// What one launch gave to which point, in the metric's unit.
+/// The samples of one launch for each point, in the metric's unit.
 fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
@@ -184,7 +184,7 @@ fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>
     }
 }
 
-/// What rows of one group share.
+/// The common part of a group's rows.
 struct Context<'a> {
     group: &'a Group,
     competitors: &'a [Competitor],

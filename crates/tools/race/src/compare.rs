@@ -7,7 +7,7 @@ use crate::results::{Results, Row};
 use crate::stats::{self, Verdict};
 use crate::table;
 
-/// What became of one point between two races (or two environments of one).
+/// The change of one point between two races (or two environments of one).
 #[derive(Debug, Clone)]
 pub struct Difference<'a> {
     /// The first race's row.

@@ -17,11 +17,11 @@ pub struct Competitor {
     pub tuned: bool,
     /// The compiler, or the library's compiler wrapper.
     pub compiler: PathBuf,
-    /// What the compiler needs besides the program.
+    /// The compiler's arguments besides the program.
     pub flags: Vec<String>,
     /// The launcher; the daemon for PVM; empty for `limit`, whose program forks.
     pub launcher: PathBuf,
-    /// What its launcher is told in every launch.
+    /// The arguments of its launcher in every launch.
     pub arguments: Vec<String>,
     /// Variables every launch needs.
     pub variables: Vec<(String, String)>,
@@ -29,12 +29,12 @@ pub struct Competitor {
     pub on_request: bool,
 }
 
-/// What was found, and sentences about what was not.
+/// The peers that were found, and sentences about the missing ones.
 #[derive(Debug, Default)]
 pub struct Found {
     /// In the order they are shown.
     pub competitors: Vec<Competitor>,
-    /// What is missing, and how to get it.
+    /// The missing parts, and how to get them.
     pub missing: Vec<String>,
 }
 
@@ -176,7 +176,7 @@ fn regatta() -> Result<Competitor, String> {
     })
 }
 
-/// The same without encryption; it takes part between hosts.
+/// As `regatta`, without encryption; it takes part between hosts.
 fn trusted(regatta: Competitor) -> Competitor {
     Competitor {
         name: "regatta-trusted".to_owned(),

@@ -64,7 +64,7 @@ pub fn check_tasks(operations: &[String], tasks: &[u32]) -> Result<()> {
     }
 }
 
-/// Who is left out of these operations, and why; nothing where they are not raced.
+/// The peers that are left out of these operations, and why; none where they are not raced.
 pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> Vec<String> {
     let asked = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
     let mut notes = Vec::new();

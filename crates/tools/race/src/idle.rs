@@ -1,4 +1,4 @@
-//! What an idle task costs: its memory, and the processor time it takes while blocked.
+//! The cost of an idle task: its memory, and the processor time it takes while blocked.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What this machine is: the conditions a race was run under.
+//! This machine: the conditions a race was run under.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is to be launched, how often, and in which order.
+//! The plan: all launches, their number, and their order.
 //!
 //! A *group* is one environment with one number of tasks, the same settings and one list of
 //! operations. Each of its launches is one process tree, and one sample of every point in it. The
@@ -76,10 +76,10 @@ pub enum Effort {
     Full,
 }
 
-/// What is raced on.
+/// The ground of a race.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground {
-    /// What messages cross.
+    /// The network that messages cross.
     pub network: Network,
     /// Hosts.
     pub hosts: u32,
@@ -98,7 +98,7 @@ impl Ground {
     }
 }
 
-/// What the user asked for; empty lists ask for everything.
+/// The user's wishes; empty lists ask for everything.
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// Names of suites.
@@ -117,7 +117,7 @@ pub struct Wishes {
     pub budget: Option<f64>,
 }
 
-/// What the tasks of a launch do.
+/// The work of a launch's tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     /// Measure operations, each with its sizes.
@@ -143,7 +143,7 @@ pub struct Group {
     pub suite: &'static str,
     /// Number of tasks; for `spawn`, how many are started.
     pub tasks: u32,
-    /// What they do.
+    /// Their work.
     pub work: Work,
     /// With which settings.
     pub settings: Resolved,
@@ -396,7 +396,7 @@ impl OnePlan<'_> {
                 add("memory", Work::IdleMemory, &[32]);
                 add("memory", Work::IdleProcessor, &[2]);
             }
-            // What a task costs its host has nothing to do with the network.
+            // The cost of a task to its host has nothing to do with the network.
             _ => add("start", Work::JoinLeave, &[self.ground.hosts]),
         }
     }

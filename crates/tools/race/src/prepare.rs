@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 pub struct Prepared {
     /// Name of the environment.
     pub name: &'static str,
-    /// What was done, or what went wrong and what to do.
+    /// The result, or the failure and its remedy.
     pub outcome: Result<String>,
 }
 
@@ -143,7 +143,7 @@ fn unpack_mpich(peers: &Path) -> Result<String> {
     ))
 }
 
-/// What apt would install for mpich, by name; its header files come without their own dependencies.
+/// The packages that apt would install for mpich, by name; its header files come without their own dependencies.
 fn needed_packages() -> Result<Vec<String>> {
     let arguments = ["install", "--simulate", "--no-install-recommends", "mpich"];
     let plan = quietly(Command::new("apt-get").args(arguments))?;

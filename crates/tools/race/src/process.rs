@@ -172,7 +172,7 @@ pub fn end_all(pids: &BTreeSet<i32>) {
         let Some(pid) = Pid::from_raw(raw) else {
             continue;
         };
-        // Whoever has another parent by now was taken over by init, and may have ended since: then
+        // A process that has another parent by now was taken over by init, and may have ended since: then
         // its number may belong to somebody else. Only our own descendants are ended.
         let parent = parent_of(raw);
         if parent.is_some_and(|parent| parent == me || pids.contains(&parent)) {

@@ -37,13 +37,13 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// All that defines a race.
 pub struct Race {
-    /// Who takes part.
+    /// The environments that take part.
     pub competitors: Vec<Competitor>,
-    /// What messages cross.
+    /// The network that messages cross.
     pub network: Network,
     /// How many hosts there are, unless all is local.
     pub hosts: u32,
-    /// What is raced.
+    /// The user's wishes.
     pub wishes: Wishes,
     /// Order of launches.
     pub seed: u64,
@@ -332,7 +332,7 @@ fn described(competitor: &Competitor, network: Network) -> Vec<Setting> {
     own.chain(settings).collect()
 }
 
-/// What the kernel counted between hosts, as a sentence: proof that messages crossed the network.
+/// The kernel's counts between hosts, as a sentence: proof that messages crossed the network.
 fn evidence(runner: &Runner, groups: &[Group], outcomes: &[Outcome]) -> Option<String> {
     runner.hosts.as_ref()?;
     let of = |index: usize| {

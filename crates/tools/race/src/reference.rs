@@ -1,4 +1,4 @@
-//! What the papers of the 1990s and 2000s measured, to be drawn behind today's curves.
+//! The measurements of the papers of the 1990s and 2000s, to be drawn behind today's curves.
 //!
 //! The points stand in `reference/*.csv` beside this crate, one file per paper, facts only; its
 //! README says how they were condensed. They are compiled in, so that the race needs no files.
@@ -16,7 +16,7 @@ pub struct Point {
     pub operation: String,
     /// Machine it was measured on.
     pub platform: String,
-    /// What joined its processors: `Ethernet`, `FDDI` or `hypercube`.
+    /// The network of its processors: `Ethernet`, `FDDI` or `hypercube`.
     pub network: String,
     /// Message-passing library of the time.
     pub environment: String,

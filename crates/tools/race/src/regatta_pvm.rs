@@ -62,7 +62,7 @@ pub fn program(competitor: &Competitor) -> &str {
     }
 }
 
-/// What the compiler needs: PVM's flags, or Regatta's header and libraries. `programs` gets the links by which the loader
+/// The compiler's arguments: PVM's flags, or Regatta's header and libraries. `programs` gets the links by which the loader
 /// finds the libraries.
 pub fn flags(programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
     let (folder, of_pvm) = competitor.flags.split_first().context("no library")?;
@@ -153,7 +153,7 @@ impl Machine {
         Ok(Machine { leash, job, id })
     }
 
-    /// What tells tasks which machine is theirs.
+    /// The variable that tells tasks which machine is theirs.
     pub fn variable(&self) -> (&'static str, &str) {
         ("PVM_VMID", &self.id)
     }

@@ -18,11 +18,11 @@ pub struct Results {
     pub schema: String,
     /// Where and when the race was run.
     pub machine: Machine,
-    /// Who took part, and with which settings.
+    /// The environments that took part, and their settings.
     pub environments: Vec<Environment>,
     /// One measured point each.
     pub rows: Vec<Row>,
-    /// What a reader must know about the whole race: what was missing, what was run again.
+    /// Notes about the whole race: missing parts, repeated launches.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub struct Machine {
     /// One way of a cache line between two cores, in ns: median over the race, measured by the
     /// driver before and after every launch.
     pub line_ns: f64,
-    /// The same, 5 % and 95 % quantile: how steady the machine was.
+    /// As above, 5 % and 95 % quantile: how steady the machine was.
     pub line_ns_range: [f64; 2],
 }
 
@@ -94,7 +94,7 @@ pub struct Setting {
     pub reason: String,
 }
 
-/// What `median` and its companions measure.
+/// The quantity of `median` and its companions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -150,13 +150,13 @@ pub struct Row {
     pub operation: String,
     /// Name of an entry of [`Results::environments`].
     pub environment: String,
-    /// What the messages crossed: `local` is one host.
+    /// The network that messages crossed: `local` is one host.
     pub network: String,
     /// Number of tasks.
     pub tasks: u32,
     /// Bytes of one message; for collectives, what each task contributes per receiver.
     pub bytes: u64,
-    /// What was measured.
+    /// The measured quantity.
     pub metric: Metric,
     /// Unit of the values, [`Metric::unit`].
     pub unit: String,
@@ -175,14 +175,14 @@ pub struct Row {
     /// Which way the messages went, as far as the environment tells.
     #[serde(default)]
     pub path: String,
-    /// What a reader must know about this point: `time-out`, `few-launches`, `unsteady-machine`,
+    /// Warnings about this point: `time-out`, `few-launches`, `unsteady-machine`,
     /// `not-pinned`, ... A row that failed altogether has `launches` 0 and a flag that says why.
     #[serde(default)]
     pub flags: Vec<String>,
 }
 
 impl Row {
-    /// What two rows must have in common to be compared: everything but the environment.
+    /// The common part of two rows that can be compared: everything but the environment.
     pub fn point(&self) -> Point<'_> {
         Point {
             suite: &self.suite,

@@ -42,16 +42,16 @@ pub struct Runner {
     pub limit: Duration,
 }
 
-/// What one launch gave.
+/// The result of one launch.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Which launch it was.
     pub launch: Launch,
     /// One way of a cache line before and after, ns.
     pub line_ns: [f64; 2],
-    /// What was measured, perhaps before something went wrong.
+    /// The measurements, perhaps from before something went wrong.
     pub measured: Measured,
-    /// What went wrong, as a sentence.
+    /// The failure, as a sentence.
     pub failure: Option<String>,
     /// Time the whole launch took, s.
     pub seconds: f64,
@@ -60,7 +60,7 @@ pub struct Outcome {
 /// The figures of one launch.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// What the program printed.
+    /// The program's output.
     pub output: Output,
     /// From the launcher's start to its end, s.
     pub job: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Measured {
     pub memory: Option<(f64, f64)>,
     /// Processor time of a blocked task, per cent.
     pub processor: Option<f64>,
-    /// What passed between hosts.
+    /// The traffic between hosts.
     pub passed: Passed,
     /// Bytes of messages that had to.
     pub due: u64,
@@ -168,7 +168,7 @@ impl Runner {
         Ok(command)
     }
 
-    /// What is the same for all: the program's arguments, variables and the folder.
+    /// Adds the arguments of all launches: the program's own, variables and the folder.
     fn arguments(&self, command: &mut Command, group: &Group, launch: Launch, hold: &Path) {
         let competitor = &self.competitors[group.competitor];
         match &group.work {

@@ -217,7 +217,7 @@ pub fn resolve(family: Family, tuned: bool, operation: &str, crowded: bool) -> R
 fn applies(tuning: &Tuning, family: Family, operation: &str, crowded: bool) -> bool {
     tuning.family == family
         && match tuning.operations {
-            // What was tried between tasks of one launch says nothing about those that one of them starts.
+            // A trial between tasks of one launch says nothing about the tasks that one of them starts.
             [] => operation != family::SPAWN,
             operations => operations.contains(&operation),
         }

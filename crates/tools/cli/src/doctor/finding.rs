@@ -1,4 +1,4 @@
-//! What the doctor found: one line of the report.
+//! A finding of the doctor: one line of the report.
 
 use serde_json::{Value, json};
 
@@ -32,9 +32,9 @@ pub struct Finding {
     pub area: &'static str,
     pub name: String,
     pub state: State,
-    /// What was found, and what it means.
+    /// The finding, and its meaning.
     pub value: String,
-    /// What to do about it.
+    /// The remedy.
     pub next: Option<String>,
     /// Whether Regatta cannot work without it.
     pub essential: bool,

@@ -1,4 +1,4 @@
-//! What the kernel lets us do, found by doing it.
+//! The kernel's permissions, found by trying.
 
 use std::sync::atomic::AtomicU32;
 

@@ -19,7 +19,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// What suits standard output.
+    /// The style that suits standard output.
     pub fn of_stdout() -> Self {
         let stdout = std::io::stdout();
         let terminal = stdout.is_terminal();
@@ -90,7 +90,7 @@ fn line(page: &mut String, finding: &Finding, look: Look) {
     }
 }
 
-/// What to take away from the report.
+/// The conclusion of the report.
 pub fn summary(findings: &[Finding]) -> String {
     let count = |state| {
         findings

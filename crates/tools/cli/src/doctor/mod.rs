@@ -24,7 +24,7 @@ use crate::{machine, say};
 use finding::Finding;
 use layout::Look;
 
-/// What is here, what is missing, how to get it, and which path messages would take.
+/// Shows the parts that are here, the missing ones and how to get them, and the path that messages would take.
 #[derive(Args)]
 pub struct Arguments {
     /// Write the report as one JSON object

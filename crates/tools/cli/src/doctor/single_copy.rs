@@ -8,10 +8,10 @@ use super::finding::Finding;
 use super::kernel::AREA;
 
 const NAME: &str = "single copy (CMA)";
-/// What the two siblings are started with, after `regatta doctor`.
+/// The option that starts the two siblings, after `regatta doctor`.
 const OPTION: &str = "--single-copy-probe";
 
-/// What the kernel said.
+/// The kernel's answer.
 fn probe() -> std::io::Result<()> {
     let mut owner = sibling("own")?;
     let result = ask(&mut owner);

@@ -1,4 +1,4 @@
-//! What this command runs under and beside: foreign launchers, containers, and the library that programs would load.
+//! The surroundings of this command: foreign launchers, containers, and the library that programs would load.
 
 use std::path::PathBuf;
 

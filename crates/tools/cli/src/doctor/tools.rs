@@ -55,7 +55,7 @@ pub fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
         .map(|line| line.trim().to_owned())
 }
 
-/// What a program prints, if it runs and succeeds.
+/// A program's output, if it runs and succeeds.
 pub fn output(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     let output = command

@@ -86,7 +86,7 @@ impl Lan {
     /// A command on a host.
     pub fn on(&self, host: &str, words: &[&str]) -> Command {
         let runtime = format!("XDG_RUNTIME_DIR=/run/of/{host}");
-        // What a job writes when its launcher is lost goes with the test.
+        // The output of a job whose launcher is lost goes with the test.
         let there = [
             "env",
             "-C",
@@ -106,7 +106,7 @@ impl Lan {
         told(&self.on(host, &words).output().expect("nsenter"))
     }
 
-    /// The same, which has to succeed; what it said.
+    /// As above; it has to succeed. Returns its output.
     pub fn good(&self, host: &str, arguments: &[&str]) -> String {
         let (status, output, said) = self.regatta(host, arguments);
         assert_eq!(status, 0, "{arguments:?} on {host}: {output}{said}");

@@ -1,4 +1,4 @@
-//! What the tests of the command share: starting it, hearing it, and looking for what it left behind.
+//! Common parts of the command's tests: starting it, reading its output, and looking for its leftovers.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod lan;

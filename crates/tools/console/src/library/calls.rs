@@ -52,7 +52,7 @@ impl Texts {
     }
 }
 
-/// What a pointer of the library's points at; nothing if it is null.
+/// The value behind a pointer of the library's; none if it is null.
 ///
 /// # Safety
 /// It is null or points at a text that ends in a zero byte.
@@ -66,7 +66,7 @@ unsafe fn said(pointer: *const c_char) -> String {
         .into_owned()
 }
 
-/// What an array of the library's holds.
+/// The elements of an array of the library's.
 ///
 /// # Safety
 /// The pointer is null or points at as many items.
@@ -88,7 +88,7 @@ impl Calls {
         })
     }
 
-    /// What a code means.
+    /// The meaning of a code.
     pub fn explain(&self, code: Code) -> String {
         self.symbols
             .meaning(code.0)

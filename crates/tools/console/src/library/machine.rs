@@ -50,7 +50,7 @@ impl Machine for Library {
     }
 
     fn spawn(&mut self, order: &Order) -> Answer<Vec<Answer<i32>>> {
-        // What has no job here writes into the machine's log.
+        // A task without a job here writes into the machine's log.
         let (reader, tag) = order.job.map_or((0, 0), |job| (self.tid, job));
         self.calls.set_option(options::OUTPUT_TID, reader);
         self.calls.set_option(options::OUTPUT_CODE, tag);
@@ -138,7 +138,7 @@ impl Machine for Library {
                 Ok(message) => message?,
                 Err(_) => return Some(Notice::Ended),
             };
-            // What does not read as news is none: anybody can send the console a message.
+            // A message that cannot be read is ignored: anybody can send the console one.
             if let Ok(Some(news)) = self.read(&message) {
                 return Some(news);
             }
@@ -183,7 +183,7 @@ impl Library {
     }
 }
 
-/// What a message holds.
+/// The items of a message.
 struct Pieces<'a> {
     calls: &'a Calls,
     length: usize,

@@ -26,7 +26,7 @@ pub struct Library {
     /// The jobs that are traced, by the tags of their events.
     traced: BTreeMap<c_int, c_int>,
     events: events::Reader,
-    /// What has been heard at once with something else.
+    /// Notices that came together with something else.
     waiting: VecDeque<Notice>,
 }
 
@@ -43,7 +43,7 @@ impl Library {
     /// Starts the user's machine, or finds it running; the arguments are those of PVM's daemon.
     pub fn start(arguments: &[String]) -> Result<(Calls, Found), String> {
         let calls = Calls::load()?;
-        // Whoever finds a machine running has made no mistake.
+        // A user who finds a machine running has made no mistake.
         let loud = calls.set_option(3, 0);
         let found = match calls.start(arguments) {
             Ok(()) => Found::Started,
@@ -87,7 +87,7 @@ impl Library {
         })
     }
 
-    /// What becomes readable when there may be news.
+    /// The descriptors that become readable when there may be news.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.calls.descriptors()
     }

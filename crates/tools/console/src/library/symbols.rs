@@ -146,7 +146,7 @@ impl Symbols {
         Symbols::find(Handle::open(&path).map_err(said)?).map_err(said)
     }
 
-    /// What the library says a code means.
+    /// The library's meaning of a code.
     pub(super) fn meaning(&self, code: c_int) -> Option<String> {
         let index = usize::try_from(code.checked_neg()?).ok()?;
         let count = self.handle.symbol("pvm_nerr")?.cast::<c_int>();

@@ -1,4 +1,4 @@
-//! What must have passed between hosts, if no message took a short cut.
+//! The bytes that must have passed between hosts, if no message took a short cut.
 //!
 //! Each operation has a least number of payload bytes that any way of doing it has to bring to another host. The kernel's
 //! counters must have seen at least that much, or tasks found a way round the network: shared memory, most likely.

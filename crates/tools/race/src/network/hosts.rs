@@ -30,13 +30,13 @@ pub struct Host {
 /// All of them, made and joined.
 #[derive(Debug, Clone)]
 pub struct Hosts {
-    /// What joins them.
+    /// The network that joins them.
     pub network: Network,
     /// In the order of ranks.
     pub each: Vec<Host>,
 }
 
-/// What has passed between hosts.
+/// Bytes and packets that have passed between hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Bytes, heads of all layers included.
@@ -46,7 +46,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// What was added after `before`.
+    /// The part that was added after `before`.
     pub fn since(self, before: Passed) -> Passed {
         Passed {
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -164,7 +164,7 @@ impl Hosts {
         }
     }
 
-    /// What has passed so far, by the counters of the kernel.
+    /// The traffic so far, by the counters of the kernel.
     pub fn passed(&self) -> Passed {
         count(
             &fs::read_to_string("/proc/net/dev").unwrap_or_default(),
@@ -172,7 +172,7 @@ impl Hosts {
         )
     }
 
-    /// What a reader must know.
+    /// A description for readers.
     pub fn describe(&self) -> String {
         let number = self.number();
         let name = self.network.name();

@@ -13,7 +13,7 @@ pub mod settings;
 
 use clap::ValueEnum;
 
-/// What messages cross.
+/// The network that messages cross.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Network {
     /// Nothing: one host, shared memory.
@@ -23,11 +23,11 @@ pub enum Network {
     Loopback,
     /// Hosts joined at full speed.
     Hosts,
-    /// The same at 1 Gbit/s.
+    /// As `Hosts`, at 1 Gbit/s.
     Gigabit,
-    /// The same at 100 Mbit/s, in frames of FDDI's size.
+    /// As `Hosts`, at 100 Mbit/s, in frames of FDDI's size.
     Fddi100,
-    /// The same at 10 Mbit/s.
+    /// As `Hosts`, at 10 Mbit/s.
     Ethernet10,
 }
 
@@ -74,7 +74,7 @@ impl Network {
         }
     }
 
-    /// What one operation may move at most, so that a launch ends in time.
+    /// The most bytes that one operation may move, so that a launch ends in time.
     pub fn largest(self) -> u64 {
         match self {
             Network::Ethernet10 => 128 << 10,

@@ -24,7 +24,7 @@ struct Tuning {
 const PINNED: &str =
     "all environments alike: tasks get the processors of their host, and are not bound further";
 const ON_NETWORK: &str = "the network of the race, and no other";
-/// What MPICH leaves the network to.
+/// The variable of MPICH that names its network module.
 const NETMOD: &str = "MPIR_CVAR_CH4_NETMOD";
 
 const TUNINGS: &[Tuning] = &[
@@ -164,7 +164,7 @@ pub fn resolve(family: Family, tuned: bool, network: Network, crowded: bool) -> 
     resolved
 }
 
-/// The same for people.
+/// As above, for people.
 pub fn describe(family: Family, tuned: bool, network: Network) -> Vec<Setting> {
     TUNINGS
         .iter()

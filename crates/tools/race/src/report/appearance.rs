@@ -10,9 +10,9 @@ use crate::table;
 
 /// The environment whose standing the report states.
 pub const OURS: &str = "regatta";
-/// The same without encryption, between hosts.
+/// As `OURS`, without encryption, between hosts.
 pub const TRUSTED: &str = "regatta-trusted";
-/// What the hardware allows.
+/// The limit of the hardware.
 pub const LIMIT: &str = "limit";
 /// The papers' points.
 pub const THEN: &str = "#8b929b";

@@ -57,7 +57,7 @@ pub fn layout(figure: &Figure, panel: &Panel, then: &[&Point]) -> Layout {
         .y_axis(values(figure, panel, then))
 }
 
-/// What the reader may do with a plot: point, drag to zoom, double-click to see all again. The
+/// The reader's actions on a plot: point, drag to zoom, double-click to see all again. The
 /// library's own buttons are left out; a saved image would lack the legend.
 pub fn configuration() -> Configuration {
     Configuration::new()

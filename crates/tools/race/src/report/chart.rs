@@ -18,7 +18,7 @@ use super::warnings::doubtful;
 use crate::reference::Point;
 use crate::results::{Metric, Row};
 
-/// What the page's switch for the papers' points finds their traces by.
+/// The mark by which the page's switch for the papers' points finds their traces.
 pub const THEN_META: &str = "then";
 const WARNING: &str = "#d09a00";
 

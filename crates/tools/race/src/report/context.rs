@@ -1,4 +1,4 @@
-//! What is needed to judge the numbers: who took part with which settings, on what, by what rules.
+//! The context of the numbers: the environments with their settings, the machine, and the rules.
 
 use super::appearance::{self, LIMIT, Look};
 use super::page;

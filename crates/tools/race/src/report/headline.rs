@@ -56,7 +56,7 @@ pub struct Headline<'a> {
     pub ours: &'a Row,
     /// The best peer's, if one was measured.
     pub best: Option<&'a Row>,
-    /// What the hardware allows, if that was measured.
+    /// The limit of the hardware, if it was measured.
     pub limit: Option<&'a Row>,
 }
 

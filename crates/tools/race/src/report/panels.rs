@@ -25,7 +25,7 @@ const ORDER: [&str; 10] = [
 /// A curve over sizes needs this many of them.
 const CURVE: usize = 3;
 
-/// What a panel runs over.
+/// The horizontal axis of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// Sizes of messages, as curves.
@@ -34,7 +34,7 @@ pub enum Over {
     Tasks,
 }
 
-/// What a panel shows.
+/// The vertical axis of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// The rows' own values.
@@ -50,9 +50,9 @@ pub struct Figure<'a> {
     pub operation: &'a str,
     /// Network it was raced on.
     pub network: &'a str,
-    /// What it runs over.
+    /// Its horizontal axis.
     pub over: Over,
-    /// What it shows.
+    /// Its vertical axis.
     pub quantity: Quantity,
     /// At least one.
     pub panels: Vec<Panel<'a>>,
@@ -193,7 +193,7 @@ impl Figure<'_> {
         }
     }
 
-    /// What a reader chooses a panel by.
+    /// The words by which a reader chooses a panel.
     pub fn choice(&self, panel: &Panel) -> String {
         match self.over {
             Over::Bytes => super::text::count(panel.fixed, "task"),
@@ -230,7 +230,7 @@ impl Figure<'_> {
     }
 }
 
-/// What a metric measures, in words.
+/// The quantity of a metric, in words.
 pub fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWay => "time one way",

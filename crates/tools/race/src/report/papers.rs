@@ -4,7 +4,7 @@ use super::panels::{Figure, Over, Panel, Quantity};
 use super::text;
 use crate::reference::Point;
 
-/// What the papers say about `panel`. Where no paper used as many processors, the nearest larger
+/// The papers' points for `panel`. Where no paper used as many processors, the nearest larger
 /// number stands in (the hover text says how many there were).
 pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec<&'a Point> {
     if figure.quantity != Quantity::Bandwidth && !times(figure) {
@@ -59,7 +59,7 @@ pub fn year(paper: &str) -> &str {
     paper.rsplit('-').next().unwrap_or(paper)
 }
 
-/// What the hover text of a point says.
+/// The hover text of a point.
 pub fn describe(point: &Point) -> String {
     let bandwidth = match point.bytes {
         0 => String::new(),

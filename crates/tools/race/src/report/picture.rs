@@ -31,7 +31,7 @@ const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
 const TEXT: RGBColor = RGBColor(0x1b, 0x21, 0x27);
 const SOFT: RGBColor = RGBColor(0x5a, 0x64, 0x70);
 const GRID: RGBColor = RGBColor(0xe3, 0xe7, 0xec);
-/// What stands in for them in the dark scheme.
+/// Their counterparts in the dark scheme.
 const DARK: [(RGBColor, &str); 4] = [
     (CARD, "#161a20"),
     (TEXT, "#e4e8ed"),

@@ -10,7 +10,7 @@ use crate::results::Results;
 /// More choices than this stand in a list.
 const BUTTONS: usize = 5;
 
-/// What the page gets from the plots.
+/// The plots' parts of the page.
 pub struct Plots {
     /// The section.
     pub html: String,
@@ -65,7 +65,7 @@ fn html_of(figure: &Figure, number: usize) -> String {
     )
 }
 
-/// What the reader chooses a panel with: buttons for a few, a list for many.
+/// The choice of a panel: buttons for a few, a list for many.
 fn choices(figure: &Figure, number: usize) -> String {
     let names: Vec<String> = figure
         .panels

@@ -1,4 +1,4 @@
-//! What the whole page promises: complete, safe from its data, and alone in the world.
+//! The promises of the whole page: complete, safe from its data, and alone in the world.
 
 use super::{page, render, sample};
 use crate::reference::{Point, points};

@@ -1,4 +1,4 @@
-//! What a reader must know before trusting a number: notes on the race, flags on rows.
+//! Warnings before a reader trusts a number: notes on the race, flags on rows.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const NAMED: usize = 6;
 const FEW: &str = "few-launches";
 const LEFT_OUT: &str = "unsteady-launches-left-out";
 
-/// What a flag that begins so means.
+/// The meanings of flags, by their beginnings.
 const MEANINGS: [(&str, &str); 5] = [
     (
         "time-out",
