@@ -92,7 +92,7 @@ impl AgentJoinSocket {
         })
     }
 
-    /// One with a join socket of a test's own, which is paused and goes on when it is heeded.
+    /// One with a join socket of a test's own, which is paused and goes on when it is handled.
     #[cfg(test)]
     pub(crate) fn about_to_open(name: &str) -> AgentJoinSocket {
         let claimed = Place::scratch(name).claim().expect("a place");

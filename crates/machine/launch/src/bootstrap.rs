@@ -29,7 +29,7 @@ pub type Outcome<T> = (u32, Result<T, Refusal>);
 /// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number
 /// after the last; when it has an address already, under that one only.
 ///
-/// For programs with one thread: signals that would end the process are heeded by the waiting instead.
+/// For programs with one thread: signals that would end the process are handled by the waiting instead.
 pub fn with<R>(
     across: &Across,
     own_name: &str,

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a *round*: something is said to every host, and each has to answer. The first host that cannot
 //! ends it with a sentence that names host, cause and remedy, and nothing has been started anywhere; a host that does not
-//! answer in time is such a host. In the meantime the user's signals are heeded.
+//! answer in time is such a host. In the meantime the user's signals are handled.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

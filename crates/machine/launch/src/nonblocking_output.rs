@@ -1,6 +1,6 @@
 //! Writing to our own standard output or error without ever waiting for its reader.
 //!
-//! The launcher must heed signals while a pager sits at its page, so it may not block in a write. Making the descriptor
+//! The launcher must handle signals while a pager sits at its page, so it may not block in a write. Making the descriptor
 //! non-blocking would do so for everyone who shares it, the user's shell included; a pipe or a terminal is therefore
 //! opened anew. Nothing is dropped: what does not fit now waits in memory, and the tasks' pipes are not read further
 //! while much is waiting.

@@ -52,7 +52,7 @@ impl Agent {
         self.begun && !self.is_without_owner()
     }
 
-    /// Until something is due although nothing arrives. A join socket that is not heeded makes nothing due: it would stay so.
+    /// Until something is due although nothing arrives. A join socket that is not handled makes nothing due: it would stay so.
     pub(super) fn until_turn(&self) -> Duration {
         let join_socket = self
             .join_socket

@@ -13,7 +13,7 @@ use regatta_job::registry::Piece;
 use regatta_job::{End, Ended};
 use regatta_wire::control::Then;
 
-/// Messages of one host that are heeded before the loop looks at what else happened.
+/// Messages of one host that are handled before the loop looks at what else happened.
 const BATCH: usize = 64;
 
 impl Supervisor<'_> {
@@ -93,7 +93,7 @@ impl Supervisor<'_> {
 
     /// Takes what has arrived from one host. An error is a reason to give it up.
     fn handle_host(&mut self, index: usize) -> Result<(), String> {
-        // Of a channel that has ended everything is heeded: the last word says why.
+        // Of a channel that has ended everything is handled: the last word says why.
         let mut batch = 0;
         while batch < BATCH || self.remotes[index].link.is_ended() {
             batch += 1;
