@@ -27,6 +27,7 @@
 //! A task that leaves in good order lets go of its blocks before anybody can learn that it is gone. After that it must not
 //! touch any.
 
+use crate::list::Link;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Tasks that can read a block at a time, besides its owner.
@@ -58,7 +59,7 @@ pub struct Block {
     /// Bytes behind the tag.
     pub size: AtomicU64,
     /// The block that was made before this one.
-    pub before: AtomicU64,
+    pub before: Link,
     /// The tag of one block, as the module describes.
     owner: AtomicU64,
     /// Is it in the hands of user code?

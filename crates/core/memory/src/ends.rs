@@ -11,11 +11,12 @@
 //! or that the whole use is over ([`Ends::end`]), names the use it means. If that use has ended meanwhile, the word has another
 //! count and stays as it is.
 //!
-//! All pieces of a kind form a list ([`Made`]), newest first. A task that needs a piece looks through a part of the list. So
+//! All pieces of a kind form a [`List`] ([`Made`]), newest first. A task that needs a piece looks through a part of the list. So
 //! memory comes back whichever of the two ends went first, and no third party keeps accounts. One case is left: a task that is
 //! killed after it has claimed a piece and before the task at the other end can know of it costs that piece, until the
 //! other one is gone as well.
 
+use crate::list::{self, Link, List};
 use crate::segment::Segment;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -33,7 +34,7 @@ const ONE_USE: u64 = SOURCE_DONE << 3;
 pub struct Ends {
     word: AtomicU64,
     /// The piece that was made before this one.
-    before: AtomicU64,
+    before: Link,
 }
 
 /// For the test that holds it to the version.
@@ -115,12 +116,6 @@ impl Ends {
             .is_ok()
     }
 
-    /// The piece that was made before this one; 0: none.
-    #[cfg(test)]
-    pub(crate) fn before(&self) -> &AtomicU64 {
-        &self.before
-    }
-
     /// Take a piece whose ends are both over, for these two. `gone`: does this task touch no memory any more?
     pub fn claim(&self, source: u32, destination: u32, gone: impl Fn(u32) -> bool) -> Option<Use> {
         let word = self.word.load(Ordering::Acquire);
@@ -138,75 +133,54 @@ impl Ends {
     }
 }
 
-/// No piece is smaller.
-const PIECE: u64 = 4096;
-
 /// The list of all pieces of a kind.
 #[derive(Debug)]
 pub struct Made<'a> {
     /// Where they are.
     pub segment: &'a Segment,
-    /// The place of the newest piece, or 0.
-    pub newest: &'a AtomicU64,
+    /// The list itself.
+    pub list: &'a List,
     /// Bytes from the start of a piece to its ends.
     pub ends_at: u64,
 }
 
-impl Made<'_> {
+impl<'a> Made<'a> {
     /// Pieces that are looked at for one that can be had, before a new one is made.
-    pub(crate) const LOOKS: usize = 64;
+    pub(crate) const LOOKS: u64 = 64;
 
-    fn ends(&self, place: u64) -> Option<&Ends> {
+    fn ends(&self, place: u64) -> Option<&'a Ends> {
         let at = place.checked_add(self.ends_at).filter(|_| place != 0)?;
         // SAFETY: atomics only.
         unsafe { self.segment.words(at) }.ok()
     }
 
+    fn find(&self, place: u64) -> Option<(&'a Ends, &'a Link)> {
+        let ends = self.ends(place)?;
+        Some((ends, &ends.before))
+    }
+
     /// A new piece.
     pub fn add(&self, place: u64) {
-        let Some(ends) = self.ends(place) else {
-            return;
-        };
-        let mut newest = self.newest.load(Ordering::Relaxed);
-        loop {
-            ends.before.store(newest, Ordering::Relaxed);
-            let added = self.newest.compare_exchange_weak(
-                newest,
-                place,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            match added {
-                Ok(_) => return,
-                Err(now) => newest = now,
-            }
+        if let Some(ends) = self.ends(place) {
+            self.list.push(place, &ends.before);
         }
     }
 
     /// For what a dead task had made and perhaps not listed: both its ends are that task's, so that anybody can claim it.
     pub fn add_for_dead(&self, place: u64, task: u32) {
         if let Some(ends) = self.ends(place)
-            && !self.has(place)
+            && self.all().all(|other| other != place)
         {
             ends.begin(task, task);
             self.add(place);
         }
     }
 
-    /// Is this piece on the list? The whole list is gone through.
-    fn has(&self, place: u64) -> bool {
-        let mut at = self.newest.load(Ordering::Acquire);
-        // The links are others' memory: they may lead in a circle.
-        for _ in 0..self.segment.used() / PIECE {
-            if at == place {
-                return true;
-            }
-            let Some(ends) = self.ends(at) else {
-                return false;
-            };
-            at = ends.before.load(Ordering::Relaxed);
-        }
-        false
+    /// The places of all pieces.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u64> {
+        let most = list::most_pieces(self.segment);
+        let walk = self.list.walk(most, move |place| self.find(place));
+        walk.map(|(place, _)| place)
     }
 
     /// Look through the next part of the list for a piece that `take` can have. `cursor` is where the search goes on.
@@ -215,23 +189,12 @@ impl Made<'_> {
         cursor: &mut u64,
         mut take: impl FnMut(u64, &Ends) -> Option<R>,
     ) -> Option<R> {
-        for _ in 0..Self::LOOKS {
-            if *cursor == 0 {
-                *cursor = self.newest.load(Ordering::Acquire);
-            }
-            let place = *cursor;
-            let Some(ends) = self.ends(place) else {
-                // The list is empty, or somebody has written nonsense into it.
-                *cursor = 0;
-                return None;
-            };
-            *cursor = ends.before.load(Ordering::Relaxed);
-            let taken = take(place, ends);
-            if taken.is_some() || *cursor == 0 {
-                return taken;
-            }
-        }
-        None
+        let mut walk = self
+            .list
+            .walk_on(*cursor, Self::LOOKS, |place| self.find(place));
+        let taken = walk.find_map(|(place, ends)| take(place, ends));
+        *cursor = walk.next_place();
+        taken
     }
 }
 
@@ -276,10 +239,10 @@ mod tests {
     #[test]
     fn a_list_with_nonsense_in_it_is_as_good_as_empty() {
         let segment = Segment::create("test", 1 << 16).unwrap();
-        let newest = AtomicU64::new(0);
+        let list = List::default();
         let made = Made {
             segment: &segment,
-            newest: &newest,
+            list: &list,
             ends_at: 8,
         };
         let place = segment.allocate(64, 64).unwrap();
@@ -290,16 +253,13 @@ mod tests {
             Some(place)
         );
         for nonsense in [place, 1, u64::MAX, u64::MAX - 8, 1 << 40] {
-            made.ends(place)
-                .unwrap()
-                .before
-                .store(nonsense, Ordering::Relaxed);
+            made.ends(place).unwrap().before.scribble(nonsense);
             for _ in 0..3 {
                 assert_eq!(made.search(&mut cursor, |_, _| None::<()>), None);
             }
-            newest.store(nonsense, Ordering::Relaxed);
+            list.scribble(nonsense);
             assert_eq!(made.search(&mut cursor, |_, _| None::<()>), None);
-            newest.store(place, Ordering::Relaxed);
+            list.scribble(place);
         }
     }
 }

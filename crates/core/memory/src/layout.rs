@@ -64,6 +64,8 @@ pub const ALL: &[Layout] = &[
     crate::segment::LAYOUT,
     crate::making::NEXT_LAYOUT,
     crate::making::LAYOUT,
+    crate::stack::LAYOUT,
+    crate::list::LAYOUT,
     crate::ends::LAYOUT,
     crate::block::LAYOUT,
     crate::pipe::LAYOUT,

@@ -13,6 +13,8 @@
 //! | [`pipe`] | a stream buffer that sender and receiver copy through at the same time |
 //! | [`shared_barrier`] | a barrier that is lent, and can be taken back at any moment |
 //! | [`block`] | whose a block of memory is, and who reads it; what becomes of the blocks of the dead |
+//! | [`stack`] | pieces that anybody pushes and pops |
+//! | [`list`] | pieces that anybody pushes, walked while others push, or taken all at once |
 //! | [`ends`] | the two tasks that use a ring or a pipe, and when it can be used again |
 //! | [`losses`] | the count that says when to look again who is there |
 //! | [`making`] | memory that was handed out and is not on a list yet, found when its task dies |
@@ -35,6 +37,7 @@ pub mod ends;
 mod futex;
 pub mod held;
 pub mod layout;
+pub mod list;
 pub mod losses;
 pub mod making;
 pub mod payload_buffer;
@@ -45,6 +48,7 @@ pub mod shared_barrier;
 #[cfg(all(test, not(loom)))]
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
+pub mod stack;
 mod sync;
 pub mod views;
 pub mod wake_request;

@@ -23,7 +23,9 @@ use std::ptr::NonNull;
 
 use crate::copy::{self, Remote};
 use crate::ends::{End, Ends, Made, Use};
+use crate::list::List;
 use crate::making::Maker;
+use crate::stack::{self, Stack};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::views::Views;
 use crate::{Corrupt, segment::Segment};
@@ -59,8 +61,8 @@ pub struct Control {
     turn: Apart<AtomicU32>,
     /// Where the message is in the sender's memory; 0: nowhere as one block.
     address: AtomicU64,
-    /// Next pipe of the pool's stack, while this one is in it; and 1 from before it is pushed until after it is popped.
-    pub(crate) next_free: AtomicU32,
+    /// Link of the pool's stack, while this pipe is in it; and 1 from before it is pushed until after it is popped.
+    pub(crate) next_free: stack::Link,
     pub(crate) stacked: AtomicU32,
     /// The source and the receiver that use it.
     pub(crate) ends: Ends,
@@ -460,7 +462,7 @@ impl Pipe {
     }
 }
 
-/// A pool of pipes: a stack in shared memory, with a counter against reuse between look and swap.
+/// A pool of pipes: those that nobody uses, on a [`Stack`].
 ///
 /// The stack only says where to look: a pipe is had by claiming its ends. A task can be killed between the end of a pipe's use
 /// and the push, or between the pop and the claim. Then the pipe is in no stack, and found in the list of all pipes
@@ -469,8 +471,7 @@ impl Pipe {
 #[derive(Debug)]
 pub struct Pool<'a> {
     segment: &'a Segment,
-    /// counter (32 bits) | offset / 128 of the first free pipe (32 bits)
-    head: &'a AtomicU64,
+    free: &'a Stack,
     made: Made<'a>,
     size: usize,
 }
@@ -479,19 +480,14 @@ pub struct Pool<'a> {
 const ENDS_AT: u64 = std::mem::offset_of!(Control, ends) as u64;
 
 impl<'a> Pool<'a> {
-    /// The pool whose stack head is `head`; its pipes have `size` data bytes. `newest` is the head of the list of all pipes.
-    pub fn new(
-        segment: &'a Segment,
-        head: &'a AtomicU64,
-        newest: &'a AtomicU64,
-        size: usize,
-    ) -> Pool<'a> {
+    /// The pool whose free pipes are on `free`, and all pipes on `list`; each has `size` data bytes.
+    pub fn new(segment: &'a Segment, free: &'a Stack, list: &'a List, size: usize) -> Pool<'a> {
         Pool {
             segment,
-            head,
+            free,
             made: Made {
                 segment,
-                newest,
+                list,
                 ends_at: ENDS_AT,
             },
             size,
@@ -516,23 +512,17 @@ impl<'a> Pool<'a> {
 
     /// The pipe on top of the stack, which others may use by now.
     fn pop(&self) -> Result<Option<Pipe>, Corrupt> {
-        let mut head = self.head.load(Ordering::Acquire);
-        while head as u32 != 0 {
-            let pipe = Pipe::at(self.segment, (head as u32 as u64) * 128, self.size)?;
-            let next = pipe.control().next_free.load(Ordering::Relaxed);
-            let new = (((head >> 32) + 1) << 32) | next as u64;
-            match self
-                .head
-                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => {
-                    pipe.control().stacked.store(0, Ordering::Release);
-                    return Ok(Some(pipe));
-                }
-                Err(now) => head = now,
-            }
-        }
-        Ok(None)
+        let link = |place| -> Result<&stack::Link, Corrupt> {
+            // SAFETY: atomics only.
+            let control: &Control = unsafe { self.segment.words(place) }?;
+            Ok(&control.next_free)
+        };
+        let Some(place) = self.free.pop(link)? else {
+            return Ok(None);
+        };
+        let pipe = Pipe::at(self.segment, place, self.size)?;
+        pipe.control().stacked.store(0, Ordering::Release);
+        Ok(Some(pipe))
     }
 
     /// A pipe whose ends are over, if the next ones of the list have one. `cursor` is where the next search goes on.
@@ -575,25 +565,9 @@ impl<'a> Pool<'a> {
         if !pipe.of.is_some_and(|of| pipe.control().ends.end(of)) {
             return;
         }
-        if pipe.control().stacked.swap(1, Ordering::AcqRel) == 0 {
-            self.push(&pipe);
-        }
-    }
-
-    fn push(&self, pipe: &Pipe) {
-        let mut head = self.head.load(Ordering::Acquire);
-        loop {
-            pipe.control()
-                .next_free
-                .store(head as u32, Ordering::Relaxed);
-            let new = (((head >> 32) + 1) << 32) | (pipe.offset / 128);
-            match self
-                .head
-                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
+        let control = pipe.control();
+        if control.stacked.swap(1, Ordering::AcqRel) == 0 {
+            self.free.push(pipe.offset, &control.next_free);
         }
     }
 }

@@ -143,9 +143,9 @@ impl Segment {
         self.fd.as_fd()
     }
 
-    /// Bytes handed out so far.
+    /// Bytes handed out so far. Never more than this process can map, whatever others write.
     pub fn used(&self) -> u64 {
-        self.front().next.place()
+        self.front().next.place().min(self.window as u64)
     }
 
     fn front(&self) -> &Front {

@@ -9,7 +9,7 @@
 //! | wake request | `WakeRequest` as shipped, with `Bell`: a sleeper that waits for one publisher after the other | |
 //! | memory handed out | `Next` and `Making` as shipped: a task that dies at any step of taking some | |
 //! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
-//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | the list |
+//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | |
 //! | losses | `Losses` as shipped | |
 //! | shared barrier | `SharedBarrier` as shipped | that its memory is used again |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
@@ -18,12 +18,13 @@
 //! Each model says how many orders it must have seen at least, so that none can pass unseen.
 #![cfg(loom)]
 
-use std::sync::atomic::{AtomicUsize, Ordering as Plain};
+mod orders;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
+use orders::every_order;
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::block::Block;
 use regatta_memory::ends::{End, Ends};
@@ -33,21 +34,6 @@ use regatta_memory::pipe::{Control, Filled, GivenUp};
 use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 use regatta_memory::shared_barrier::{Crossing, SharedBarrier, Word};
 use regatta_memory::wake_request::WakeRequest;
-
-/// Check a model in every order with at most so many preemptions, of which there must be `least`.
-fn every_order(preemptions: usize, least: usize, model: impl Fn() + Send + Sync + 'static) {
-    let orders = std::sync::Arc::new(AtomicUsize::new(0));
-    let seen = orders.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(move || {
-        seen.fetch_add(1, Plain::Relaxed);
-        model();
-    });
-    let seen = orders.load(Plain::Relaxed);
-    println!("{seen} orders");
-    assert!(seen >= least, "only {seen} orders were seen");
-}
 
 /// The smallest ring. A line's payload is a cell: loom knows who may touch it when.
 struct Ring {

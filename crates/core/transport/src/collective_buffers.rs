@@ -1,7 +1,7 @@
 //! The collective buffers of groups: handed out, left, and used again.
 //!
 //! Before each buffer lies a line that counts the members that have left it: those that have freed
-//! the group. The last one to leave puts the buffer on a stack that all tasks share, one for each
+//! the group. The last one to leave puts the buffer on a [`Stack`] that all tasks share, one for each
 //! size, and the next group of that size takes it from there.
 //!
 //! *Why nobody is confused.* A task touches a buffer only through its group, so not after it has
@@ -15,15 +15,16 @@
 //! do: everything lies in the segment, and what is read is checked.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use regatta_memory::Corrupt;
 use regatta_memory::segment::Segment;
-use regatta_memory::{Corrupt, LINE};
+use regatta_memory::stack::{Link, Stack, UNIT};
 
 use crate::collective_buffer;
 
 /// Bytes between the start of the line and its buffer.
-const FRONT: u64 = 2 * LINE as u64;
+const FRONT: u64 = UNIT;
 /// Stacks: for buffers of 1, 2, 4, ... members.
 pub(crate) const SIZES: usize = 17;
 
@@ -31,8 +32,8 @@ pub(crate) const SIZES: usize = 17;
 #[repr(C)]
 struct Front {
     left: AtomicU32,
-    /// Next on the stack, in units of `FRONT`; 0: none.
-    next: AtomicU32,
+    /// Link of the stack.
+    next: Link,
 }
 
 /// For the test that holds it to the version.
@@ -40,11 +41,10 @@ struct Front {
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("front of a collective buffer", Front { left, next } FRONT SIZES);
 
-/// The stacks, each with a counter against reuse between look and swap:
-/// counter (32 bits) | place of the first buffer / `FRONT` (32 bits).
+/// The stacks, by size.
 pub(crate) struct CollectiveBuffers<'a> {
     pub(crate) segment: &'a Segment,
-    pub(crate) heads: &'a [AtomicU64; SIZES],
+    pub(crate) stacks: &'a [Stack; SIZES],
 }
 
 /// Which stack buffers of so many members are on, and for how many those have room.
@@ -63,25 +63,12 @@ impl CollectiveBuffers<'_> {
         unsafe { self.segment.words(at) }
     }
 
-    fn pop(&self, head: &AtomicU64) -> Result<Option<u64>, Corrupt> {
-        let mut seen = head.load(Ordering::Acquire);
-        while seen as u32 != 0 {
-            let name = (seen as u32 as u64) * FRONT;
-            let next = self.front(name)?.next.load(Ordering::Relaxed);
-            let new = ((seen >> 32) + 1) << 32 | next as u64;
-            match head.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(Some(name)),
-                Err(now) => seen = now,
-            }
-        }
-        Ok(None)
-    }
-
     /// A buffer for so many members, as good as new; its name.
     pub(crate) fn take(&self, members: u32) -> io::Result<u64> {
         let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
-        let Some(name) = self.pop(&self.heads[size]).map_err(damaged)? else {
+        let old = self.stacks[size].pop(|name| Ok(&self.front(name)?.next));
+        let Some(name) = old.map_err(damaged)? else {
             let bytes = FRONT as usize + collective_buffer::footprint(room);
             return Ok(self.segment.allocate(bytes, FRONT as usize)? + FRONT);
         };
@@ -112,15 +99,7 @@ impl CollectiveBuffers<'_> {
         let Some((size, _)) = size(members) else {
             return Ok(());
         };
-        let head = &self.heads[size];
-        let mut seen = head.load(Ordering::Relaxed);
-        loop {
-            front.next.store(seen as u32, Ordering::Relaxed);
-            let new = ((seen >> 32) + 1) << 32 | (name / FRONT);
-            match head.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
-                Err(now) => seen = now,
-            }
-        }
+        self.stacks[size].push(name, &front.next);
+        Ok(())
     }
 }

@@ -14,10 +14,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use regatta_memory::bell::{Bell, Fencing, Payers};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
+use regatta_memory::list::List;
 use regatta_memory::losses::Losses;
 use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::shared_barrier::SharedBarrier;
+use regatta_memory::stack::Stack;
 use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer;
@@ -120,17 +122,17 @@ pub(crate) struct Header {
     pub(crate) key: [AtomicU64; 4],
     /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
     pub(crate) groups: AtomicU64,
-    /// Head of the stack of free pipes.
-    pool: Line<AtomicU64>,
-    /// Heads of the stacks of collective buffers that have been left; see `collective_buffers`.
-    collective_buffers: Line<[AtomicU64; SIZES]>,
-    /// The ring and the pipe that were made last.
-    rings: Line<AtomicU64>,
-    pipes_made: Line<AtomicU64>,
+    /// Free pipes.
+    pool: Line<Stack>,
+    /// Collective buffers that have been left; see `collective_buffers`.
+    collective_buffers: Line<[Stack; SIZES]>,
+    /// All rings, and all pipes.
+    rings: Line<List>,
+    pipes_made: Line<List>,
     /// Deaths and departures so far.
     losses: Line<Losses>,
-    /// The block for loans that was made last; see `loans`.
-    loans: Line<AtomicU64>,
+    /// All blocks for loans; see `loans`.
+    loans: Line<List>,
 }
 
 #[repr(C, align(64))]
@@ -179,8 +181,8 @@ pub(crate) struct Slot {
 /// Words of others for a task, beside the frames in its rings. It looks here each time it looks for messages.
 #[repr(C)]
 pub(crate) struct Inlet {
-    /// Stack of rings opened towards this task and not yet noticed: offset of the newest.
-    pub(crate) opened: AtomicU64,
+    /// Rings opened towards this task and not yet noticed.
+    pub(crate) opened: List,
     /// Changes when its launcher has something to tell it.
     pub(crate) news: AtomicU32,
     _pad: u32,
@@ -653,11 +655,11 @@ impl Job {
         &self.slot(rank).shown.0.looks
     }
 
-    pub(crate) fn pool_head(&self) -> &AtomicU64 {
+    pub(crate) fn free_pipes(&self) -> &Stack {
         &self.header().pool.0
     }
 
-    pub(crate) fn newest_pipe(&self) -> &AtomicU64 {
+    pub(crate) fn pipes(&self) -> &List {
         &self.header().pipes_made.0
     }
 
@@ -665,12 +667,12 @@ impl Job {
     pub(crate) fn rings(&self) -> Made<'_> {
         Made {
             segment: &self.segment,
-            newest: &self.header().rings.0,
+            list: &self.header().rings.0,
             ends_at: 0,
         }
     }
 
-    pub(crate) fn newest_loan(&self) -> &AtomicU64 {
+    pub(crate) fn blocks(&self) -> &List {
         &self.header().loans.0
     }
 
@@ -687,7 +689,7 @@ impl Job {
     pub(crate) fn collective_buffers(&self) -> CollectiveBuffers<'_> {
         CollectiveBuffers {
             segment: &self.segment,
-            heads: &self.header().collective_buffers.0,
+            stacks: &self.header().collective_buffers.0,
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) const BLOCK: u8 = 3;
 impl Job {
     pub(crate) fn pool(&self) -> Pool<'_> {
         let pipe = self.geometry().pipe as usize;
-        Pool::new(self.segment(), self.pool_head(), self.newest_pipe(), pipe)
+        Pool::new(self.segment(), self.free_pipes(), self.pipes(), pipe)
     }
 
     /// A task's process has ended: nothing of what it made remains outside the lists.
@@ -29,7 +29,7 @@ impl Job {
         match left.kind {
             RING => shm_channel::list_for_dead(self, left, task),
             PIPE => self.pool().list_for_dead(left.start, task),
-            BLOCK => loans::list_for_dead(self.segment(), self.newest_loan(), left, task),
+            BLOCK => loans::list_for_dead(self.segment(), self.blocks(), left, task),
             // No task writes this.
             _ => {}
         }
@@ -107,7 +107,7 @@ mod tests {
             let gone = |peer| job.is_gone(peer);
             let around = Around {
                 segment: job.segment(),
-                newest: job.newest_loan(),
+                blocks: job.blocks(),
                 me,
                 gone: &gone,
             };

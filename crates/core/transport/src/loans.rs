@@ -10,7 +10,7 @@
 //! remembers them in memory of its own, and lends the block again when each has cleared its place or
 //! is gone.
 //!
-//! *Blocks of those who are gone.* All blocks form a list. A task that needs a block looks through a part of it for one of the
+//! *Blocks of those who are gone.* All blocks form a [`List`]. A task that needs a block looks through a part of it for one of the
 //! right size that another task keeps, or whose owner is gone, and that nobody reads. Where the owner is gone and the size is
 //! not right, the memory goes back to the system.
 //! A block under way belongs to its receiver, so it comes back that way when the receiver is gone; when the sender is
@@ -19,10 +19,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use regatta_engine::Peer;
 use regatta_memory::block::{Block, Claimed, READERS};
+use regatta_memory::list::{self, Link, List};
 use regatta_memory::making::{Left, Maker};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
@@ -40,16 +41,14 @@ const FINE_FROM: usize = 64 << 10;
 const MOST_KEPT: usize = 128 << 20;
 /// No block is shared while so many bytes that were given back wait for readers.
 const MOST_WAITING: usize = 128 << 20;
-/// No segment is larger.
-const MOST_USED: u64 = 64 << 30;
 /// Blocks that are looked at for one that can be had, before a new one is made.
-const LOOKS: usize = 64;
+const LOOKS: u64 = 64;
 
 /// The job, as far as a task's loans need it.
 pub(crate) struct Around<'a> {
     pub(crate) segment: &'a Segment,
-    /// The place of the newest block, or 0.
-    pub(crate) newest: &'a AtomicU64,
+    /// All blocks.
+    pub(crate) blocks: &'a List,
     pub(crate) me: Peer,
     /// Will this task touch no block any more?
     pub(crate) gone: &'a dyn Fn(Peer) -> bool,
@@ -109,47 +108,34 @@ fn tag(segment: &Segment, place: u64) -> Result<(&Block, usize), Corrupt> {
     Ok((tag, size))
 }
 
-/// A block that was made.
-fn list(newest: &AtomicU64, tag: &Block, place: u64) {
-    let mut before = newest.load(Ordering::Relaxed);
-    loop {
-        tag.before.store(before, Ordering::Relaxed);
-        let pushed =
-            newest.compare_exchange_weak(before, place, Ordering::AcqRel, Ordering::Relaxed);
-        match pushed {
-            Ok(_) => return,
-            Err(now) => before = now,
-        }
-    }
+/// A block on the list: its tag, its size, and its link.
+type Listed<'a> = ((&'a Block, usize), &'a Link);
+
+fn listed_at(segment: &Segment, place: u64) -> Option<Listed<'_>> {
+    let (tag, size) = tag(segment, place).ok()?;
+    Some(((tag, size), &tag.before))
 }
 
-/// Is this block on the list? The whole list is gone through.
-fn is_listed(segment: &Segment, newest: &AtomicU64, place: u64) -> bool {
-    let mut at = newest.load(Ordering::Acquire);
-    // The links are others' memory: they may lead in a circle.
-    for _ in 0..segment.used().min(MOST_USED) / PAGE as u64 {
-        if at == place {
-            return true;
-        }
-        let Ok((tag, _)) = tag(segment, at) else {
-            return false;
-        };
-        at = tag.before.load(Ordering::Relaxed);
-    }
-    false
+/// All blocks, newest first: their places, tags and sizes.
+fn all<'a>(
+    segment: &'a Segment,
+    blocks: &List,
+) -> impl Iterator<Item = (u64, (&'a Block, usize))> + use<'a> {
+    let find = move |place| listed_at(segment, place);
+    blocks.walk(list::most_pieces(segment), find)
 }
 
 /// A dead task had been handed out this memory for a block.
-pub(crate) fn list_for_dead(segment: &Segment, newest: &AtomicU64, left: Left, task: Peer) {
+pub(crate) fn list_for_dead(segment: &Segment, blocks: &List, left: Left, task: Peer) {
     let place = left.start + LINE as u64;
     let size = (left.end.saturating_sub(left.start)).saturating_sub(LINE as u64) as usize;
     let fits = block_size(size) == Some(size) && segment.at(place, size).is_ok();
     if fits
-        && !is_listed(segment, newest, place)
+        && all(segment, blocks).all(|(other, _)| other != place)
         && let Ok(tag) = raw_tag(segment, place)
     {
         tag.begin(size, task);
-        list(newest, tag, place);
+        blocks.push(place, &tag.before);
     }
 }
 
@@ -163,7 +149,7 @@ impl Around<'_> {
         let place = self.segment.allocate_for(maker, size + LINE, align)? + LINE as u64;
         let tag = raw_tag(self.segment, place).map_err(damaged)?;
         tag.begin(size, self.me);
-        list(self.newest, tag, place);
+        self.blocks.push(place, &tag.before);
         self.segment.listed(self.me);
         Ok(place)
     }
@@ -226,36 +212,29 @@ impl Loans {
 
     /// A block that another task keeps, or of one that is gone, if the next ones of the list have one.
     fn adopt(&mut self, around: &Around, size: usize) -> io::Result<Option<u64>> {
-        for _ in 0..LOOKS {
-            if self.cursor == 0 {
-                self.cursor = around.newest.load(Ordering::Acquire);
-            }
-            let place = self.cursor;
-            let Ok((tag, found)) = tag(around.segment, place) else {
-                self.cursor = 0;
-                return Ok(None);
-            };
-            self.cursor = tag.before.load(Ordering::Relaxed);
+        let find = |place| listed_at(around.segment, place);
+        let mut walk = around.blocks.walk_on(self.cursor, LOOKS, find);
+        let adopted = walk.find_map(|(place, (tag, found))| {
             let fits = found == size;
-            if (fits || tag.is_abandoned(around.gone))
-                && let Some(claimed) = tag.claim(around.me, around.gone)
-            {
-                if !fits {
-                    around.let_go(place, found);
-                } else if claimed == Claimed::Bare
-                    && let Err(error) = around.segment.back(place, size)
-                {
-                    around.let_go(place, size);
-                    return Err(error);
-                } else {
-                    return Ok(Some(place));
-                }
+            if !fits && !tag.is_abandoned(around.gone) {
+                return None;
             }
-            if self.cursor == 0 {
-                return Ok(None);
+            let claimed = tag.claim(around.me, around.gone)?;
+            if !fits {
+                around.let_go(place, found);
+                return None;
             }
-        }
-        Ok(None)
+            let backed = match claimed {
+                Claimed::Bare => around.segment.back(place, size),
+                Claimed::Whole => Ok(()),
+            };
+            if backed.is_err() {
+                around.let_go(place, size);
+            }
+            Some(backed.map(|()| place))
+        });
+        self.cursor = walk.next_place();
+        adopted.transpose()
     }
 
     /// Take back what was waiting for readers that are done by now.
@@ -361,16 +340,10 @@ impl Loans {
 
     /// A task is gone, and all that it sent has been taken in. Blocks that it had handed over and not sent are kept.
     pub(crate) fn take_in(&mut self, around: &Around, from: Peer) {
-        let mut place = around.newest.load(Ordering::Acquire);
-        // The links are others' memory: they may lead in a circle.
-        for _ in 0..around.segment.used().min(MOST_USED) / PAGE as u64 {
-            let Ok((tag, _)) = tag(around.segment, place) else {
-                return;
-            };
+        for (place, (tag, _)) in all(around.segment, around.blocks) {
             if tag.arrive(around.me, from) {
                 self.give_back(around, place);
             }
-            place = tag.before.load(Ordering::Relaxed);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The shared-memory transport: rings for frames, pipes for bulk, one segment for all.
 //!
 //! A ring is opened by the sender the first time it talks to a peer: it allocates the ring in the
-//! segment and pushes it onto the receiver's stack of opened rings, which the receiver looks at
+//! segment and pushes it onto the receiver's list of opened rings, which the receiver looks at
 //! when it looks for messages. Layout of a ring's memory:
 //!
 //! ```text
@@ -17,7 +17,6 @@
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use regatta_engine::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
 use regatta_memory::bell::Fencing;
@@ -179,7 +178,7 @@ impl Shm {
     #[inline(always)]
     fn was_opened_to(&self) -> bool {
         let inlet = &self.job.slot(self.me).inlet.0;
-        inlet.opened.load(Ordering::Relaxed) != 0
+        !inlet.opened.is_empty()
     }
 
     /// The front of a ring that is not known yet. It may have been opened and filled by now, and

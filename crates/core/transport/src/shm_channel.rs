@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use regatta_engine::{Arrival, Peer};
 use regatta_memory::bell::Bell;
 use regatta_memory::ends::{End, Ends, Use};
+use regatta_memory::list::Link;
 use regatta_memory::making::{Left, Maker};
 use regatta_memory::payload_buffer::Cursor;
 use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
@@ -25,7 +26,7 @@ use crate::shm::{RING_CONTROL, header};
 struct Names {
     /// The tasks that use it. A ring is used again when both are done with it or gone.
     ends: Ends,
-    next_opened: AtomicU64,
+    next_opened: Link,
     /// Which of the geometries it has, for good.
     class: AtomicU32,
 }
@@ -270,20 +271,7 @@ impl Out {
         // SAFETY: atomics only.
         let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
         let slot = job.slot(to);
-        let mut newest = slot.inlet.0.opened.load(Ordering::Relaxed);
-        loop {
-            names.next_opened.store(newest, Ordering::Relaxed);
-            let pushed = slot.inlet.0.opened.compare_exchange_weak(
-                newest,
-                offset,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            match pushed {
-                Ok(_) => break,
-                Err(now) => newest = now,
-            }
-        }
+        slot.inlet.0.opened.push(offset, &names.next_opened);
         Ok(Out {
             memory,
             producer: Producer::new(),
@@ -375,35 +363,29 @@ impl In {
     /// The rings others have opened towards `me` since the last look, with their sources. Memory
     /// that makes no sense is passed over: such a ring would have been nobody's.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
-        let mut next = job.slot(me).inlet.0.opened.swap(0, Ordering::AcqRel);
-        let mut channels = vec![];
-        // The links are others' memory: they may lead in a circle.
-        for _ in 0..job.tasks() {
-            if next == 0 {
-                break;
-            }
-            let segment = job.segment();
+        let ring_at = |place| {
             // SAFETY: atomics only.
-            let Ok(names) = (unsafe { segment.words::<Names>(next) }) else {
-                break;
-            };
+            let names: &Names = unsafe { job.segment().words(place) }.ok()?;
             let class = names.class.load(Ordering::Relaxed);
-            let Ok(memory) = Memory::at(segment, next, class) else {
-                break;
-            };
-            let (source, to_me) = (memory.of.source(), memory.of.destination() == me);
-            if source < job.tasks() && to_me {
-                let channel = In {
-                    memory,
-                    consumer: Consumer::new(),
-                    buffer: Cursor::default(),
-                    bell: NonNull::from(&job.slot(source).bell),
-                };
-                channels.push((source, channel));
+            let memory = Memory::at(job.segment(), place, class).ok()?;
+            Some((memory, &names.next_opened))
+        };
+        let opened = &job.slot(me).inlet.0.opened;
+        let rings = opened.take_all(job.tasks().into(), ring_at);
+        let to_me = rings.filter_map(|(_, memory)| {
+            let source = memory.of.source();
+            if source >= job.tasks() || memory.of.destination() != me {
+                return None;
             }
-            next = names.next_opened.load(Ordering::Relaxed);
-        }
-        channels
+            let channel = In {
+                memory,
+                consumer: Consumer::new(),
+                buffer: Cursor::default(),
+                bell: NonNull::from(&job.slot(source).bell),
+            };
+            Some((source, channel))
+        });
+        to_me.collect()
     }
 
     /// The sender's bell.

@@ -215,9 +215,8 @@ fn a_complete_message_cannot_be_taken_over() {
 #[test]
 fn pipes_come_back_from_the_pool() {
     let segment = Segment::create("test", 1 << 20).unwrap();
-    let head = AtomicU64::new(0);
-    let newest = AtomicU64::new(0);
-    let pool = Pool::new(&segment, &head, &newest, 1024);
+    let (free, list) = (Stack::default(), List::default());
+    let pool = Pool::new(&segment, &free, &list, 1024);
     assert!(pool.take(0, 1).unwrap().is_none());
     let (a, b) = (
         pool.make(MAKER, 0, 1).unwrap(),
@@ -229,15 +228,15 @@ fn pipes_come_back_from_the_pool() {
     assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[1]);
     assert_eq!(pool.take(0, 1).unwrap().unwrap().offset(), offsets[0]);
     assert!(pool.take(0, 1).unwrap().is_none());
-    head.store(0xffff_fff0, Ordering::Relaxed);
+    free.scribble(0xffff_fff0);
     assert!(pool.take(0, 1).is_err(), "a scribbled head is noticed");
 }
 
 #[test]
 fn a_pipe_that_others_use_by_now_is_not_given_back() {
     let segment = Segment::create("test", 1 << 20).unwrap();
-    let (head, newest) = (AtomicU64::new(0), AtomicU64::new(0));
-    let pool = Pool::new(&segment, &head, &newest, 1024);
+    let (free, list) = (Stack::default(), List::default());
+    let pool = Pool::new(&segment, &free, &list, 1024);
     let full = pool.make(MAKER, 0, 1).unwrap();
     let place = full.offset();
     full.let_go(0);
@@ -274,8 +273,10 @@ fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
     let segment = Segment::create("test", 1 << 22).unwrap();
     let place = segment.allocate(2 * 64, 64).unwrap();
     // SAFETY: atomics only, in memory that children of a fork share.
-    let word = |at: u64| unsafe { segment.words::<AtomicU64>(place + at) }.unwrap();
-    let pool = Pool::new(&segment, word(0), word(64), 1024);
+    let free: &Stack = unsafe { segment.words(place) }.unwrap();
+    // SAFETY: as above.
+    let list: &List = unsafe { segment.words(place + 64) }.unwrap();
+    let pool = Pool::new(&segment, free, list, 1024);
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
@@ -294,12 +295,6 @@ fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
             assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
         }
     }
-    let mut made = 0;
-    let mut at = word(64).load(Ordering::Relaxed);
-    while at != 0 {
-        made += 1;
-        let pipe = Pipe::at(&segment, at, 1024).unwrap();
-        at = pipe.control().ends.before().load(Ordering::Relaxed);
-    }
+    let made = pool.made.all().count();
     assert!((1..=4).contains(&made), "{made} pipes for one at a time");
 }

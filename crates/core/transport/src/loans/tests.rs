@@ -6,7 +6,7 @@ use super::*;
 /// A few tasks in one process, of which some are gone.
 struct World {
     segment: Segment,
-    newest: AtomicU64,
+    blocks: List,
     gone: RefCell<HashSet<Peer>>,
 }
 
@@ -14,7 +14,7 @@ impl World {
     fn new() -> World {
         World {
             segment: Segment::create("test", 1 << 20).unwrap(),
-            newest: AtomicU64::new(0),
+            blocks: List::default(),
             gone: RefCell::default(),
         }
     }
@@ -24,7 +24,7 @@ impl World {
         let gone = |peer: Peer| self.gone.borrow().contains(&peer);
         act(&Around {
             segment: &self.segment,
-            newest: &self.newest,
+            blocks: &self.blocks,
             me,
             gone: &gone,
         })
@@ -280,11 +280,11 @@ fn scribbles_on_the_list_are_harmless() {
             raw_tag(&world.segment, place)
                 .unwrap()
                 .before
-                .store(nonsense, Ordering::Relaxed);
+                .scribble(nonsense);
             for _ in 0..3 {
                 assert!(loans.lend(around, 100_000).is_ok());
             }
-            world.newest.store(nonsense, Ordering::Relaxed);
+            world.blocks.scribble(nonsense);
             assert!(loans.lend(around, 200_000).is_ok());
         }
     });

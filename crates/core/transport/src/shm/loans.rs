@@ -13,7 +13,7 @@ use crate::loans::{Around, Loans};
 pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
     act(&Around {
         segment: job.segment(),
-        newest: job.newest_loan(),
+        blocks: job.blocks(),
         me,
         gone: &|peer| job.is_gone(peer),
     })

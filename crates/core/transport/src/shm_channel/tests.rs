@@ -150,10 +150,10 @@ proptest! {
             // SAFETY: atomics only.
             let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
             names.ends.begin(source, destination);
-            names.next_opened.store(place(kind, any), Ordering::Relaxed);
+            names.next_opened.scribble(place(kind, any));
         }
         let (kind, any, ..) = links[2];
-        job.slot(1).inlet.0.opened.store(place(kind, any), Ordering::Relaxed);
+        job.slot(1).inlet.0.opened.scribble(place(kind, any));
         let channels = In::opened(&job, 1);
         prop_assert!(channels.len() <= 2);
         for (source, mut channel) in channels {
@@ -170,7 +170,7 @@ fn rings_that_lead_in_a_circle_are_seen_and_left() {
     let (_, offset) = ring(&job);
     // SAFETY: atomics only.
     let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
-    names.next_opened.store(offset, Ordering::Relaxed);
+    names.next_opened.scribble(offset);
     let sources: Vec<Peer> = In::opened(&job, 1)
         .iter()
         .map(|channel| channel.0)

@@ -1,0 +1,18 @@
+//! Every order in which the threads of a model can run.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Check a model in every order with at most so many preemptions, of which there must be `least`.
+pub fn every_order(preemptions: usize, least: usize, model: impl Fn() + Send + Sync + 'static) {
+    let orders = std::sync::Arc::new(AtomicUsize::new(0));
+    let seen = orders.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        seen.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let seen = orders.load(Ordering::Relaxed);
+    println!("{seen} orders");
+    assert!(seen >= least, "only {seen} orders were seen");
+}
