@@ -9,6 +9,7 @@
 //! That a task wrote nonsense is known to those who read it, and to nobody else. They go no further
 //! in any group it is a member of, rounds in shared memory included, and tell the others so, in the same way.
 
+use regatta_wire::fields::{bytes_of, whole};
 use regatta_wire::{Frame, Kind};
 
 use crate::arrival::{Body, charge};
@@ -64,16 +65,12 @@ impl<T: Transport> Engine<T> {
     }
 
     fn notify(&mut self, context: u32, members: &[Peer], what: (i32, Peer, u32)) {
-        let (tag, culprit, reason) = what;
         let frame = Frame {
             kind: Kind::Eager,
             context: context + 1,
             tag: NOTICE,
         };
-        let mut body = [0; 12];
-        body[..4].copy_from_slice(&tag.to_le_bytes());
-        body[4..8].copy_from_slice(&culprit.to_le_bytes());
-        body[8..].copy_from_slice(&reason.to_le_bytes());
+        let body = bytes_of(&what);
         for &peer in members {
             if peer != self.me && self.presence(peer) == Presence::Here {
                 // One that cannot be told any more is gone itself.
@@ -124,12 +121,10 @@ impl<T: Transport> Engine<T> {
                 continue;
             };
             self.buffered -= charge(bytes.len());
-            let word =
-                |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-            if let (Some(tag), Some(culprit), Some(reason)) = (word(0), word(4), word(8)) {
-                let error = match reason as u32 {
+            if let Ok((tag, culprit, reason)) = whole(&bytes) {
+                let error = match reason {
                     MEMORY => no_memory_at(notice.source),
-                    reason => self.reported(tag, notice.source, culprit as Peer, reason),
+                    reason => self.reported(tag, notice.source, culprit, reason),
                 };
                 self.note_failed(id, tag, error);
             }

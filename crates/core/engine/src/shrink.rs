@@ -36,6 +36,7 @@
 //! Members that left in good order count as gone.
 
 use regatta_memory::views::{Scratch, Views};
+use regatta_wire::fields;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -437,14 +438,11 @@ impl<T: Transport> Engine<T> {
                 Ok(None) => agreement.receiving.push((from, handle, into)),
                 Ok(Some((status, None))) => {
                     let bytes = into.part(0, status.length).to_vec();
-                    let mut word = [0; 8];
-                    let words = bytes.chunks_exact(8).map(|chunk| {
-                        word.copy_from_slice(chunk);
-                        u64::from_le_bytes(word)
-                    });
                     // A message that makes no sense counts as not sent.
-                    let there = self.others_there(agreement);
-                    let _ = agreement.handle(from, &words.collect::<Vec<_>>(), &there);
+                    if let Ok(words) = fields::all::<u64>(&bytes) {
+                        let there = self.others_there(agreement);
+                        let _ = agreement.handle(from, &words, &there);
+                    }
                     moved = true;
                 }
                 // It is gone, and that will be seen.
@@ -535,8 +533,7 @@ impl<T: Transport> Engine<T> {
                 continue;
             };
             let message = message.part(0, length);
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            message.fill(&bytes);
+            message.fill(&fields::bytes_of_all(&words));
             let (context, tag) = (agreement.context, agreement.tag);
             // One that cannot be told any more is gone itself.
             if let Ok(handle) = self.start_send(to, context, tag, message, Mode::Standard) {

@@ -3,6 +3,7 @@
 use regatta_engine::{Error, GroupId, Handle, Mode, Parts, Peer, Presence, Result};
 use regatta_engine::{Select, Shrinking, TagSelect};
 use regatta_memory::views::Scratch;
+use regatta_wire::fields;
 
 use crate::collective::allgather;
 use crate::message::wait_or_forget;
@@ -54,24 +55,18 @@ pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
     enter()?.engine.acknowledge(group)
 }
 
+/// A member's words.
+type Words = (i64, i64, i64);
+
 /// All members' words, in rank order.
-fn exchange(group: GroupId, mine: [i64; 3]) -> Result<Vec<[i64; 3]>> {
+fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     let size = enter()?.engine.closed(group)?.size() as usize;
     let (input, output) = (Scratch::new(24)?, Scratch::new(24 * size)?);
-    let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
-    input.part(0, 24).fill(&bytes);
+    input.part(0, 24).fill(&fields::bytes_of(&mine));
     let all = output.part(0, 24 * size);
     allgather(group, Some(input.part(0, 24)), all.clone(), Parts::Even(24))?;
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word.copy_from_slice(bytes);
-        i64::from_le_bytes(word)
-    };
-    let all = all.to_vec();
-    let rows = all.chunks_exact(24);
-    Ok(rows
-        .map(|row| [word(&row[..8]), word(&row[8..16]), word(&row[16..])])
-        .collect())
+    let words = fields::all(&all.to_vec());
+    words.map_err(|_| Error::State("the words of a group's members are not whole"))
 }
 
 /// A group of the same members, with a context of its own.
@@ -82,11 +77,11 @@ pub fn duplicate(group: GroupId) -> Result<GroupId> {
 /// Members with equal colour, by (key, rank). A negative colour joins nothing.
 pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
     let context = enter()?.engine.next_context() as i64;
-    let words = exchange(group, [colour as i64, key as i64, context])?;
-    let context = words.iter().map(|row| row[2]).max().unwrap_or(2) as u32;
+    let words = exchange(group, (colour as i64, key as i64, context))?;
+    let context = words.iter().map(|row| row.2).max().unwrap_or(2) as u32;
     let mut chosen: Vec<(i64, u32)> = (0..words.len() as u32)
-        .filter(|&rank| words[rank as usize][0] == colour as i64)
-        .map(|rank| (words[rank as usize][1], rank))
+        .filter(|&rank| words[rank as usize].0 == colour as i64)
+        .map(|rank| (words[rank as usize].1, rank))
         .collect();
     chosen.sort();
     let (me, peers) = {
@@ -103,13 +98,11 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
         Ok(0)
     };
     let told = buffer.as_ref().map_or(-1, |&name| name as i64);
-    let names = exchange(group, [told, 0, 0])?;
+    let names = exchange(group, (told, 0, 0))?;
     if colour < 0 {
         return Ok(None);
     }
-    let name = chosen
-        .first()
-        .map_or(-1, |first| names[first.1 as usize][0]);
+    let name = chosen.first().map_or(-1, |first| names[first.1 as usize].0);
     if name < 0 {
         let reason = buffer.err();
         return Err(reason
@@ -123,7 +116,7 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
 const ASSEMBLY: i32 = 0x4000_0000;
 
 fn send_words(to: Peer, context: u32, tag: i32, words: &[u64]) -> Result<()> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = fields::bytes_of_all(words);
     let message = Scratch::new(bytes.len())?.part(0, bytes.len());
     message.fill(&bytes);
     let sent = enter()?
@@ -141,13 +134,8 @@ fn receive_words(from: Peer, context: u32, tag: i32, most: usize) -> Result<Vec<
     };
     let handle = enter()?.engine.start_receive(select, into.clone())?;
     let length = finish(handle)?.min(8 * most);
-    let bytes = into.to_vec();
-    let mut word = [0; 8];
-    let words = bytes[..length].chunks_exact(8).map(|chunk| {
-        word.copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    Ok(words.collect())
+    // A message that makes no sense says nothing.
+    Ok(fields::all(&into.to_vec()[..length]).unwrap_or_default())
 }
 
 fn finish(handle: Handle) -> Result<usize> {

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use crate::fields::{Bytes, Field};
-use crate::{Malformed, fields, messages};
+use crate::{Malformed, choices, fields, messages};
 
 mod hosting;
 mod output;
@@ -54,17 +54,18 @@ impl Why {
     ];
 }
 
-impl Field for Why {
-    fn put(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        let [code] = <[u8; 1]>::take(from)?;
-        let found = Why::ALL.into_iter().find(|why| *why as u8 == code);
-        found.ok_or(Malformed)
-    }
-}
+choices!(Why {
+    1 Argument,
+    2 Task,
+    3 Memory,
+    4 System,
+    5 Program,
+    6 Host,
+    7 Name,
+    8 Exists,
+    9 Denied,
+    10 State
+});
 
 messages! {
     /// From a task to its launcher. The `id` comes back with the answer.
@@ -318,21 +319,12 @@ pub enum What {
     Tasks,
 }
 
-impl Field for What {
-    fn put(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match <[u8; 1]>::take(from)? {
-            [1] => What::TaskEnds,
-            [2] => What::HostLost,
-            [3] => What::HostAdded,
-            [4] => What::Tasks,
-            _ => return Err(Malformed),
-        })
-    }
-}
+choices!(What {
+    1 TaskEnds,
+    2 HostLost,
+    3 HostAdded,
+    4 Tasks
+});
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -410,65 +402,12 @@ pub enum Event {
     },
 }
 
-impl Field for Event {
-    fn put(&self, to: &mut Vec<u8>) {
-        match self {
-            Event::TaskEnded { task, host, ending } => {
-                to.push(1);
-                task.put(to);
-                host.put(to);
-                ending.put(to);
-            }
-            Event::HostLost { host, name } => {
-                to.push(2);
-                host.put(to);
-                name.put(to);
-            }
-            Event::TaskCame {
-                task,
-                host,
-                parent,
-                program,
-            } => {
-                to.push(4);
-                task.put(to);
-                host.put(to);
-                parent.put(to);
-                program.put(to);
-            }
-            Event::HostAdded { host, name } => {
-                to.push(3);
-                host.put(to);
-                name.put(to);
-            }
-        }
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match <[u8; 1]>::take(from)? {
-            [1] => Event::TaskEnded {
-                task: Field::take(from)?,
-                host: Field::take(from)?,
-                ending: Field::take(from)?,
-            },
-            [2] => Event::HostLost {
-                host: Field::take(from)?,
-                name: Field::take(from)?,
-            },
-            [4] => Event::TaskCame {
-                task: Field::take(from)?,
-                host: Field::take(from)?,
-                parent: Field::take(from)?,
-                program: Field::take(from)?,
-            },
-            [3] => Event::HostAdded {
-                host: Field::take(from)?,
-                name: Field::take(from)?,
-            },
-            _ => return Err(Malformed),
-        })
-    }
-}
+choices!(Event {
+    1 TaskEnded { task, host, ending },
+    2 HostLost { host, name },
+    3 HostAdded { host, name },
+    4 TaskCame { task, host, parent, program }
+});
 
 impl Field for Result<u32, Why> {
     fn put(&self, to: &mut Vec<u8>) {

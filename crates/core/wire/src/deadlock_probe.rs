@@ -8,6 +8,7 @@
 //! ```
 
 use crate::Malformed;
+use crate::fields::{Bytes, Field, all, bytes_of, bytes_of_all};
 
 /// Bytes of the shortest.
 pub const LEAST: usize = 16;
@@ -55,25 +56,17 @@ impl DeadlockProbe {
             } => (STATE, *number, *word, std::slice::from_ref(looks)),
             DeadlockProbe::Circle { word, members } => (CIRCLE, 0, *word, &members[..]),
         };
-        let mut bytes = Vec::with_capacity(LEAST + 4 * more.len());
-        bytes.extend(kind.to_le_bytes());
-        bytes.extend(number.to_le_bytes());
-        bytes.extend(word.to_le_bytes());
-        bytes.extend(more.iter().flat_map(|one| one.to_le_bytes()));
-        bytes
+        [bytes_of(&(kind, number, word)), bytes_of_all(more)].concat()
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<DeadlockProbe, Malformed> {
-        let (front, more) = bytes.split_first_chunk::<LEAST>().ok_or(Malformed)?;
-        let four = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|more| front[at + more]));
-        let (kind, number) = (four(0), four(4));
-        let word = u64::from(four(8)) | u64::from(four(12)) << 32;
-        let (more, rest) = more.as_chunks::<4>();
-        let more: Vec<u32> = more.iter().map(|&one| u32::from_le_bytes(one)).collect();
-        if !rest.is_empty() || more.len() > MEMBERS {
+        let mut rest = Bytes(bytes);
+        let (kind, number, word) = <(u32, u32, u64)>::take(&mut rest)?;
+        if rest.0.len() > 4 * MEMBERS {
             return Err(Malformed);
         }
+        let more: Vec<u32> = all(rest.0)?;
         match (kind, &more[..]) {
             (ASK, []) if word == 0 => Ok(DeadlockProbe::Ask(number)),
             (STATE, &[looks]) => Ok(DeadlockProbe::State {

@@ -1,8 +1,12 @@
-//! Values as bytes: little-endian numbers, and lengths before everything whose length varies.
+//! Values as bytes: little-endian numbers, and lengths before everything whose length varies. All messages of our own are made of these.
 //!
 //! Pure and bounded: no input panics, and none makes us reserve more memory than it has bytes (times the size of an
 //! element). `take(put(x)) == x` for all values; tested with arbitrary ones.
+//!
+//! A structure is a [`Field`] by [`fields!`](crate::fields!), an enumeration by [`choices!`](crate::choices!), an enumeration of messages by
+//! [`messages!`](crate::messages!).
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use crate::Malformed;
@@ -11,7 +15,8 @@ use crate::Malformed;
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn split(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    /// So many bytes off the front.
+    pub fn split(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = rest;
         Ok(front)
@@ -34,6 +39,50 @@ pub trait Field: Sized {
     fn put(&self, to: &mut Vec<u8>);
     /// From the front of what is left.
     fn take(from: &mut Bytes) -> Result<Self, Malformed>;
+}
+
+/// The bytes of a value.
+pub fn bytes_of(value: &impl Field) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.put(&mut bytes);
+    bytes
+}
+
+/// The value that these bytes are, all of them.
+pub fn whole<T: Field>(bytes: &[u8]) -> Result<T, Malformed> {
+    let mut rest = Bytes(bytes);
+    let value = T::take(&mut rest)?;
+    rest.0.is_empty().then_some(value).ok_or(Malformed)
+}
+
+/// The parts of a message, which together have `N` bytes, one after the other: without memory from the heap.
+#[inline]
+pub(crate) fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let (mut bytes, mut at) = ([0; N], 0);
+    for part in parts {
+        bytes[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    bytes
+}
+
+/// The bytes of values one after the other, without a count.
+pub fn bytes_of_all<T: Field>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(values));
+    values.iter().for_each(|value| value.put(&mut bytes));
+    bytes
+}
+
+/// The values that these bytes are, as many as there are.
+pub fn all<T: Field>(bytes: &[u8]) -> Result<Vec<T>, Malformed> {
+    let (mut rest, mut values) = (Bytes(bytes), Vec::new());
+    while !rest.0.is_empty() {
+        let before = rest.0.len();
+        values.push(T::take(&mut rest)?);
+        // A value of no bytes would be there for ever.
+        (rest.0.len() < before).then_some(()).ok_or(Malformed)?;
+    }
+    Ok(values)
 }
 
 macro_rules! numbers {
@@ -130,16 +179,69 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-impl<A: Field, B: Field> Field for (A, B) {
+/// A list of at most 255 elements, whose count takes one byte. More are not put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Short<T>(pub Vec<T>);
+
+impl<T: Field> Field for Short<T> {
     fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-        self.1.put(to);
+        let count = self.0.len().min(u8::MAX.into());
+        to.push(count as u8);
+        self.0[..count].iter().for_each(|element| element.put(to));
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok((A::take(from)?, B::take(from)?))
+        let [count] = <[u8; 1]>::take(from)?;
+        (0..count)
+            .map(|_| T::take(from))
+            .collect::<Result<_, _>>()
+            .map(Short)
     }
 }
+
+/// All bytes that are left: the last field of a message whose length is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest(pub Vec<u8>);
+
+impl Field for Rest {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.0);
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        from.split(from.0.len()).map(|rest| Rest(rest.to_vec()))
+    }
+}
+
+/// As a list of its pairs.
+impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
+    fn put(&self, to: &mut Vec<u8>) {
+        length(self.len()).put(to);
+        for (key, value) in self {
+            key.put(to);
+            value.put(to);
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        Ok(Vec::<(K, V)>::take(from)?.into_iter().collect())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($of:ident $at:tt),*))*) => {$(
+        impl<$($of: Field),*> Field for ($($of,)*) {
+            fn put(&self, to: &mut Vec<u8>) {
+                $(self.$at.put(to);)*
+            }
+
+            fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+                Ok(($($of::take(from)?,)*))
+            }
+        }
+    )*};
+}
+tuples!((A 0, B 1)(A 0, B 1, C 2)(A 0, B 1, C 2, D 3));
 
 /// As IPv6; IPv4 is mapped into it.
 impl Field for IpAddr {
@@ -184,6 +286,35 @@ macro_rules! fields {
     };
 }
 
+/// An enumeration is a byte that says which, then the fields of that one.
+#[macro_export]
+macro_rules! choices {
+    ($name:ident { $($code:literal $kind:ident $(($($part:ident),*))? $({ $($field:ident),* })?),* $(,)? }) => {
+        impl $crate::fields::Field for $name {
+            fn put(&self, to: &mut Vec<u8>) {
+                match self {
+                    $(Self::$kind $(($($part),*))? $({ $($field),* })? => {
+                        to.push($code);
+                        $($($crate::fields::Field::put($part, to);)*)?
+                        $($($crate::fields::Field::put($field, to);)*)?
+                    })*
+                }
+            }
+
+            fn take(from: &mut $crate::fields::Bytes) -> Result<Self, $crate::Malformed> {
+                Ok(match <[u8; 1] as $crate::fields::Field>::take(from)? {
+                    $([$code] => {
+                        $($(let $part = $crate::fields::Field::take(from)?;)*)?
+                        $($(let $field = $crate::fields::Field::take(from)?;)*)?
+                        Self::$kind $(($($part),*))? $({ $($field),* })?
+                    })*
+                    _ => return Err($crate::Malformed),
+                })
+            }
+        }
+    };
+}
+
 /// A message as the bytes of one frame.
 pub trait Message: Sized {
     /// Its bytes, behind what is there.
@@ -203,25 +334,86 @@ macro_rules! messages {
             $($(#[$text])* $kind { $($field: $type),* },)*
         }
 
+        $crate::choices!($name { $($code $kind { $($field),* }),* });
+
         impl $crate::fields::Message for $name {
             fn encode(&self, to: &mut Vec<u8>) {
-                match self {
-                    $(Self::$kind { $($field),* } => {
-                        to.push($code);
-                        $($crate::fields::Field::put($field, to);)*
-                    })*
-                }
+                $crate::fields::Field::put(self, to);
             }
 
             fn decode(bytes: &[u8]) -> Result<Self, $crate::Malformed> {
-                let (code, rest) = bytes.split_first().ok_or($crate::Malformed)?;
-                let mut rest = $crate::fields::Bytes(rest);
-                let message = match code {
-                    $($code => Self::$kind { $($field: $crate::fields::Field::take(&mut rest)?),* },)*
-                    _ => return Err($crate::Malformed),
-                };
-                if rest.0.is_empty() { Ok(message) } else { Err($crate::Malformed) }
+                $crate::fields::whole(bytes)
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    enum Shape {
+        Point,
+        Circle(u16, Option<bool>),
+        Path {
+            steps: Short<(u16, i64, [u8; 3])>,
+            name: String,
+            rest: Rest,
+        },
+    }
+    choices!(Shape {
+        3 Point,
+        4 Circle(radius, filled),
+        7 Path { steps, name, rest }
+    });
+
+    fn shape() -> impl Strategy<Value = Shape> {
+        let steps = prop::collection::vec(any::<(u16, i64, [u8; 3])>(), 0..4);
+        prop_oneof![
+            Just(Shape::Point),
+            any::<(u16, Option<bool>)>().prop_map(|(radius, filled)| Shape::Circle(radius, filled)),
+            (steps, any::<String>(), any::<Vec<u8>>()).prop_map(|(steps, name, rest)| {
+                Shape::Path {
+                    steps: Short(steps),
+                    name,
+                    rest: Rest(rest),
+                }
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_is_taken(
+            one in shape(), map: BTreeMap<u32, Vec<u16>>, words: Vec<u64>, address: SocketAddr,
+        ) {
+            prop_assert_eq!(whole(&bytes_of(&one)), Ok(one));
+            prop_assert_eq!(whole(&bytes_of(&map)), Ok(map));
+            prop_assert_eq!(all(&bytes_of_all(&words)), Ok(words));
+            let place = (address.ip().to_canonical(), address.port());
+            prop_assert_eq!(whole(&bytes_of(&address)), Ok(SocketAddr::from(place)));
+        }
+
+        #[test]
+        fn any_bytes_are_taken_or_refused(code in 2_u8..9, mut bytes in prop::collection::vec(0_u8..4, 0..40)) {
+            bytes.insert(0, code);
+            if let Ok(shape) = whole::<Shape>(&bytes) {
+                prop_assert_eq!(bytes_of(&shape), &bytes[..]);
+            }
+            let _ = whole::<BTreeMap<u32, Vec<u16>>>(&bytes);
+            prop_assert_eq!(all::<u16>(&bytes).is_ok(), bytes.len() % 2 == 0);
+        }
+    }
+
+    #[test]
+    fn a_short_list_has_a_byte_for_its_count() {
+        assert_eq!(bytes_of(&Short(vec![1_u16, 2])), [2, 1, 0, 2, 0]);
+        assert_eq!(bytes_of(&Short(vec![7_u16; 300])).len(), 1 + 255 * 2);
+        assert_eq!(bytes_of(&Shape::Point), [3]);
+        assert_eq!(whole::<Shape>(&[3, 0]), Err(Malformed));
+        assert_eq!(all::<[u8; 0]>(&[1]), Err(Malformed));
+    }
 }

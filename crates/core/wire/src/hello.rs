@@ -11,6 +11,7 @@
 //! nothing a stranger sends makes anybody wait for more, or keep more, than that.
 
 use crate::Malformed;
+use crate::fields::{joined, whole};
 
 /// Nonce and proof.
 pub const WORD: usize = 32;
@@ -47,62 +48,43 @@ pub struct Welcome {
     pub nonce: [u8; WORD],
 }
 
-fn four(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-}
-
-fn nonce(bytes: &[u8]) -> [u8; WORD] {
-    let mut word = [0; WORD];
-    word.copy_from_slice(bytes);
-    word
-}
-
 impl Hello {
     /// As bytes.
     pub fn encode(&self) -> [u8; HELLO] {
-        let mut bytes = [0; HELLO];
-        bytes[..8].copy_from_slice(&MAGIC);
-        let words = [self.version, self.tasks, self.from, self.to];
-        for (place, word) in bytes[8..24].chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes[24] = self.encrypted as u8;
-        bytes[28..].copy_from_slice(&self.nonce);
-        bytes
+        let words = [self.version, self.tasks, self.from, self.to].map(u32::to_le_bytes);
+        let encrypted = [self.encrypted as u8, 0, 0, 0];
+        joined(&[&MAGIC, words.as_flattened(), &encrypted, &self.nonce])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8; HELLO]) -> Result<Hello, Malformed> {
-        let sound = bytes[..8] == MAGIC && bytes[24] <= 1 && bytes[25..28] == [0; 3];
-        sound.then_some(()).ok_or(Malformed)?;
-        Ok(Hello {
-            version: four(bytes, 8),
-            tasks: four(bytes, 12),
-            from: four(bytes, 16),
-            to: four(bytes, 20),
-            encrypted: bytes[24] == 1,
-            nonce: nonce(&bytes[28..]),
-        })
+        let (magic, words, (encrypted, zeros), nonce): ([u8; 8], _, (_, [u8; 3]), _) =
+            whole(bytes)?;
+        let (version, tasks, from, to) = words;
+        let hello = Hello {
+            version,
+            tasks,
+            from,
+            to,
+            encrypted,
+            nonce,
+        };
+        let sound = magic == MAGIC && zeros == [0; 3];
+        sound.then_some(hello).ok_or(Malformed)
     }
 }
 
 impl Welcome {
     /// As bytes.
     pub fn encode(&self) -> [u8; WELCOME] {
-        let mut bytes = [0; WELCOME];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.nonce);
-        bytes
+        joined(&[&MAGIC, &self.version.to_le_bytes(), &self.nonce])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8; WELCOME]) -> Result<Welcome, Malformed> {
-        (bytes[..8] == MAGIC).then_some(()).ok_or(Malformed)?;
-        Ok(Welcome {
-            version: four(bytes, 8),
-            nonce: nonce(&bytes[12..]),
-        })
+        let (magic, version, nonce): ([u8; 8], _, _) = whole(bytes)?;
+        let welcome = Welcome { version, nonce };
+        (magic == MAGIC).then_some(welcome).ok_or(Malformed)
     }
 }
 

@@ -16,6 +16,10 @@ pub mod life;
 pub mod link;
 pub mod world;
 
+use std::fmt;
+
+use fields::{joined, whole};
+
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -70,9 +74,17 @@ pub const BODY: usize = 48;
 /// Where a message's bytes will flow; made and read by the transport alone.
 pub type Route = [u8; 24];
 
-/// A body that is not what its kind says.
+/// Bytes that are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the message has another length than it says, or is of an unknown kind")
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 /// Body of [`Kind::Offer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,65 +135,38 @@ pub struct Withdrawn {
     pub asks: bool,
 }
 
-fn word(bytes: &[u8], index: usize) -> Result<u64, Malformed> {
-    let piece = bytes.get(index * 8..index * 8 + 8).ok_or(Malformed)?;
-    Ok(u64::from_le_bytes(piece.try_into().map_err(|_| Malformed)?))
-}
-
-fn sized(bytes: &[u8], words: usize) -> Result<(), Malformed> {
-    (bytes.len() == words * 8).then_some(()).ok_or(Malformed)
-}
-
-fn route(bytes: &[u8], from: usize) -> Result<Route, Malformed> {
-    let piece = bytes.get(from * 8..from * 8 + 24).ok_or(Malformed)?;
-    piece.try_into().map_err(|_| Malformed)
-}
-
 impl Offer {
     /// As bytes.
     pub fn encode(&self) -> [u8; 48] {
-        let mut body = [0; 48];
-        body[..8].copy_from_slice(&self.total.to_le_bytes());
-        body[8..16].copy_from_slice(&self.token.to_le_bytes());
         let flags = self.synchronous as u64 | (self.streaming as u64) << 1;
-        body[16..24].copy_from_slice(&flags.to_le_bytes());
-        body[24..].copy_from_slice(&self.route);
-        body
+        let words = [self.total, self.token, flags].map(u64::to_le_bytes);
+        joined(&[words.as_flattened(), &self.route])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<Offer, Malformed> {
-        sized(bytes, 6)?;
-        let flags = word(bytes, 2)?;
-        if flags > 3 {
-            return Err(Malformed);
-        }
-        Ok(Offer {
-            total: word(bytes, 0)?,
-            token: word(bytes, 1)?,
-            route: route(bytes, 3)?,
+        let (total, token, flags, route): (_, _, u64, _) = whole(bytes)?;
+        let offer = Offer {
+            total,
+            token,
+            route,
             synchronous: flags & 1 != 0,
             streaming: flags & 2 != 0,
-        })
+        };
+        (flags <= 3).then_some(offer).ok_or(Malformed)
     }
 }
 
 impl Clear {
     /// As bytes.
     pub fn encode(&self) -> [u8; 32] {
-        let mut body = [0; 32];
-        body[..8].copy_from_slice(&self.token.to_le_bytes());
-        body[8..].copy_from_slice(&self.route);
-        body
+        joined(&[&self.token.to_le_bytes(), &self.route])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<Clear, Malformed> {
-        sized(bytes, 4)?;
-        Ok(Clear {
-            token: word(bytes, 0)?,
-            route: route(bytes, 1)?,
-        })
+        let (token, route) = whole(bytes)?;
+        Ok(Clear { token, route })
     }
 }
 
@@ -193,51 +178,39 @@ impl Token {
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<Token, Malformed> {
-        sized(bytes, 1)?;
-        Ok(Token(word(bytes, 0)?))
+        whole(bytes).map(Token)
     }
 }
 
 impl Loan {
     /// As bytes.
     pub fn encode(&self) -> [u8; 16] {
-        let mut body = [0; 16];
-        body[..8].copy_from_slice(&self.total.to_le_bytes());
-        body[8..].copy_from_slice(&self.place.to_le_bytes());
-        body
+        joined(&[&self.total.to_le_bytes(), &self.place.to_le_bytes()])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<Loan, Malformed> {
-        sized(bytes, 2)?;
-        Ok(Loan {
-            total: word(bytes, 0)?,
-            place: word(bytes, 1)?,
-        })
+        let (total, place) = whole(bytes)?;
+        Ok(Loan { total, place })
     }
 }
 
 impl Withdrawn {
     /// As bytes.
     pub fn encode(&self) -> [u8; 16] {
-        let mut body = [0; 16];
-        body[..8].copy_from_slice(&self.token.to_le_bytes());
-        body[8] = self.whole as u8 | (self.asks as u8) << 1;
-        body
+        let flags = self.whole as u64 | (self.asks as u64) << 1;
+        joined(&[&self.token.to_le_bytes(), &flags.to_le_bytes()])
     }
 
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Result<Withdrawn, Malformed> {
-        sized(bytes, 2)?;
-        let flags = word(bytes, 1)?;
-        if flags > 3 {
-            return Err(Malformed);
-        }
-        Ok(Withdrawn {
-            token: word(bytes, 0)?,
+        let (token, flags): (_, u64) = whole(bytes)?;
+        let withdrawn = Withdrawn {
+            token,
             whole: flags & 1 != 0,
             asks: flags & 2 != 0,
-        })
+        };
+        (flags <= 3).then_some(withdrawn).ok_or(Malformed)
     }
 }
 

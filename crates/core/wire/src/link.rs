@@ -189,6 +189,12 @@ impl Head {
         sound.then_some(head).ok_or(Malformed)
     }
 
+    /// Bytes that follow a head, by its bytes, which need not be sound.
+    #[inline(always)]
+    pub fn length_in(bytes: &[u8; HEAD]) -> u32 {
+        u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])
+    }
+
     /// Bytes of the whole parcel.
     #[inline(always)]
     pub fn size(&self) -> usize {

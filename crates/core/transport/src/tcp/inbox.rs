@@ -102,8 +102,7 @@ impl Inbox {
         while self.start < self.scanned {
             let head = self.bytes[self.start..].first_chunk::<HEAD>()?;
             if head[0] == HOLE {
-                let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-                self.start += HEAD + length as usize;
+                self.start += HEAD + Head::length_in(head) as usize;
                 continue;
             }
             // It was read before, so it can be read again.
@@ -132,10 +131,10 @@ impl Inbox {
     /// Close the holes, and make room at the end.
     fn compact(&mut self) {
         let (mut from, mut to) = (self.start, 0);
-        while from < self.scanned {
-            let head = &self.bytes[from..];
-            let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
-            let (hole, size) = (head[0] == HOLE, HEAD + length);
+        while from < self.scanned
+            && let Some(head) = self.bytes[from..].first_chunk::<HEAD>()
+        {
+            let (hole, size) = (head[0] == HOLE, HEAD + Head::length_in(head) as usize);
             if !hole {
                 self.bytes.copy_within(from..from + size, to);
                 to += size;

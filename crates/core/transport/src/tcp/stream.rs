@@ -5,6 +5,7 @@
 //! it cannot put into its place at once it must hold.
 
 use regatta_memory::views::Views;
+use regatta_wire::fields::whole;
 
 /// A sender may go so far before it has heard from the receiver.
 pub(crate) const FIRST_WINDOW: u64 = 64 << 10;
@@ -90,10 +91,9 @@ pub(crate) fn credit(
     body: &[u8],
     limit: u64,
 ) -> Result<(), &'static str> {
-    let mut taken = [0; 8];
-    taken.copy_from_slice(body);
+    let taken = whole(body).map_err(|_| "a stream's credit has another length")?;
     match outs.iter_mut().find(|stream| stream.id == id) {
-        Some(stream) => stream.credit(u64::from_le_bytes(taken), limit),
+        Some(stream) => stream.credit(taken, limit),
         None => Ok(()),
     }
 }

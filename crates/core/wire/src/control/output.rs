@@ -1,7 +1,6 @@
 //! Where goes what started tasks write to their standard output and error.
 
-use crate::fields::{Bytes, Field};
-use crate::{Malformed, fields};
+use crate::{choices, fields};
 
 /// Where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,32 +15,12 @@ pub enum Output {
     Task(Route),
 }
 
-impl Field for Output {
-    fn put(&self, to: &mut Vec<u8>) {
-        match self {
-            Output::AsMine => to.push(0),
-            Output::Job => to.push(1),
-            Output::Me(manner) => {
-                to.push(2);
-                manner.put(to);
-            }
-            Output::Task(route) => {
-                to.push(3);
-                route.put(to);
-            }
-        }
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match <[u8; 1]>::take(from)? {
-            [0] => Output::AsMine,
-            [1] => Output::Job,
-            [2] => Output::Me(Field::take(from)?),
-            [3] => Output::Task(Field::take(from)?),
-            _ => return Err(Malformed),
-        })
-    }
-}
+choices!(Output {
+    0 AsMine,
+    1 Job,
+    2 Me(manner),
+    3 Task(route)
+});
 
 /// The form of the messages, in the words of the task that receives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,17 +62,8 @@ pub enum Then {
     Closed,
 }
 
-impl Field for Then {
-    fn put(&self, to: &mut Vec<u8>) {
-        to.push(*self as u8);
-    }
-
-    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        Ok(match <[u8; 1]>::take(from)? {
-            [0] => Then::More,
-            [1] => Then::Ended,
-            [2] => Then::Closed,
-            _ => return Err(Malformed),
-        })
-    }
-}
+choices!(Then {
+    0 More,
+    1 Ended,
+    2 Closed
+});

@@ -7,7 +7,6 @@ use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
 use super::Refused;
-use super::snapshot::{put_map, take_map};
 
 /// The longest name of a group, in bytes.
 const LONGEST_NAME: usize = 4096;
@@ -42,11 +41,11 @@ pub(super) struct Groups {
 
 impl Field for Groups {
     fn put(&self, to: &mut Vec<u8>) {
-        put_map(&self.all, to);
+        self.all.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        let all = take_map(from)?;
+        let all = Field::take(from)?;
         Ok(Self { all, changes: 0 })
     }
 }

@@ -58,20 +58,18 @@ pub(super) struct Names {
 
 impl Field for Names {
     fn put(&self, to: &mut Vec<u8>) {
-        (self.entries.len() as u32).put(to);
-        for (key, entry) in &self.entries {
-            key.put(to);
-            entry.put(to);
-        }
+        self.entries.put(to);
         self.waiting.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
-        let entries = Vec::<((String, u32), Entry)>::take(from)?;
-        let size = |((name, _), entry): &((String, u32), Entry)| size(name, &entry.value);
+        let entries = BTreeMap::<(String, u32), Entry>::take(from)?;
+        let sizes = entries
+            .iter()
+            .map(|((name, _), entry)| size(name, &entry.value));
         Ok(Self {
-            bytes: entries.iter().map(size).sum(),
-            entries: entries.into_iter().collect(),
+            bytes: sizes.sum(),
+            entries,
             waiting: Field::take(from)?,
         })
     }

@@ -2,8 +2,6 @@
 //!
 //! Maps are ordered, so equal registries have equal snapshots.
 
-use std::collections::BTreeMap;
-
 use regatta_wire::Malformed;
 use regatta_wire::fields;
 use regatta_wire::fields::{Bytes, Field};
@@ -42,22 +40,6 @@ impl Field for TaskRecord {
             output: Field::take(from)?,
         })
     }
-}
-
-/// Encodes a map as a list of its pairs.
-pub(super) fn put_map<K: Field, V: Field>(map: &BTreeMap<K, V>, to: &mut Vec<u8>) {
-    (map.len() as u32).put(to);
-    for (key, value) in map {
-        key.put(to);
-        value.put(to);
-    }
-}
-
-/// Decodes a map.
-pub(super) fn take_map<K: Field + Ord, V: Field>(
-    from: &mut Bytes,
-) -> Result<BTreeMap<K, V>, Malformed> {
-    Ok(Vec::<(K, V)>::take(from)?.into_iter().collect())
 }
 
 impl Registry {

@@ -7,7 +7,6 @@ use regatta_wire::control::{Ending, Event, Tell, What, Why};
 use regatta_wire::fields::{Bytes, Field};
 
 use super::Registry;
-use super::snapshot::{put_map, take_map};
 
 /// A watching task and the number of its watch.
 pub(super) type Watcher = (u32, u32);
@@ -32,16 +31,16 @@ pub(super) struct Watches {
 
 impl Field for Watches {
     fn put(&self, to: &mut Vec<u8>) {
-        put_map(&self.of_tasks, to);
-        put_map(&self.of_hosts, to);
+        self.of_tasks.put(to);
+        self.of_hosts.put(to);
         self.for_hosts.put(to);
         self.for_tasks.put(to);
     }
 
     fn take(from: &mut Bytes) -> Result<Self, Malformed> {
         let mut watches = Self {
-            of_tasks: take_map(from)?,
-            of_hosts: take_map(from)?,
+            of_tasks: Field::take(from)?,
+            of_hosts: Field::take(from)?,
             for_hosts: Field::take(from)?,
             for_tasks: Field::take(from)?,
             counts: BTreeMap::new(),
