@@ -6,7 +6,9 @@
 
 use std::collections::HashSet;
 
-use crate::bytes::{Reader, Short};
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields};
+
 use crate::host::HostId;
 use crate::lineage::Lineage;
 use crate::roll::Change;
@@ -17,20 +19,7 @@ pub(crate) struct Ballot {
     pub round: u32,
     pub by: HostId,
 }
-
-impl Ballot {
-    pub fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.round.to_le_bytes());
-        self.by.encode(to);
-    }
-
-    pub fn decode(from: &mut Reader<'_>) -> Result<Ballot, Short> {
-        Ok(Ballot {
-            round: from.u32()?,
-            by: HostId::decode(from)?,
-        })
-    }
-}
+fields!(Ballot { round, by });
 
 /// The steps of a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +36,40 @@ pub(crate) enum Vote {
     Refused(Ballot),
     /// To the one who leads: I have accepted a change and do not know what became of it.
     Doubt,
+}
+
+impl Field for Vote {
+    fn put(&self, to: &mut Vec<u8>) {
+        let (kind, ballot) = match self {
+            Vote::Prepare(ballot) => (0, ballot),
+            Vote::Promise(ballot, None) => (1, ballot),
+            Vote::Promise(ballot, Some(_)) => (2, ballot),
+            Vote::Accept(ballot, _) => (3, ballot),
+            Vote::Accepted(ballot) => (4, ballot),
+            Vote::Refused(ballot) => (5, ballot),
+            Vote::Doubt => return to.push(6),
+        };
+        to.push(kind);
+        ballot.put(to);
+        match self {
+            Vote::Promise(_, Some(accepted)) => accepted.put(to),
+            Vote::Accept(_, change) => change.put(to),
+            _ => {}
+        }
+    }
+
+    fn take(from: &mut Bytes) -> Result<Vote, Malformed> {
+        Ok(match <[u8; 1]>::take(from)? {
+            [0] => Vote::Prepare(Field::take(from)?),
+            [1] => Vote::Promise(Field::take(from)?, None),
+            [2] => Vote::Promise(Field::take(from)?, Some(Field::take(from)?)),
+            [3] => Vote::Accept(Field::take(from)?, Field::take(from)?),
+            [4] => Vote::Accepted(Field::take(from)?),
+            [5] => Vote::Refused(Field::take(from)?),
+            [6] => Vote::Doubt,
+            _ => return Err(Malformed),
+        })
+    }
 }
 
 /// The promises and acceptances of this host in the current epoch.

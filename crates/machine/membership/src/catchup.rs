@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use regatta_wire::fields::Short;
+
 use crate::datagram::{Body, HEAD, Head, Page};
 use crate::host::{Facts, HostId};
 use crate::lineage::Lineage;
@@ -90,6 +92,7 @@ impl Membership {
             .take_while(fits)
             .cloned()
             .collect();
+        let changes = Short(changes);
         self.send(by, &Body::Changes { epoch, changes });
     }
 
@@ -120,7 +123,7 @@ impl Membership {
             next: self.roll.arrivals(),
             total,
             first: first as u32,
-            hosts,
+            hosts: Short(hosts),
         };
         self.send(by, &Body::Page(page));
         count.max(1)
@@ -175,12 +178,14 @@ impl Membership {
         loading.since_asked += 1;
         let described: Vec<(HostId, Facts)> = page
             .hosts
+            .0
             .iter()
             .filter_map(|(host, _, facts)| Some((*host, facts.clone()?)))
             .collect();
         loading.ahead.insert(
             page.first,
             page.hosts
+                .0
                 .into_iter()
                 .map(|(host, at, _)| (host, at))
                 .collect(),

@@ -2,40 +2,47 @@
 
 use bytes::{Buf, BufMut};
 use foca::{Header, Member, Message, State};
+use regatta_wire::Malformed;
+use regatta_wire::fields::{Bytes, Field};
 
-use crate::bytes::{Reader, Short};
 use crate::host::HostId;
 
 /// Little-endian words; a host takes [`HostId::BYTES`], a piece of news 27 bytes.
 pub(crate) struct Codec;
 
 impl foca::Codec<HostId> for Codec {
-    type Error = Short;
+    type Error = Malformed;
 
-    fn encode_header(&mut self, header: &Header<HostId>, buf: impl BufMut) -> Result<(), Short> {
+    fn encode_header(
+        &mut self,
+        header: &Header<HostId>,
+        buf: impl BufMut,
+    ) -> Result<(), Malformed> {
         let mut bytes = Vec::with_capacity(80);
-        header.src.encode(&mut bytes);
-        header.dst.encode(&mut bytes);
-        bytes.extend_from_slice(&header.src_incarnation.to_le_bytes());
+        (header.src, header.dst, header.src_incarnation).put(&mut bytes);
         encode_message(&header.message, &mut bytes);
         put(buf, &bytes)
     }
 
-    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<HostId>, Short> {
+    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<HostId>, Malformed> {
         take(buf, |from| {
+            let (src, dst, src_incarnation) = Field::take(from)?;
             Ok(Header {
-                src: HostId::decode(from)?,
-                dst: HostId::decode(from)?,
-                src_incarnation: from.u16()?,
+                src,
+                dst,
+                src_incarnation,
                 message: decode_message(from)?,
             })
         })
     }
 
-    fn encode_member(&mut self, member: &Member<HostId>, buf: impl BufMut) -> Result<(), Short> {
+    fn encode_member(
+        &mut self,
+        member: &Member<HostId>,
+        buf: impl BufMut,
+    ) -> Result<(), Malformed> {
         let mut bytes = Vec::with_capacity(32);
-        member.id().encode(&mut bytes);
-        bytes.extend_from_slice(&member.incarnation().to_le_bytes());
+        (*member.id(), member.incarnation()).put(&mut bytes);
         bytes.push(match member.state() {
             State::Alive => 0,
             State::Suspect => 1,
@@ -44,14 +51,14 @@ impl foca::Codec<HostId> for Codec {
         put(buf, &bytes)
     }
 
-    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<HostId>, Short> {
+    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<HostId>, Malformed> {
         take(buf, |from| {
-            let (id, incarnation) = (HostId::decode(from)?, from.u16()?);
-            let state = match from.u8()? {
-                0 => State::Alive,
-                1 => State::Suspect,
-                2 => State::Down,
-                _ => return Err(Short),
+            let (id, incarnation, state) = <(_, _, [u8; 1])>::take(from)?;
+            let state = match state {
+                [0] => State::Alive,
+                [1] => State::Suspect,
+                [2] => State::Down,
+                _ => return Err(Malformed),
             };
             Ok(Member::new(id, incarnation, state))
         })
@@ -86,29 +93,29 @@ fn encode_message(message: &Message<HostId>, to: &mut Vec<u8>) {
     };
     to.extend_from_slice(&[kind, number]);
     if let Some(host) = host {
-        host.encode(to);
+        host.put(to);
     }
 }
 
-fn decode_message(from: &mut Reader<'_>) -> Result<Message<HostId>, Short> {
-    let (kind, probe_number) = (from.u8()?, from.u8()?);
+fn decode_message(from: &mut Bytes<'_>) -> Result<Message<HostId>, Malformed> {
+    let [kind, probe_number] = <[u8; 2]>::take(from)?;
     Ok(match kind {
         0 => Message::Ping(probe_number),
         1 => Message::Ack(probe_number),
         2 => Message::PingReq {
-            target: HostId::decode(from)?,
+            target: Field::take(from)?,
             probe_number,
         },
         3 => Message::IndirectPing {
-            origin: HostId::decode(from)?,
+            origin: Field::take(from)?,
             probe_number,
         },
         4 => Message::IndirectAck {
-            target: HostId::decode(from)?,
+            target: Field::take(from)?,
             probe_number,
         },
         5 => Message::ForwardedAck {
-            origin: HostId::decode(from)?,
+            origin: Field::take(from)?,
             probe_number,
         },
         6 => Message::Announce,
@@ -116,13 +123,13 @@ fn decode_message(from: &mut Reader<'_>) -> Result<Message<HostId>, Short> {
         8 => Message::Gossip,
         9 => Message::Broadcast,
         10 => Message::TurnUndead,
-        _ => return Err(Short),
+        _ => return Err(Malformed),
     })
 }
 
-fn put(mut buf: impl BufMut, bytes: &[u8]) -> Result<(), Short> {
+fn put(mut buf: impl BufMut, bytes: &[u8]) -> Result<(), Malformed> {
     if buf.remaining_mut() < bytes.len() {
-        return Err(Short);
+        return Err(Malformed);
     }
     buf.put_slice(bytes);
     Ok(())
@@ -131,9 +138,9 @@ fn put(mut buf: impl BufMut, bytes: &[u8]) -> Result<(), Short> {
 /// Foca hands in slices, whose first chunk is all of them.
 fn take<T>(
     mut buf: impl Buf,
-    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Short>,
-) -> Result<T, Short> {
-    let mut reader = Reader(buf.chunk());
+    read: impl FnOnce(&mut Bytes<'_>) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let mut reader = Bytes(buf.chunk());
     let value = read(&mut reader)?;
     let used = buf.chunk().len() - reader.0.len();
     buf.advance(used);

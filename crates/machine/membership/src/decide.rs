@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rand::RngExt;
+use regatta_wire::fields::Short;
 
 use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
 use crate::datagram::Body;
@@ -269,7 +270,7 @@ impl Membership {
                 host,
                 &Body::Changes {
                     epoch,
-                    changes: vec![change.clone()],
+                    changes: Short(vec![change.clone()]),
                 },
             );
         }

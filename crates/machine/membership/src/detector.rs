@@ -18,12 +18,13 @@ use std::time::Duration;
 use foca::{Codec as _, Foca, Member, Message, State, Timer};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use regatta_wire::fields::bytes_of;
 
 use crate::codec::Codec;
 use crate::datagram::HEAD;
 use crate::foca_output::{Note, Sink};
 use crate::host::{Facts, HostId};
-use crate::host_facts::{Book, encode};
+use crate::host_facts::Book;
 use crate::pending::Pending;
 use crate::roll::Roll;
 use crate::settings::Settings;
@@ -225,7 +226,8 @@ impl Detector {
     }
 
     pub fn send_facts(&mut self, host: &HostId, facts: &Facts) {
-        let _ = self.foca.add_broadcast(&encode(host, facts));
+        let passenger = (*host, facts.clone());
+        let _ = self.foca.add_broadcast(&bytes_of(&passenger));
     }
 
     /// Takes over the suspicions of another.

@@ -1,5 +1,7 @@
 //! Turns foca's outputs and reports into datagrams and events.
 
+use regatta_wire::fields::Rest;
+
 use crate::datagram::Body;
 use crate::detector::{GONE, KIND, LEFT};
 use crate::event::{Cause, Event, Renewal};
@@ -24,7 +26,7 @@ impl Membership {
             if bytes.get(KIND) == Some(&TOLD_DEAD) {
                 self.send_name_is_taken(to);
             }
-            self.send(to, &Body::Swim(&bytes));
+            self.send(to, &Body::Swim(Rest(bytes)));
         }
         let described = self.book.lock().take_fresh();
         for host in described {

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::bytes::{Reader, Short};
+use regatta_wire::fields::{Bytes, Field};
+use regatta_wire::{Malformed, fields};
 
 /// Names one run of the daemon of one host.
 ///
@@ -18,6 +19,12 @@ pub struct HostId {
     nonce: u16,
     session: u32,
 }
+fields!(HostId {
+    ip,
+    port,
+    nonce,
+    session
+});
 
 impl HostId {
     /// Bytes on the wire.
@@ -85,22 +92,6 @@ impl HostId {
     fn run(&self) -> (u32, u16) {
         (self.session, self.nonce)
     }
-
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.ip);
-        to.extend_from_slice(&self.port.to_le_bytes());
-        to.extend_from_slice(&self.nonce.to_le_bytes());
-        to.extend_from_slice(&self.session.to_le_bytes());
-    }
-
-    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<HostId, Short> {
-        Ok(HostId {
-            ip: from.array()?,
-            port: from.u16()?,
-            nonce: from.u16()?,
-            session: from.u32()?,
-        })
-    }
 }
 
 impl std::fmt::Debug for HostId {
@@ -139,9 +130,12 @@ pub struct Facts {
 impl Facts {
     /// Longest name, and longest architecture, in bytes. Longer ones are cut.
     pub const TEXT: usize = 64;
+}
 
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
-        to.extend_from_slice(&self.cores.to_le_bytes());
+/// Texts are short, and say their length in one byte.
+impl Field for Facts {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.cores.put(to);
         for text in [&self.name, &self.architecture] {
             let end = text.floor_char_boundary(Facts::TEXT);
             to.push(end as u8);
@@ -149,14 +143,13 @@ impl Facts {
         }
     }
 
-    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Facts, Short> {
-        let cores = from.u16()?;
+    fn take(from: &mut Bytes) -> Result<Facts, Malformed> {
+        let cores = Field::take(from)?;
         let mut text = || {
-            let length = usize::from(from.u8()?);
-            if length > Facts::TEXT {
-                return Err(Short);
-            }
-            String::from_utf8(from.slice(length)?.to_vec()).map_err(|_| Short)
+            let [length] = <[u8; 1]>::take(from)?;
+            let length = Some(usize::from(length)).filter(|&length| length <= Facts::TEXT);
+            let text = from.split(length.ok_or(Malformed)?)?;
+            String::from_utf8(text.to_vec()).map_err(|_| Malformed)
         };
         Ok(Facts {
             name: text()?,

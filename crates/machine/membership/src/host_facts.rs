@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::bytes::{Reader, Short};
+use regatta_wire::Malformed;
+use regatta_wire::fields::whole;
+
 use crate::host::{Facts, HostId};
 
 /// The facts of all hosts. Shared between [`crate::Membership`] and the foca inside it, which cannot lend what it owns; one
@@ -55,19 +57,6 @@ impl Pages {
     }
 }
 
-/// One passenger: a host and its facts.
-pub(crate) fn encode(host: &HostId, facts: &Facts) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    host.encode(&mut bytes);
-    facts.encode(&mut bytes);
-    bytes
-}
-
-pub(crate) fn decode(bytes: &[u8]) -> Result<(HostId, Facts), Short> {
-    let mut from = Reader(bytes);
-    Ok((HostId::decode(&mut from)?, Facts::decode(&mut from)?))
-}
-
 /// Facts of one host replace older ones of it.
 pub(crate) struct Of(HostId);
 
@@ -79,10 +68,15 @@ impl foca::Invalidates for Of {
 
 impl foca::BroadcastHandler<HostId> for Book {
     type Key = Of;
-    type Error = Short;
+    type Error = Malformed;
 
-    fn receive_item(&mut self, data: &[u8], _sender: Option<&HostId>) -> Result<Option<Of>, Short> {
-        let (host, facts) = decode(data)?;
+    /// One passenger: a host and its facts.
+    fn receive_item(
+        &mut self,
+        data: &[u8],
+        _sender: Option<&HostId>,
+    ) -> Result<Option<Of>, Malformed> {
+        let (host, facts) = whole(data)?;
         Ok(self.lock().put(host, facts).then_some(Of(host)))
     }
 }

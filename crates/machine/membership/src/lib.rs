@@ -54,7 +54,6 @@
 #![forbid(unsafe_code)]
 
 mod ballot;
-mod bytes;
 mod catchup;
 mod codec;
 mod datagram;

@@ -9,8 +9,7 @@
 //! then the one whose eldest host has been here longer.
 
 use rand::{Rng, RngExt};
-
-use crate::bytes::{Reader, Short};
+use regatta_wire::fields;
 
 /// Names a lineage. The order is the order of precedence, first the one that goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +23,12 @@ pub struct Lineage {
     /// Drawn when it began, and never zero; two lineages that began alike differ here.
     nonce: u32,
 }
+fields!(Lineage {
+    vouched,
+    concluded,
+    eldest,
+    nonce
+});
 
 impl Lineage {
     /// Bytes on the wire.
@@ -78,26 +83,6 @@ impl Lineage {
     /// How often an operator's word has stood in for a quorum.
     pub fn vouches(&self) -> u16 {
         self.vouched
-    }
-
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
-        for count in [self.vouched, self.concluded] {
-            to.extend_from_slice(&count.to_le_bytes());
-        }
-        for number in [self.eldest, self.nonce] {
-            to.extend_from_slice(&number.to_le_bytes());
-        }
-    }
-
-    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Lineage, Short> {
-        let [vouched, concluded] = [from.u16()?, from.u16()?];
-        let [eldest, nonce] = [from.u32()?, from.u32()?];
-        Ok(Lineage {
-            vouched,
-            concluded,
-            eldest,
-            nonce,
-        })
     }
 
     /// Any lineage, for tests of decoders.

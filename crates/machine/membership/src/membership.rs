@@ -243,21 +243,21 @@ impl Membership {
             self.ask_what_is_new(from);
         }
         match body {
-            Body::Swim(bytes) => self.detector.datagram(self.now, bytes),
+            Body::Swim(bytes) => self.detector.datagram(self.now, &bytes.0),
             Body::Bye(host) => self.take_goodbye(host),
             Body::Accused {
                 by,
                 host,
                 incarnation,
             } => self.object(by, host, incarnation),
-            Body::Suspects(suspects) => self.take_suspects(suspects),
+            Body::Suspects(suspects) => self.take_suspects(suspects.0),
             Body::Taken(host) if host.succeeds(&self.own()) => {
                 let own = self.own().next(&host);
                 self.rename(own);
             }
             Body::Taken(_) => {}
             Body::Behind { by, epoch, page } => self.send_what_is_new(by, epoch, page),
-            Body::Changes { epoch, changes } => self.take_changes(epoch, &changes),
+            Body::Changes { epoch, changes } => self.take_changes(epoch, &changes.0),
             Body::Page(page) => self.take_page(from, &head, page, true),
             // The caller is behind.
             Body::Hail(_) if head.epoch < self.roll.epoch() => self.hail(from),
@@ -331,11 +331,11 @@ impl Membership {
         self.detector.announce(self.now, HostId::new(address, 0, 0));
     }
 
-    pub(crate) fn send(&mut self, to: HostId, body: &Body<'_>) {
+    pub(crate) fn send(&mut self, to: HostId, body: &Body) {
         self.send_to(to.address(), body);
     }
 
-    pub(crate) fn send_to(&mut self, to: SocketAddr, body: &Body<'_>) {
+    pub(crate) fn send_to(&mut self, to: SocketAddr, body: &Body) {
         let head = Head {
             machine: self.settings.machine,
             lineage: self.roll.lineage(),

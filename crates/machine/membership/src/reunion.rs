@@ -60,7 +60,7 @@ impl Membership {
     }
 
     /// A datagram of another lineage: nothing in it is believed but who it is from.
-    pub(crate) fn meet(&mut self, from: SocketAddr, head: &Head, body: Body<'_>) {
+    pub(crate) fn meet(&mut self, from: SocketAddr, head: &Head, body: Body) {
         if self.leaving.is_some() {
             return;
         }

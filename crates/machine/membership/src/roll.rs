@@ -6,7 +6,9 @@
 //!
 //! The invariant: two rolls of one number are equal, at all times and wherever they are held.
 
-use crate::bytes::{Reader, Short};
+use regatta_wire::Malformed;
+use regatta_wire::fields::{Bytes, Field};
+
 use crate::host::HostId;
 use crate::lineage::Lineage;
 
@@ -43,36 +45,29 @@ impl Change {
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.added.is_empty()
     }
+}
 
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+/// Both counts come before the hosts.
+impl Field for Change {
+    fn put(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&[self.removed.len() as u8, self.added.len() as u8]);
-        self.removed
-            .iter()
-            .chain(&self.added)
-            .for_each(|host| host.encode(to));
-        to.push(u8::from(self.fork.is_some()));
-        self.fork.iter().for_each(|fork| fork.encode(to));
+        let hosts = self.removed.iter().chain(&self.added);
+        hosts.for_each(|host| host.put(to));
+        self.fork.put(to);
     }
 
-    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Change, Short> {
-        let (removed, added) = (usize::from(from.u8()?), usize::from(from.u8()?));
+    fn take(from: &mut Bytes) -> Result<Change, Malformed> {
+        let [removed, added] = <[u8; 2]>::take(from)?.map(usize::from);
         if removed + added > Change::MOST {
-            return Err(Short);
+            return Err(Malformed);
         }
-        let mut hosts = |count| {
-            (0..count)
-                .map(|_| HostId::decode(from))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let (removed, added) = (hosts(removed)?, hosts(added)?);
-        let fork = match from.u8()? {
-            0 => None,
-            _ => Some(Lineage::decode(from)?),
+        let mut hosts = |count: usize| -> Result<Vec<_>, Malformed> {
+            (0..count).map(|_| HostId::take(from)).collect()
         };
         Ok(Change {
-            removed,
-            added,
-            fork,
+            removed: hosts(removed)?,
+            added: hosts(added)?,
+            fork: Field::take(from)?,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use regatta_wire::fields::{Rest, Short};
 
 use crate::ballot::{Acceptor, Ballot, Proposal, Vote};
 use crate::datagram::{Body, Head, Page, decode, encode};
@@ -60,11 +61,11 @@ fn page() -> impl Strategy<Value = Page> {
         next,
         total,
         first,
-        hosts,
+        hosts: Short(hosts),
     })
 }
 
-fn body() -> impl Strategy<Value = Body<'static>> {
+fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         host().prop_map(Body::Bye),
         host().prop_map(Body::Hail),
@@ -73,15 +74,20 @@ fn body() -> impl Strategy<Value = Body<'static>> {
             host,
             incarnation
         }),
-        prop::collection::vec((host(), any::<u16>()), 0..40).prop_map(Body::Suspects),
+        prop::collection::vec((host(), any::<u16>()), 0..40)
+            .prop_map(|suspects| Body::Suspects(Short(suspects))),
         host().prop_map(Body::Taken),
         (host(), any::<u32>(), any::<u32>()).prop_map(|(by, epoch, page)| Body::Behind {
             by,
             epoch,
             page
         }),
-        (any::<u32>(), prop::collection::vec(change(), 0..3))
-            .prop_map(|(epoch, changes)| Body::Changes { epoch, changes }),
+        (any::<u32>(), prop::collection::vec(change(), 0..3)).prop_map(|(epoch, changes)| {
+            Body::Changes {
+                epoch,
+                changes: Short(changes),
+            }
+        }),
         page().prop_map(Body::Page),
         host().prop_map(Body::Ask),
         (host(), facts()).prop_map(|(host, facts)| Body::Facts(host, facts)),
@@ -122,7 +128,7 @@ proptest! {
         let own = numbered(1);
         let mut member = Membership::new(own, Facts::default(), Settings::default(), 1, Duration::ZERO);
         member.handle(Duration::ZERO, Input::Found);
-        let swim = Body::Swim(&bytes);
+        let swim = Body::Swim(Rest(bytes.clone()));
         for bytes in [&bytes, &encode(head(0, 9), &swim), &encode(head(0, 1), &body)] {
             let from = numbered(2).address();
             member.handle(Duration::from_millis(1), Input::Datagram { from, bytes });
@@ -183,7 +189,7 @@ fn a_host_is_described_only_while_it_is_there() {
         1,
         Duration::ZERO,
     );
-    let take = |member: &mut Membership, body: Body<'_>| {
+    let take = |member: &mut Membership, body: Body| {
         let bytes = encode(
             Head {
                 lineage: member.roll().lineage(),
@@ -212,7 +218,7 @@ fn a_host_is_described_only_while_it_is_there() {
     };
     let changes = Body::Changes {
         epoch: 1,
-        changes: vec![joined],
+        changes: Short(vec![joined]),
     };
     assert_eq!(
         take(&mut member, changes),
@@ -233,5 +239,85 @@ fn any_two_quorums_meet() {
                 assert_ne!(a & b, 0, "of {count}: {a:b} and {b:b}");
             }
         }
+    }
+}
+
+/// A number as the datagrams have it.
+fn word(value: u8) -> Vec<u8> {
+    vec![value, 0, 0, 0]
+}
+
+/// The bytes of [`numbered`].
+fn id(port: u8) -> Vec<u8> {
+    let address = [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1], &[port, 0]];
+    [address.concat(), vec![0, 0], word(1)].concat()
+}
+
+/// A lineage and its bytes.
+fn fork() -> (Lineage, Vec<u8>) {
+    let bytes = [vec![1, 0, 2, 0], word(3), word(4)].concat();
+    (Lineage::any((1, 2, 3, 4)), bytes)
+}
+
+/// Bodies and their bytes.
+fn written() -> Vec<(Body, Vec<u8>)> {
+    let (by, host, epoch) = (numbered(7), numbered(8), 9);
+    let ballot = Ballot { round: 1, by };
+    let change = Change {
+        removed: vec![host],
+        added: vec![by],
+        fork: Some(fork().0),
+    };
+    let facts = Facts {
+        name: "ab".to_owned(),
+        cores: 2,
+        architecture: "x".to_owned(),
+    };
+    let hosts = Short(vec![(host, 5, Some(facts))]);
+    let (next, total, first) = (2, 3, 4);
+    let page = Page {
+        epoch,
+        next,
+        total,
+        first,
+        hosts,
+    };
+    let vote = Vote::Promise(ballot, Some((ballot, change)));
+    let words = [word(9), word(2), word(3), word(4)].concat();
+    let described = b"\x01\x02\0\x02ab\x01x".to_vec();
+    let ballots = [word(1), id(7), word(1), id(7)].concat();
+    let changed = [vec![1, 1], id(8), id(7), vec![1], fork().1].concat();
+    vec![
+        (Body::Swim(Rest(vec![1, 2])), vec![0, 1, 2]),
+        (
+            Body::Behind { by, epoch, page: 2 },
+            [vec![3], id(7), word(9), word(2)].concat(),
+        ),
+        (
+            Body::Suspects(Short(vec![(host, 4)])),
+            [vec![10, 1], id(8), vec![4, 0]].concat(),
+        ),
+        (
+            Body::Page(page),
+            [vec![5], words, vec![1], id(8), word(5), described].concat(),
+        ),
+        (
+            Body::Vote { by, epoch, vote },
+            [vec![8], id(7), word(9), vec![2], ballots, changed].concat(),
+        ),
+    ]
+}
+
+/// Hosts of one version of the protocol must agree about every byte: whoever changes one raises the version.
+#[test]
+fn datagrams_of_this_version_have_these_bytes() {
+    let (lineage, bytes) = fork();
+    let head = Head {
+        lineage,
+        ..head(5, 6)
+    };
+    let front = [b"R\x03".to_vec(), word(5), bytes, word(6), vec![3]].concat();
+    for (body, bytes) in written() {
+        assert_eq!(encode(head, &body), [front.clone(), bytes].concat());
     }
 }

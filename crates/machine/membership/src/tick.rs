@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use foca::State;
 use rand::RngExt;
+use regatta_wire::fields::Short;
 
 use crate::datagram::Body;
 use crate::event::{Event, Standing};
@@ -123,7 +124,7 @@ impl Membership {
             .cycle()
             .skip(skip)
             .take(count.min(Change::MOST));
-        let some: Vec<(HostId, u16)> = some.map(|(host, at)| (*host, *at)).collect();
+        let some = Short(some.map(|(host, at)| (*host, *at)).collect());
         let answering: Vec<HostId> = self
             .hosts()
             .filter(|(_, suspected)| !suspected)

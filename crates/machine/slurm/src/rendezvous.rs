@@ -2,7 +2,10 @@
 //!
 //! Decoding takes any bytes: what is not a message is `None`, and no length is believed before it was checked.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+
+use regatta_wire::fields::{Bytes, Field, bytes_of, whole};
+use regatta_wire::{Malformed, choices, fields};
 
 /// Version of these messages.
 pub const VERSION: u32 = 1;
@@ -110,209 +113,100 @@ pub enum Record {
     Dead(u32),
 }
 
-struct Reader<'a>(&'a [u8]);
+impl Field for Versions {
+    fn put(&self, to: &mut Vec<u8>) {
+        (MAGIC, self.rendezvous, self.job).put(to);
+    }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-    fn word(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    fn flag(&mut self) -> Option<bool> {
-        match self.array()? {
-            [0] => Some(false),
-            [1] => Some(true),
-            _ => None,
-        }
-    }
-    fn text(&mut self) -> Option<String> {
-        let length = self.word()? as usize;
-        String::from_utf8(self.take(length)?.to_vec()).ok()
-    }
-    fn address(&mut self) -> Option<SocketAddr> {
-        let address = Ipv6Addr::from(self.array::<16>()?).to_canonical();
-        let port = u16::from_le_bytes(self.array()?);
-        (port != 0).then_some(SocketAddr::new(address, port))
-    }
-    fn list<T>(&mut self, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.word()? as usize;
-        // Every item takes bytes: a count that lies ends with them, and reserves nothing.
-        (0..count).map(|_| item(self)).collect()
-    }
-    fn versions(&mut self) -> Option<Versions> {
-        (self.array()? == MAGIC).then_some(())?;
-        Some(Versions {
-            rendezvous: self.word()?,
-            job: self.word()?,
-        })
-    }
-    fn end(self) -> Option<()> {
-        self.0.is_empty().then_some(())
+    fn take(from: &mut Bytes) -> Result<Self, Malformed> {
+        let (magic, rendezvous, job) = <([u8; 8], _, _)>::take(from)?;
+        let versions = Self { rendezvous, job };
+        (magic == MAGIC).then_some(versions).ok_or(Malformed)
     }
 }
 
-struct Writer(Vec<u8>);
+fields!(Hello { versions, rank });
+choices!(Answer {
+    0 Welcome,
+    1 Refused { versions, sentence }
+});
+fields!(Letter {
+    versions,
+    step,
+    node,
+    nonce,
+    guardian,
+    ranks
+});
+choices!(Reply {
+    0 Table(table),
+    1 Refused { nonce, versions, sentence }
+});
+fields!(Table {
+    nonce,
+    key,
+    trusted,
+    guardians,
+    places
+});
 
-impl Writer {
-    fn begin(versions: Versions) -> Self {
-        Self(MAGIC.to_vec())
-            .word(versions.rendezvous)
-            .word(versions.job)
-    }
-    fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-    fn word(self, word: u32) -> Self {
-        self.bytes(&word.to_le_bytes())
-    }
-    fn text(self, text: &str) -> Self {
-        self.word(text.len() as u32).bytes(text.as_bytes())
-    }
-    fn address(self, address: SocketAddr) -> Self {
-        let ip = match address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-            IpAddr::V6(ip) => ip,
-        };
-        self.bytes(&ip.octets())
-            .bytes(&address.port().to_le_bytes())
-    }
-    fn list<T: Copy>(self, items: &[T], write: impl Fn(Self, T) -> Self) -> Self {
-        let counted = self.word(items.len() as u32);
-        items
-            .iter()
-            .fold(counted, |writer, &item| write(writer, item))
-    }
+/// Whether somebody can listen at all of these.
+fn have_ports<'a>(mut addresses: impl Iterator<Item = &'a SocketAddr>) -> bool {
+    addresses.all(|address| address.port() != 0)
 }
 
 /// The versions that a first message states, whatever follows them.
 pub fn versions(bytes: &[u8]) -> Option<Versions> {
-    Reader(bytes).versions()
+    Versions::take(&mut Bytes(bytes)).ok()
 }
 
 impl Hello {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        Writer::begin(self.versions).word(self.rank).0
+        bytes_of(self)
     }
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let hello = Self {
-            versions: reader.versions()?,
-            rank: reader.word()?,
-        };
-        reader.end()?;
-        Some(hello)
+        whole(bytes).ok()
     }
 }
 
 impl Answer {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Answer::Welcome => vec![0],
-            Answer::Refused { versions, sentence } => {
-                Writer(vec![1, u8::from(*versions)]).text(sentence).0
-            }
-        }
+        bytes_of(self)
     }
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let answer = match reader.flag()? {
-            false => Answer::Welcome,
-            true => Answer::Refused {
-                versions: reader.flag()?,
-                sentence: reader.text()?,
-            },
-        };
-        reader.end()?;
-        Some(answer)
+        whole(bytes).ok()
     }
 }
 
 impl Letter {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        Writer::begin(self.versions)
-            .text(&self.step)
-            .word(self.node)
-            .bytes(&self.nonce)
-            .address(self.guardian)
-            .list(&self.ranks, |writer, (rank, address)| {
-                writer.word(rank).address(address)
-            })
-            .0
+        bytes_of(self)
     }
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let letter = Self {
-            versions: reader.versions()?,
-            step: reader.text()?,
-            node: reader.word()?,
-            nonce: reader.array()?,
-            guardian: reader.address()?,
-            ranks: reader.list(|reader| Some((reader.word()?, reader.address()?)))?,
-        };
-        reader.end()?;
-        Some(letter)
+        let letter: Self = whole(bytes).ok()?;
+        let ranks = letter.ranks.iter().map(|(_, address)| address);
+        have_ports(ranks.chain([&letter.guardian])).then_some(letter)
     }
 }
 
 impl Reply {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Reply::Table(table) => {
-                Writer(vec![0])
-                    .bytes(&table.nonce)
-                    .bytes(&table.key)
-                    .bytes(&[u8::from(table.trusted)])
-                    .list(&table.guardians, Writer::address)
-                    .list(&table.places, |writer, (node, address)| {
-                        writer.word(node).address(address)
-                    })
-                    .0
-            }
-            Reply::Refused {
-                nonce,
-                versions,
-                sentence,
-            } => {
-                Writer(vec![1])
-                    .bytes(nonce)
-                    .bytes(&[u8::from(*versions)])
-                    .text(sentence)
-                    .0
-            }
-        }
+        bytes_of(self)
     }
     /// From bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let reply = match reader.flag()? {
-            false => Reply::Table(Table {
-                nonce: reader.array()?,
-                key: reader.array()?,
-                trusted: reader.flag()?,
-                guardians: reader.list(Reader::address)?,
-                places: reader.list(|reader| Some((reader.word()?, reader.address()?)))?,
-            }),
-            true => Reply::Refused {
-                nonce: reader.array()?,
-                versions: reader.flag()?,
-                sentence: reader.text()?,
-            },
-        };
-        reader.end()?;
+        let reply = whole(bytes).ok()?;
+        if let Reply::Table(table) = &reply {
+            let places = table.places.iter().map(|(_, address)| address);
+            have_ports(places.chain(&table.guardians)).then_some(())?;
+        }
         Some(reply)
     }
 }
@@ -331,14 +225,12 @@ impl Record {
     }
     /// From bytes.
     pub fn decode(bytes: &[u8; RECORD]) -> Option<Self> {
-        let [kind, a, b, c, d] = *bytes;
-        let value = u32::from_le_bytes([a, b, c, d]);
-        match kind {
-            0 => Some(Record::Node(value)),
-            1 => (value == 0).then_some(Record::Beat),
-            2 => Some(Record::Left(value)),
-            3 => Some(Record::Dead(value)),
-            _ => None,
+        match whole::<([u8; 1], u32)>(bytes).ok()? {
+            ([0], node) => Some(Record::Node(node)),
+            ([1], 0) => Some(Record::Beat),
+            ([2], rank) => Some(Record::Left(rank)),
+            ([3], rank) => Some(Record::Dead(rank)),
+            ([_], _) => None,
         }
     }
 }
@@ -418,6 +310,29 @@ mod tests {
         }
     }
 
+    /// Programs of one version must agree about every byte: whoever changes one raises the version.
+    #[test]
+    fn messages_of_this_version_have_these_bytes() {
+        let versions = b"rgslurm\x01\x01\0\0\0\x02\0\0\0";
+        let address = |port: u8| [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1, port, 0]].concat();
+        let mut letter = letter();
+        letter.ranks.pop();
+        let bytes = [
+            &versions[..],
+            b"\x03\0\0\x007.0",
+            &[1, 0, 0, 0],
+            &[7; 32],
+            &address(9),
+            &[1, 0, 0, 0, 2, 0, 0, 0],
+            &address(10),
+        ];
+        assert_eq!(letter.encode(), bytes.concat());
+        let bytes = [&[1][..], &[7; 32], &[1], b"\x02\0\0\0no"];
+        assert_eq!(refused().encode(), bytes.concat());
+        assert_eq!(Answer::Welcome.encode(), [0]);
+        assert_eq!(Record::Left(3).encode(), [2, 3, 0, 0, 0]);
+    }
+
     #[test]
     fn a_part_is_no_message() {
         for whole in [letter().encode(), table().encode(), refused().encode()] {
@@ -431,6 +346,18 @@ mod tests {
                 (None, None)
             );
         }
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_no_address() {
+        let mut letter = letter();
+        letter.guardian.set_port(0);
+        assert_eq!(Letter::decode(&letter.encode()), None);
+        let Reply::Table(mut table) = table() else {
+            unreachable!("a table")
+        };
+        table.places[1].1.set_port(0);
+        assert_eq!(Reply::decode(&Reply::Table(table).encode()), None);
     }
 
     proptest! {
