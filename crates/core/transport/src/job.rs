@@ -23,7 +23,7 @@ use regatta_memory::stack::Stack;
 use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer;
-use crate::collective_buffers::{CollectiveBuffers, SIZES};
+use crate::free_collective_buffers::{FreeCollectiveBuffers, SIZES};
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
 pub use regatta_wire::life::{Cause, TaskState};
@@ -124,14 +124,14 @@ pub(crate) struct Header {
     pub(crate) groups: AtomicU64,
     /// Free pipes.
     pool: Line<Stack>,
-    /// Collective buffers that have been left; see `collective_buffers`.
+    /// Collective buffers that have been left; see `free_collective_buffers`.
     collective_buffers: Line<[Stack; SIZES]>,
     /// All rings, and all pipes.
     rings: Line<List>,
     pipes_made: Line<List>,
     /// Deaths and departures so far.
     losses: Line<Losses>,
-    /// All blocks for loans; see `loans`.
+    /// All blocks for loans; see `loan_blocks`.
     loans: Line<List>,
 }
 
@@ -686,8 +686,8 @@ impl Job {
         rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
-    pub(crate) fn collective_buffers(&self) -> CollectiveBuffers<'_> {
-        CollectiveBuffers {
+    pub(crate) fn free_collective_buffers(&self) -> FreeCollectiveBuffers<'_> {
+        FreeCollectiveBuffers {
             segment: &self.segment,
             stacks: &self.header().collective_buffers.0,
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::job::{CLASSES, LAYOUTS, VERSION};
-use crate::{collective_buffer, collective_buffers, ring_marks, shm_channel};
+use crate::{collective_buffer, free_collective_buffers, ring_marks, shm_channel};
 
 /// Everything that launcher and tasks of different installations must agree about.
 fn layout() -> String {
@@ -12,7 +12,7 @@ fn layout() -> String {
         shm_channel::NAMES_LAYOUT,
         shm_channel::POSITIONS_LAYOUT,
         ring_marks::LAYOUT,
-        collective_buffers::LAYOUT,
+        free_collective_buffers::LAYOUT,
         collective_buffer::CONTRIBUTION_LAYOUT,
         collective_buffer::LAYOUT,
     ];

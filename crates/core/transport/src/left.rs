@@ -6,7 +6,7 @@
 use regatta_memory::pipe::Pool;
 
 use crate::job::Job;
-use crate::{loans, shm_channel};
+use crate::{loan_blocks, shm_channel};
 
 /// Kinds of pieces, for the note on what a task makes.
 pub(crate) const RING: u8 = 1;
@@ -29,7 +29,7 @@ impl Job {
         match left.kind {
             RING => shm_channel::list_for_dead(self, left, task),
             PIPE => self.pool().list_for_dead(left.start, task),
-            BLOCK => loans::list_for_dead(self.segment(), self.blocks(), left, task),
+            BLOCK => loan_blocks::list_for_dead(self.segment(), self.blocks(), left, task),
             // No task writes this.
             _ => {}
         }
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
     use crate::job::Cause;
-    use crate::loans::{Around, Loans};
+    use crate::loan_blocks::{Around, LoanBlocks};
 
     /// Task 1 makes a piece and is killed before or after it has listed it; then `again` makes one of that size as task 0 and takes no
     /// new memory.
@@ -111,7 +111,7 @@ mod tests {
                 me,
                 gone: &gone,
             };
-            Loans::default().lend(&around, 100_000).unwrap();
+            LoanBlocks::default().lend(&around, 100_000).unwrap();
         };
         comes_back(BLOCK, 104 << 10, |job| lend(job, 1), |job| lend(job, 0));
     }

@@ -9,13 +9,13 @@
 pub mod blocked_signals;
 pub mod calls;
 mod collective_buffer;
-mod collective_buffers;
+mod free_collective_buffers;
 pub mod job;
 mod join_token;
 #[cfg(test)]
 mod layout_tests;
 mod left;
-mod loans;
+mod loan_blocks;
 pub mod paths;
 pub mod place;
 pub mod ready;

@@ -33,7 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::collective_buffer::CollectiveBuffer;
 use crate::job::{CLASSES, Job, TaskState};
 use crate::left;
-use crate::loans::Loans;
+use crate::loan_blocks::LoanBlocks;
 use crate::ring_marks::Opened;
 use crate::shm_channel::{In, Out};
 
@@ -69,7 +69,7 @@ pub struct Shm {
     pipe_cursor: u64,
     /// Pipes this task has opened and not seen the end of.
     pipes: u32,
-    loans: Loans,
+    loans: LoanBlocks,
     /// More tasks than cores: a peer that does nothing is probably not running.
     crowded: bool,
     /// The job's count of losses, looked at before every send.
@@ -110,7 +110,7 @@ impl Shm {
             ring_cursor: 0,
             pipe_cursor: 0,
             pipes: 0,
-            loans: Loans::default(),
+            loans: LoanBlocks::default(),
             crowded: job.is_crowded(),
             losses: NonNull::from(job.losses_seen_by_all()),
             _word: word,
@@ -638,7 +638,7 @@ impl Transport for Shm {
 
     fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
         let arrived = around(&self.job, self.me, |around| {
-            Loans::arrive(around, place, peer)
+            LoanBlocks::arrive(around, place, peer)
         });
         arrived.map_err(self.fault(peer))
     }
@@ -648,11 +648,11 @@ impl Transport for Shm {
             // A message to oneself arrives when it is taken. A block that does not go as a message has not been handed over.
             let _ = self.loan_came(peer, place);
         }
-        Loans::check(self.job.segment(), place, len).map_err(self.fault(peer))
+        LoanBlocks::check(self.job.segment(), place, len).map_err(self.fault(peer))
     }
 
     fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
-        around(&self.job, self.me, |around| Loans::at(around, address))
+        around(&self.job, self.me, |around| LoanBlocks::at(around, address))
     }
 
     fn give_back(&mut self, place: u64) {
@@ -682,7 +682,7 @@ impl Transport for Shm {
         &mut self,
         members: u32,
     ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
-        let taken = self.job.collective_buffers().take(members);
+        let taken = self.job.free_collective_buffers().take(members);
         let name = taken
             .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
         Ok(Some((self.enter_collective_buffer(name, members)?, name)))
@@ -690,7 +690,7 @@ impl Transport for Shm {
 
     fn leave_collective_buffer(&mut self, name: u64, members: u32) {
         // A name that makes no sense has been refused by `enter_collective_buffer`.
-        let _ = self.job.collective_buffers().leave(name, members);
+        let _ = self.job.free_collective_buffers().leave(name, members);
     }
 
     fn enter_collective_buffer(

@@ -40,7 +40,7 @@ impl Job {
         let together = world.places.iter().all(|(host, _)| *host == here);
         let buffer = match together {
             true => self
-                .collective_buffers()
+                .free_collective_buffers()
                 .take(count)
                 .map_err(JobError::Memory)?,
             false => 0,
@@ -82,7 +82,7 @@ impl Job {
             .swap(0, Ordering::Relaxed);
         if buffer != 0 {
             // A name that makes no sense is given back to nobody.
-            let _ = self.collective_buffers().give(buffer, world.count);
+            let _ = self.free_collective_buffers().give(buffer, world.count);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Loans, as the transport hands them to a task: [`Loans`] with the job around them.
+//! Loans, as the transport hands them to a task: [`LoanBlocks`] with the job around them.
 
 use std::ptr::NonNull;
 
@@ -7,7 +7,7 @@ use regatta_memory::Corrupt;
 
 use super::Shm;
 use crate::job::Job;
-use crate::loans::{Around, Loans};
+use crate::loan_blocks::{Around, LoanBlocks};
 
 /// The facts that the loans of a task must know.
 pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
@@ -20,7 +20,7 @@ pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> 
 }
 
 impl Shm {
-    pub(super) fn with_loans<R>(&mut self, act: impl FnOnce(&mut Loans, &Around) -> R) -> R {
+    pub(super) fn with_loans<R>(&mut self, act: impl FnOnce(&mut LoanBlocks, &Around) -> R) -> R {
         let loans = &mut self.loans;
         around(&self.job, self.me, |around| act(loans, around))
     }
@@ -33,7 +33,9 @@ impl Shm {
 
     /// A block that another task, or this one, has shared with this one.
     pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
-        around(&self.job, self.me, |around| Loans::open(around, name, len))
+        around(&self.job, self.me, |around| {
+            LoanBlocks::open(around, name, len)
+        })
     }
 
     /// That block is not read any more.
@@ -49,7 +51,7 @@ impl Shm {
     /// The message in which that block was to go is not sent: the block is this task's again.
     pub fn take_back_loan(&mut self, place: u64, to: Peer) {
         around(&self.job, self.me, |around| {
-            Loans::take_back(around, place, to)
+            LoanBlocks::take_back(around, place, to)
         });
     }
 

@@ -14,7 +14,7 @@
 //! right size that another task keeps, or whose owner is gone, and that nobody reads. Where the owner is gone and the size is
 //! not right, the memory goes back to the system.
 //! A block under way belongs to its receiver, so it comes back that way when the receiver is gone; when the sender is
-//! gone the receiver keeps what has not arrived ([`Loans::take_in`]).
+//! gone the receiver keeps what has not arrived ([`LoanBlocks::take_in`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -56,7 +56,7 @@ pub(crate) struct Around<'a> {
 
 /// The blocks a task has.
 #[derive(Debug, Default)]
-pub(crate) struct Loans {
+pub(crate) struct LoanBlocks {
     /// By size, the oldest first. Another task may have one of these by now.
     kept: FxHashMap<usize, VecDeque<u64>>,
     /// All in `kept`: each stands there once.
@@ -165,7 +165,7 @@ impl Around<'_> {
     }
 }
 
-impl Loans {
+impl LoanBlocks {
     /// Lend `len` bytes.
     pub(crate) fn lend(&mut self, around: &Around, len: usize) -> io::Result<(u64, Views)> {
         let size = block_size(len).ok_or(io::ErrorKind::OutOfMemory)?;

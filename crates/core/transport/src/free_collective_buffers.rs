@@ -42,7 +42,7 @@ pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("front of a collective buffer", Front { left, next } FRONT SIZES);
 
 /// The stacks, by size.
-pub(crate) struct CollectiveBuffers<'a> {
+pub(crate) struct FreeCollectiveBuffers<'a> {
     pub(crate) segment: &'a Segment,
     pub(crate) stacks: &'a [Stack; SIZES],
 }
@@ -54,7 +54,7 @@ fn size(members: u32) -> Option<(usize, u32)> {
     (size < SIZES).then_some((size, room))
 }
 
-impl CollectiveBuffers<'_> {
+impl FreeCollectiveBuffers<'_> {
     fn front(&self, name: u64) -> Result<&Front, Corrupt> {
         let at = name.checked_sub(FRONT).ok_or(Corrupt {
             what: "a collective buffer's name is none",

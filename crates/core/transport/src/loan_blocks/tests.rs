@@ -38,20 +38,20 @@ fn address(views: &Views) -> usize {
 #[test]
 fn blocks_come_back_and_made_up_ones_are_refused() {
     let world = World::new();
-    let mut loans = Loans::default();
+    let mut loans = LoanBlocks::default();
     let segment = &world.segment;
     world.of(0, |around| {
         let (place, views) = loans.lend(around, 5000).unwrap();
         assert_eq!(views.len(), 5000);
         let address = address(&views);
-        assert_eq!(Loans::at(around, address), Some((place, 8192 - LINE)));
-        assert_eq!(Loans::at(around, address + 64), None);
-        assert_eq!(Loans::at(around, 0x1234), None);
-        assert!(Loans::check(segment, place, 9000).is_err());
-        assert!(Loans::check(segment, place + 1, 1).is_err());
-        assert!(Loans::check(segment, u64::MAX, 1).is_err());
+        assert_eq!(LoanBlocks::at(around, address), Some((place, 8192 - LINE)));
+        assert_eq!(LoanBlocks::at(around, address + 64), None);
+        assert_eq!(LoanBlocks::at(around, 0x1234), None);
+        assert!(LoanBlocks::check(segment, place, 9000).is_err());
+        assert!(LoanBlocks::check(segment, place + 1, 1).is_err());
+        assert!(LoanBlocks::check(segment, u64::MAX, 1).is_err());
         loans.give_back(around, place);
-        assert_eq!(Loans::at(around, address), None, "given back");
+        assert_eq!(LoanBlocks::at(around, address), None, "given back");
         loans.give_back(around, place);
         let again = loans.lend(around, 8000).unwrap().0;
         let other = loans.lend(around, 8000).unwrap().0;
@@ -64,24 +64,24 @@ fn blocks_come_back_and_made_up_ones_are_refused() {
 #[test]
 fn a_block_is_not_lent_again_while_anybody_reads_it() {
     let world = World::new();
-    let (mut owner, mut reader) = (Loans::default(), Loans::default());
+    let (mut owner, mut reader) = (LoanBlocks::default(), LoanBlocks::default());
     let (place, views) = world.of(0, |around| owner.lend(around, 5000).unwrap());
     let name = world.of(0, |around| owner.share(around, place, 1).unwrap());
-    let memory = world.of(1, |around| Loans::open(around, name, 5000).unwrap());
+    let memory = world.of(1, |around| LoanBlocks::open(around, name, 5000).unwrap());
     assert_eq!(memory.as_ptr() as usize, address(&views));
-    assert!(world.of(1, |around| Loans::open(around, name, 9000).is_err()));
-    assert!(world.of(2, |around| Loans::open(around, name, 10).is_err()));
+    assert!(world.of(1, |around| LoanBlocks::open(around, name, 9000).is_err()));
+    assert!(world.of(2, |around| LoanBlocks::open(around, name, 10).is_err()));
     assert_eq!(
-        world.of(1, |around| Loans::at(around, address(&views))),
+        world.of(1, |around| LoanBlocks::at(around, address(&views))),
         None
     );
     world.of(0, |around| owner.give_back(around, place));
     let other = world.of(0, |around| owner.lend(around, 5000).unwrap().0);
     assert_ne!(other, place);
     world.of(2, |around| reader.close(around, name));
-    assert!(world.of(1, |around| Loans::open(around, name, 10).is_ok()));
+    assert!(world.of(1, |around| LoanBlocks::open(around, name, 10).is_ok()));
     world.of(1, |around| reader.close(around, name));
-    assert!(world.of(1, |around| Loans::open(around, name, 10).is_err()));
+    assert!(world.of(1, |around| LoanBlocks::open(around, name, 10).is_err()));
     assert_eq!(
         world.of(0, |around| owner.lend(around, 5000).unwrap().0),
         place
@@ -91,13 +91,13 @@ fn a_block_is_not_lent_again_while_anybody_reads_it() {
 #[test]
 fn what_the_dead_had_is_lent_again() {
     let world = World::new();
-    let (mut owner, mut next_owner) = (Loans::default(), Loans::default());
+    let (mut owner, mut next_owner) = (LoanBlocks::default(), LoanBlocks::default());
     let place = world.of(0, |around| owner.lend(around, 5000).unwrap().0);
     let name = world.of(0, |around| owner.share(around, place, 1).unwrap());
     world.gone.borrow_mut().insert(0);
     let other = world.of(2, |around| next_owner.lend(around, 5000).unwrap().0);
     assert_ne!(other, place, "somebody reads it");
-    assert!(world.of(1, |around| Loans::open(around, name, 10).is_ok()));
+    assert!(world.of(1, |around| LoanBlocks::open(around, name, 10).is_ok()));
     world.gone.borrow_mut().insert(1);
     assert_eq!(
         world.of(2, |around| next_owner.lend(around, 5000).unwrap().0),
@@ -111,13 +111,13 @@ fn what_the_dead_had_is_lent_again() {
         world.of(2, |around| next_owner.lend(around, 5000).unwrap().0),
         other
     );
-    assert!(world.of(1, |around| Loans::open(around, name, 10).is_err()));
+    assert!(world.of(1, |around| LoanBlocks::open(around, name, 10).is_err()));
 }
 
 #[test]
 fn what_one_task_keeps_another_can_have() {
     let world = World::new();
-    let (mut sender, mut receiver) = (Loans::default(), Loans::default());
+    let (mut sender, mut receiver) = (LoanBlocks::default(), LoanBlocks::default());
     let mut used = 0;
     for round in 0..300 {
         // Each sender is a task that comes for one loan, and leaves.
@@ -128,7 +128,7 @@ fn what_one_task_keeps_another_can_have() {
             place
         });
         world.of(0, |around| {
-            Loans::arrive(around, place, task).unwrap();
+            LoanBlocks::arrive(around, place, task).unwrap();
             receiver.give_back(around, place);
         });
         world.gone.borrow_mut().insert(task);
@@ -139,7 +139,7 @@ fn what_one_task_keeps_another_can_have() {
     assert_eq!(world.segment.used(), used, "one block is enough");
     assert_eq!(receiver.listed.len(), 1);
     // It can be had once, by the keeper as well as by others.
-    let lend = |task, loans: &mut Loans| {
+    let lend = |task, loans: &mut LoanBlocks| {
         let lent = world.of(task, |around| loans.lend(around, 50_000).unwrap());
         lent.0
     };
@@ -150,7 +150,7 @@ fn what_one_task_keeps_another_can_have() {
 #[test]
 fn a_task_that_leaves_late_does_not_touch_what_another_has_by_then() {
     let world = World::new();
-    let (mut leaver, mut next_owner) = (Loans::default(), Loans::default());
+    let (mut leaver, mut next_owner) = (LoanBlocks::default(), LoanBlocks::default());
     let place = world.of(0, |around| {
         let place = leaver.lend(around, 50_000).unwrap().0;
         leaver.give_back(around, place);
@@ -169,7 +169,7 @@ fn a_task_that_leaves_late_does_not_touch_what_another_has_by_then() {
 #[test]
 fn a_block_under_way_to_the_dead_is_lent_again() {
     let world = World::new();
-    let (mut sender, mut other) = (Loans::default(), Loans::default());
+    let (mut sender, mut other) = (LoanBlocks::default(), LoanBlocks::default());
     let place = world.of(0, |around| sender.lend(around, 5000).unwrap().0);
     assert!(world.of(0, |around| sender.send(around, place, 1)));
     assert!(
@@ -177,7 +177,7 @@ fn a_block_under_way_to_the_dead_is_lent_again() {
         "not twice"
     );
     let lend =
-        |task, loans: &mut Loans| world.of(task, |around| loans.lend(around, 5000).unwrap().0);
+        |task, loans: &mut LoanBlocks| world.of(task, |around| loans.lend(around, 5000).unwrap().0);
     assert_ne!(lend(2, &mut other), place, "its receiver may take it yet");
     world.gone.borrow_mut().insert(1);
     let next_owners = [lend(0, &mut sender), lend(2, &mut other)];
@@ -193,7 +193,7 @@ fn a_block_under_way_to_the_dead_is_lent_again() {
 #[test]
 fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
     let world = World::new();
-    let (mut sender, mut receiver) = (Loans::default(), Loans::default());
+    let (mut sender, mut receiver) = (LoanBlocks::default(), LoanBlocks::default());
     let places: Vec<u64> = (0..5)
         .map(|_| world.of(0, |around| sender.lend(around, 5000).unwrap().0))
         .collect();
@@ -201,7 +201,9 @@ fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
         assert!(world.of(0, |around| sender.send(around, place, 1)));
     }
     // The first message came, the others were still to be written.
-    world.of(1, |around| Loans::arrive(around, places[0], 0).unwrap());
+    world.of(1, |around| {
+        LoanBlocks::arrive(around, places[0], 0).unwrap()
+    });
     world.gone.borrow_mut().insert(0);
     world.of(1, |around| {
         receiver.take_in(around, 0);
@@ -215,7 +217,7 @@ fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
 #[test]
 fn memory_of_the_dead_goes_back_to_the_system_whatever_size_is_asked_for() {
     let world = World::new();
-    let (mut owner, mut next_owner) = (Loans::default(), Loans::default());
+    let (mut owner, mut next_owner) = (LoanBlocks::default(), LoanBlocks::default());
     let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
     world.of(0, |around| {
         for _ in 0..8 {
@@ -231,7 +233,7 @@ fn memory_of_the_dead_goes_back_to_the_system_whatever_size_is_asked_for() {
 #[test]
 fn a_block_has_so_many_readers_and_no_more() {
     let world = World::new();
-    let mut owner = Loans::default();
+    let mut owner = LoanBlocks::default();
     world.of(0, |around| {
         let place = owner.lend(around, 5000).unwrap().0;
         let names: Vec<u64> = (0..READERS)
@@ -247,7 +249,7 @@ fn a_block_has_so_many_readers_and_no_more() {
 #[test]
 fn memory_beyond_what_is_kept_goes_back_to_the_system() {
     let world = World::new();
-    let mut loans = Loans::default();
+    let mut loans = LoanBlocks::default();
     let blocks = || rustix::fs::fstat(world.segment.fd()).unwrap().st_blocks;
     world.of(0, |around| {
         let size = MOST_KEPT / 4;
@@ -273,7 +275,7 @@ fn memory_beyond_what_is_kept_goes_back_to_the_system() {
 #[test]
 fn scribbles_on_the_list_are_harmless() {
     let world = World::new();
-    let mut loans = Loans::default();
+    let mut loans = LoanBlocks::default();
     world.of(0, |around| {
         let place = loans.lend(around, 5000).unwrap().0;
         for nonsense in [place, 1, 64, u64::MAX, 1 << 40] {
@@ -303,7 +305,14 @@ struct Uses {
 
 impl Uses {
     /// A task does one of the things that tasks do with loans.
-    fn act(&mut self, world: &World, around: &Around, loans: &mut Loans, act: u8, which: usize) {
+    fn act(
+        &mut self,
+        world: &World,
+        around: &Around,
+        loans: &mut LoanBlocks,
+        act: u8,
+        which: usize,
+    ) {
         let task = around.me;
         let own: Vec<usize> = (0..self.lent.len())
             .filter(|&at| self.lent[at].0 == task)
@@ -327,7 +336,7 @@ impl Uses {
             (4, _) => {
                 if let Some(at) = self.read.iter().position(|one| one.0 == task) {
                     let (_, name) = self.read.remove(at);
-                    assert!(Loans::open(around, name, 100).is_ok());
+                    assert!(LoanBlocks::open(around, name, 100).is_ok());
                     loans.close(around, name);
                 }
             }
@@ -352,7 +361,7 @@ impl Uses {
     }
 
     /// A task is lent a block, which nobody else may use.
-    fn lend(&mut self, around: &Around, loans: &mut Loans, len: usize) {
+    fn lend(&mut self, around: &Around, loans: &mut LoanBlocks, len: usize) {
         let place = loans.lend(around, len).unwrap().0;
         assert!(self.lent.iter().all(|one| one.1 != place), "lent twice");
         assert!(self.sent.iter().all(|one| one.2 != place), "under way");
@@ -370,11 +379,11 @@ impl Uses {
 
     /// A block that is under way to a task arrives, and the task takes in the blocks of all who are gone and have sent it
     /// nothing more.
-    fn arrive(&mut self, world: &World, around: &Around, loans: &mut Loans) {
+    fn arrive(&mut self, world: &World, around: &Around, loans: &mut LoanBlocks) {
         let task = around.me;
         if let Some(at) = self.sent.iter().position(|one| one.1 == task) {
             let (from, _, place) = self.sent.remove(at);
-            assert!(Loans::arrive(around, place, from).is_ok());
+            assert!(LoanBlocks::arrive(around, place, from).is_ok());
             self.lent.push((task, place));
         }
         let gone: Vec<Peer> = world.gone.borrow().iter().copied().collect();
@@ -390,7 +399,7 @@ proptest::proptest! {
     #[test]
     fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..8, 0u32..4, 0usize..64), 1..200)) {
         let world = World::new();
-        let mut tasks: Vec<Loans> = (0..4).map(|_| Loans::default()).collect();
+        let mut tasks: Vec<LoanBlocks> = (0..4).map(|_| LoanBlocks::default()).collect();
         let mut uses = Uses::default();
         for (act, task, which) in acts {
             if world.gone.borrow().contains(&task) {
