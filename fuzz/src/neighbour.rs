@@ -116,7 +116,7 @@ impl World {
     fn lend(&mut self, me: usize, input: &mut Input) {
         let before = self.job.segment().used();
         let task = &mut self.tasks[me];
-        use regatta_engine::Transport;
+        use regatta_engine::Loans;
         let any = Select {
             context: 0,
             source: None,

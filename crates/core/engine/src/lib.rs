@@ -1,11 +1,11 @@
 //! The engine: one set of semantics under all interfaces.
 //!
-//! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through one trait,
-//! [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
+//! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through the traits
+//! of a [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `transport` | the contract with whatever moves frames |
+//! | `transport` | the contract with whatever moves frames: five traits, and [`Transport`], which joins them |
 //! | `matching`, `index` | which receive takes which message |
 //! | `request` | operations that are not complete yet |
 //! | `engine` | the state, and progress |
@@ -61,4 +61,7 @@ pub use round::{COLLECTIVE_BUFFER_DEPTH, LED_FROM, Need, Round};
 pub use self_messages::{ReceiptCredit, ReceiptCredits};
 pub use send::Mode;
 pub use shrink::Shrinking;
-pub use transport::{Arrival, Fault, Flow, Part, Peer, Presence, Transport};
+pub use transport::{
+    Arrival, CollectiveBuffers, Fault, Flow, Frames, Loans, Part, Peer, Peers, Presence, Streams,
+    Transport,
+};

@@ -3,8 +3,8 @@
 mod support;
 
 use regatta_engine::{
-    Engine, Error, GroupId, Handle, Mode, Peer, Presence, Select, Settings, Status, TagSelect,
-    Transport,
+    Engine, Error, Frames, GroupId, Handle, Loans, Mode, Peer, Presence, Select, Settings, Status,
+    TagSelect,
 };
 use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use regatta_engine::{Error, Going, GroupId, Handle, Mode, Peer, Result, Status, Transport};
+use regatta_engine::{Error, Frames, Going, GroupId, Handle, Mode, Peer, Result, Status};
 use regatta_memory::views::Views;
 
 use crate::message::check_tag;

@@ -1,7 +1,7 @@
 //! Messages in place.
 
 use regatta_engine::{Error, GroupId, Mode, Peer, Result, Status};
-use regatta_engine::{TagSelect, Transport};
+use regatta_engine::{Loans, Peers, TagSelect};
 use regatta_memory::views::Views;
 
 use crate::message::{NONE, just, probe, wait_or_forget};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
-use regatta_engine::{Error, Peer, Result, Transport};
+use regatta_engine::{Error, Frames, Peer, Result};
 use regatta_transport::job::Job;
 
 use crate::state::{SLEEPERS, enter};

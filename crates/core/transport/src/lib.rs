@@ -1,4 +1,4 @@
-//! Transports: implementations of the engine's [`regatta_engine::Transport`].
+//! Transports: implementations of the traits that [`regatta_engine::Transport`] joins.
 //!
 //! [`job`] is the memory the tasks of one job on one host share; [`shm`] moves messages through
 //! it; [`paths`] adds connections to tasks on other hosts; [`place`] says where tasks are when a job runs on

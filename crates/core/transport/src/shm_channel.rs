@@ -1,4 +1,15 @@
 //! A shared-memory channel: a ring and its payload buffer, as its sender ([`Out`]) and as its receiver ([`In`]).
+//!
+//! A ring is opened by the sender the first time it talks to a peer: it allocates the ring in the
+//! segment and pushes it onto the receiver's list of opened rings, which the receiver looks at
+//! when it looks for messages. Layout of a ring's memory:
+//!
+//! ```text
+//! 0    ends (16) | next opened ring (8) | class (4)
+//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
+//! 128  lines, 64 bytes each (see regatta_memory::ring)
+//! ...  payload buffer (see regatta_memory::payload_buffer)
+//! ```
 
 use std::io;
 use std::ptr::NonNull;
@@ -10,7 +21,7 @@ use regatta_memory::ends::{End, Ends, Use};
 use regatta_memory::list::Link;
 use regatta_memory::making::{Left, Maker};
 use regatta_memory::payload_buffer::Cursor;
-use regatta_memory::ring::{Consumer, INLINE, Lines, Producer, WORDS};
+use regatta_memory::ring::{Consumer, Header, INLINE, Lines, Producer, WORDS};
 use regatta_memory::segment::Segment;
 use regatta_memory::views::Views;
 use regatta_memory::{Corrupt, LINE};
@@ -19,7 +30,9 @@ use regatta_wire::{Frame, Kind};
 use crate::job::{CLASSES, Geometry, Job, class_for};
 use crate::left;
 use crate::ring_marks::{self, Marks};
-use crate::shm::{RING_CONTROL, header};
+
+/// Bytes of segment between the start of a ring and its lines.
+const RING_CONTROL: usize = 2 * LINE;
 
 /// First line of a ring's memory.
 #[repr(C, align(64))]
@@ -147,6 +160,16 @@ impl Lines for Memory {
     #[inline(always)]
     fn publish_read(&self, position: u32) {
         self.positions().read.store(position, Ordering::Release);
+    }
+}
+
+/// Reads a line's header.
+#[inline(always)]
+fn header(kind: Kind, length: usize) -> Header {
+    Header {
+        kind: kind as u8,
+        flags: 0,
+        length: length as u32,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Every transport keeps the contract of `regatta_engine::Transport`: one suite (`contract`),
-//! run on each. A new transport is one more maker of pairs here.
+//! Every transport keeps the contract of the traits that `regatta_engine::Transport` joins: one suite (`contract`), with a part for
+//! each trait, run on each. A new transport is one more maker of pairs here.
 
 mod contract;
 #[path = "support/hosts.rs"]
@@ -94,10 +94,15 @@ macro_rules! tests {
     };
 }
 
-/// The contract of every transport; and `shares_memory`, the contract of one whose tasks have memory in common.
+/// The traits that concern every transport; and `shares_memory`, those of one whose tasks have memory in common.
 macro_rules! conforms {
     ($maker:ident) => {
         tests!($maker:
+            peers::{
+                tasks_know_themselves_and_each_other,
+                a_peer_that_was_closed_is_heard_no_more_and_told,
+                what_the_lost_sent_can_be_received,
+            },
             frames::{
                 frames_arrive_whole_once_and_in_order,
                 any_interleaving_is_a_queue_each_way,
@@ -106,7 +111,6 @@ macro_rules! conforms {
                 matching_takes_only_what_matches,
                 bodies_and_bytes_are_payloads,
                 ready_peers_are_those_with_frames,
-                what_the_lost_sent_can_be_received,
             },
             streams::{
                 either_side_opens_a_stream,
@@ -126,9 +130,11 @@ macro_rules! conforms {
 macro_rules! shares_memory {
     ($maker:ident) => {
         tests!($maker:
-            memory::{
+            loans::{
                 a_loan_is_read_in_place_and_given_back,
                 a_loan_that_is_none_is_refused,
+            },
+            collective_buffers::{
                 contributions_are_read_by_the_others,
                 collective_buffers_are_found_by_name,
                 a_collective_buffer_is_used_again_when_all_have_left,

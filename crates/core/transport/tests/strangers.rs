@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use hosts::Hosts;
-use regatta_engine::{Presence, Transport};
+use regatta_engine::{Frames, Peers, Presence};
 use regatta_memory::views::Views;
 use regatta_transport::paths::Paths;
 use regatta_wire::hello::{HELLO, WELCOME, WORD};

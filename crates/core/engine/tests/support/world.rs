@@ -240,7 +240,7 @@ impl World {
         let mut message = self.message(from, context, tag, len);
         message.loan = true;
         let engine = self.engine(from);
-        let lent = regatta_engine::Transport::lend(&mut engine.transport, len);
+        let lent = regatta_engine::Loans::lend(&mut engine.transport, len);
         let (place, views) = lent.expect("a loan");
         views.fill(&message.bytes);
         match self
@@ -250,7 +250,7 @@ impl World {
             Ok(()) => self.sent(to, message),
             Err(error) => {
                 assert!(self.is_lost(to) && names(&error, to), "{error:?}");
-                regatta_engine::Transport::give_back(&mut self.engine(from).transport, place);
+                regatta_engine::Loans::give_back(&mut self.engine(from).transport, place);
             }
         }
         self.note(from);
@@ -309,7 +309,7 @@ impl World {
                 let expected = expected.expect("the oracle has a loan there");
                 assert_eq!(views.to_vec(), expected.bytes);
                 assert_eq!(status.source, expected.from as i32);
-                regatta_engine::Transport::give_back(&mut self.engine(by).transport, place);
+                regatta_engine::Loans::give_back(&mut self.engine(by).transport, place);
             }
             Ok(None) => {
                 let expected = self.oracles[by as usize].probe(&select);

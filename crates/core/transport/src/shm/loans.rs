@@ -2,8 +2,9 @@
 
 use std::ptr::NonNull;
 
-use regatta_engine::Peer;
+use regatta_engine::{Fault, Loans, Peer};
 use regatta_memory::Corrupt;
+use regatta_memory::views::Views;
 
 use super::Shm;
 use crate::job::Job;
@@ -17,6 +18,39 @@ pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> 
         me,
         gone: &|peer| job.is_gone(peer),
     })
+}
+
+impl Loans for Shm {
+    fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
+        if !self.leaving.is_empty() {
+            self.let_go_of_read_out();
+        }
+        self.with_loans(|loans, around| loans.lend(around, len))
+            .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
+    }
+
+    fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
+        let arrived = around(&self.job, self.me, |around| {
+            LoanBlocks::arrive(around, place, peer)
+        });
+        arrived.map_err(self.fault(peer))
+    }
+
+    fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
+        if peer == self.me {
+            // A message to oneself arrives when it is taken. A block that does not go as a message has not been handed over.
+            let _ = self.loan_came(peer, place);
+        }
+        LoanBlocks::check(self.job.segment(), place, len).map_err(self.fault(peer))
+    }
+
+    fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
+        around(&self.job, self.me, |around| LoanBlocks::at(around, address))
+    }
+
+    fn give_back(&mut self, place: u64) {
+        self.with_loans(|loans, around| loans.give_back(around, place));
+    }
 }
 
 impl Shm {

@@ -11,7 +11,7 @@ use crate::shm_channel::In;
 
 impl Shm {
     /// A peer is gone: this task needs the rings between the two no more, once it has taken in everything the peer sent.
-    pub fn forget(&mut self, peer: Peer) {
+    pub(super) fn let_go_of(&mut self, peer: Peer) {
         if self.closed.contains(&peer) {
             // A ring that was found damaged stays where it is: nobody may use it again. None of its frames will be read.
             return self.take_in_loans(peer);

@@ -1,19 +1,17 @@
-//! Order, blocking, and what presence means.
+//! Frames: order, blocking, and the front.
 
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use regatta_engine::{Presence, Transport};
+use regatta_engine::Frames;
 use regatta_memory::views::Views;
 use regatta_wire::{BODY, Frame, Kind};
 
 use super::{World, block, eager, expect, expect_none, front, pattern, send, send_soon, soon};
 
-pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn frames_arrive_whole_once_and_in_order<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
-    let [a, b] = &tasks;
-    assert_eq!([a.me(), b.me(), a.peers(), b.peers()], [0, 1, 2, 2]);
     expect_none(&mut tasks, 1);
     let limit = tasks[0].eager_limit();
     let lengths = [
@@ -45,7 +43,7 @@ pub fn frames_arrive_whole_once_and_in_order<T: Transport>(make: impl Fn() -> Wo
     expect_none(&mut tasks, 1);
 }
 
-pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn any_interleaving_is_a_queue_each_way<T: Frames>(make: impl Fn() -> World<T>) {
     let step = (any::<bool>(), any::<bool>(), 0..6usize, 1..40u32);
     let steps = prop::collection::vec(step, 0..60);
     let run = |steps: Vec<(bool, bool, usize, u32)>| {
@@ -79,7 +77,7 @@ pub fn any_interleaving_is_a_queue_each_way<T: Transport>(make: impl Fn() -> Wor
     TestRunner::default().run(&steps, run).unwrap();
 }
 
-pub fn without_room_nothing_is_sent<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn without_room_nothing_is_sent<T: Frames>(make: impl Fn() -> World<T>) {
     for len in [0, 48, 49, make().tasks[0].eager_limit()] {
         let mut tasks = make().tasks;
         let (mut sent, mut got) = (0, 0);
@@ -100,7 +98,7 @@ pub fn without_room_nothing_is_sent<T: Transport>(make: impl Fn() -> World<T>) {
     }
 }
 
-pub fn a_short_buffer_keeps_the_front<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn a_short_buffer_keeps_the_front<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for len in [40, 48, 200, tasks[0].eager_limit()] {
         assert!(send(&mut tasks[0], 1, 1, len) && send(&mut tasks[0], 1, 2, len));
@@ -117,7 +115,7 @@ pub fn a_short_buffer_keeps_the_front<T: Transport>(make: impl Fn() -> World<T>)
     }
 }
 
-pub fn matching_takes_only_what_matches<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn matching_takes_only_what_matches<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let mut bytes = [0; 300];
     let into = block(&mut bytes);
@@ -162,7 +160,7 @@ pub fn matching_takes_only_what_matches<T: Transport>(make: impl Fn() -> World<T
     assert_eq!(tasks[1].accept_bytes(0), [1; BODY]);
 }
 
-pub fn bodies_and_bytes_are_payloads<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn bodies_and_bytes_are_payloads<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     assert_eq!(tasks[1].accept_bytes(0), [0; 0]);
     for kind in [Kind::Offer, Kind::Clear, Kind::Begun, Kind::Loan] {
@@ -184,7 +182,7 @@ pub fn bodies_and_bytes_are_payloads<T: Transport>(make: impl Fn() -> World<T>) 
     assert_eq!(tasks[1].accept_bytes(0), pattern(limit, 9));
 }
 
-pub fn ready_peers_are_those_with_frames<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn ready_peers_are_those_with_frames<T: Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let ready = |task: &mut T| {
         let mut cursor = 0;
@@ -204,38 +202,4 @@ pub fn ready_peers_are_those_with_frames<T: Transport>(make: impl Fn() -> World<
     }
     assert_eq!(ready(&mut tasks[1]), []);
     assert_eq!(ready(&mut tasks[0]), []);
-}
-
-pub fn what_the_lost_sent_can_be_received<T: Transport>(make: impl Fn() -> World<T>) {
-    for how in [Presence::Left, Presence::Dead] {
-        let World { mut tasks, lose } = make();
-        let [a, b] = &tasks;
-        assert_eq!(
-            (a.presence(1), b.presence(0)),
-            (Presence::Here, Presence::Here)
-        );
-        let before = b.losses();
-        assert!(send(&mut tasks[0], 1, 0, 8));
-        expect(&mut tasks, 1, 0, 8);
-        assert!(send(&mut tasks[0], 1, 1, 8) && send(&mut tasks[0], 1, 2, 1000));
-        lose(0, how);
-        let [a, b] = tasks;
-        drop(a);
-        // A third task stands in for the one that is gone.
-        let mut tasks = [b, make().tasks.into_iter().next().unwrap()];
-        let told = soon(&mut tasks, |tasks| {
-            (tasks[0].presence(0) != Presence::Here).then_some(())
-        });
-        assert_eq!(told, Some(()), "the loss is told");
-        let [mut b, _] = tasks;
-        assert_ne!(b.losses(), before);
-        assert_eq!((b.presence(0), b.presence(1)), (how, Presence::Here));
-        // All is there by then: one look must do.
-        for (n, len) in [(1, 8), (2, 1000)] {
-            let front = b.front(0).unwrap().expect("it was sent");
-            assert_eq!((front.frame, front.length), (eager(n, n as i32), len));
-            assert_eq!(b.accept_bytes(0), pattern(len, n));
-        }
-        assert!(b.front(0).unwrap().is_none());
-    }
 }

@@ -1,12 +1,14 @@
-//! The transport's contract as tests, each a function of a maker of pairs.
+//! The contract as tests, a file for each of its traits; each test is a function of a maker of pairs.
 
+pub mod collective_buffers;
 pub mod frames;
-pub mod memory;
+pub mod loans;
+pub mod peers;
 pub mod streams;
 
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Arrival, Peer, Presence, Transport};
+use regatta_engine::{Arrival, Frames, Peer, Presence};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
@@ -38,7 +40,7 @@ fn pattern(len: usize, n: u32) -> Vec<u8> {
     (0..len).map(|i| byte(i) as u8).collect()
 }
 
-fn send<T: Transport>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
+fn send<T: Frames>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
     let mut bytes = pattern(len, n);
     task.send(to, eager(n, n as i32), &block(&mut bytes))
         .unwrap()
@@ -48,7 +50,7 @@ fn send<T: Transport>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Give both tasks turns until `found` finds something: a transport may need both sides for what one of them sends.
-fn soon<T: Transport, R>(
+fn soon<T: Frames, R>(
     tasks: &mut [T; 2],
     mut found: impl FnMut(&mut [T; 2]) -> Option<R>,
 ) -> Option<R> {
@@ -68,7 +70,7 @@ fn soon<T: Transport, R>(
 }
 
 /// A path with nothing on it has room, at the latest when both sides have looked.
-fn send_soon<T: Transport>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
+fn send_soon<T: Frames>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
     let to = 1 - from as Peer;
     let sent = soon(tasks, |tasks| {
         send(&mut tasks[from], to, n, len).then_some(())
@@ -77,13 +79,13 @@ fn send_soon<T: Transport>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) 
 }
 
 /// The front frame at task `to`, from the other one.
-fn front<T: Transport>(tasks: &mut [T; 2], to: usize) -> Arrival {
+fn front<T: Frames>(tasks: &mut [T; 2], to: usize) -> Arrival {
     let from = 1 - to as Peer;
     soon(tasks, |tasks| tasks[to].front(from).unwrap()).expect("a frame has arrived")
 }
 
 /// The next message at task `to` is number `n` with so many bytes.
-fn expect<T: Transport>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
+fn expect<T: Frames>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
     let first = front(tasks, to);
     let (task, from) = (&mut tasks[to], 1 - to as Peer);
     assert_eq!((first.frame, first.length), (eager(n, n as i32), len));
@@ -94,7 +96,7 @@ fn expect<T: Transport>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
     assert_eq!(bytes, pattern(len, n));
 }
 
-fn expect_none<T: Transport>(tasks: &mut [T; 2], to: usize) {
+fn expect_none<T: Frames>(tasks: &mut [T; 2], to: usize) {
     for _ in 0..2 {
         assert!(tasks[to].front(1 - to as Peer).unwrap().is_none());
     }

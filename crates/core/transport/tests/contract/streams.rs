@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use regatta_engine::{Fault, Flow, Transport};
+use regatta_engine::{Fault, Flow, Frames, Streams};
 use regatta_memory::views::{View, Views};
 use regatta_wire::Route;
 
@@ -12,7 +12,7 @@ use super::{World, block, pattern, soon};
 const LONG: usize = (1 << 20) + 13;
 
 /// Turns of both sides until both have finished. Stops when nothing moves for long.
-fn flow<T: Transport>(
+fn flow<T: Streams + Frames>(
     tasks: &mut [T; 2],
     streams: &mut [T::Bulk; 2],
     message: &Views,
@@ -35,7 +35,7 @@ fn flow<T: Transport>(
     }
 }
 
-pub fn either_side_opens_a_stream<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn either_side_opens_a_stream<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for (n, len) in [1, 8193, 262_143, 262_144, 262_145, LONG]
         .into_iter()
@@ -59,7 +59,7 @@ pub fn either_side_opens_a_stream<T: Transport>(make: impl Fn() -> World<T>) {
 }
 
 /// The engine takes the frame that names a stream when its turn comes: what the receiver says meanwhile must not be lost.
-pub fn a_sender_may_attach_late<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn a_sender_may_attach_late<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for n in 0..2 {
         let (mut from, mut to) = (pattern(LONG, n), vec![0; LONG]);
@@ -78,7 +78,7 @@ pub fn a_sender_may_attach_late<T: Transport>(make: impl Fn() -> World<T>) {
     }
 }
 
-pub fn a_stream_ends_however_the_turns_fall<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     // Runs of turns of one side: long enough for a receiver to lose patience with its sender.
     let runs = prop::collection::vec((any::<bool>(), prop_oneof![1..9usize, Just(5000)]), 1..8);
     // The message is copied after so many runs, and what it was copied from is used for something else.
@@ -133,7 +133,7 @@ pub fn a_stream_ends_however_the_turns_fall<T: Transport>(make: impl Fn() -> Wor
     TestRunner::new(config).run(&strategy, run).unwrap();
 }
 
-pub fn streams_do_not_hold_each_other_up<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn streams_do_not_hold_each_other_up<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let mut froms = [pattern(LONG, 1), pattern(LONG, 2)];
     let mut tos = [vec![0; LONG], vec![0; LONG]];
@@ -152,7 +152,7 @@ pub fn streams_do_not_hold_each_other_up<T: Transport>(make: impl Fn() -> World<
     assert_eq!(tos, froms);
 }
 
-pub fn bytes_beyond_the_buffer_are_dropped<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn bytes_beyond_the_buffer_are_dropped<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for keep in [0, 1, 100_000, LONG - 1] {
         let (mut from, mut to) = (pattern(LONG, 4), vec![0; LONG]);
@@ -167,7 +167,7 @@ pub fn bytes_beyond_the_buffer_are_dropped<T: Transport>(make: impl Fn() -> Worl
 }
 
 /// That a message was taken back is for the engine to say: until then its receiver has it neither whole nor damaged.
-pub fn what_its_sender_gives_up_is_waited_for<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(LONG, 6), vec![0; LONG]);
     let (message, into) = (block(&mut from), block(&mut to));
@@ -201,7 +201,7 @@ pub fn what_its_sender_gives_up_is_waited_for<T: Transport>(make: impl Fn() -> W
     }
 }
 
-pub fn streams_are_limited_and_come_back<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn streams_are_limited_and_come_back<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(100, 5), vec![0; 100]);
     let (message, into) = (block(&mut from), block(&mut to));
@@ -227,7 +227,7 @@ pub fn streams_are_limited_and_come_back<T: Transport>(make: impl Fn() -> World<
 }
 
 /// A short stream may be through before its receive is made; its sender goes on to the next.
-pub fn short_streams_wait_for_their_receives<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn short_streams_wait_for_their_receives<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     const LEN: usize = 20_000;
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(LEN, 8), vec![0; LEN]);
@@ -280,7 +280,7 @@ pub fn short_streams_wait_for_their_receives<T: Transport>(make: impl Fn() -> Wo
     }
 }
 
-pub fn a_route_that_makes_no_sense_is_the_peers_fault<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn a_route_that_makes_no_sense_is_the_peers_fault<T: Streams>(make: impl Fn() -> World<T>) {
     let mut task = make().tasks.into_iter().next().unwrap();
     for byte in [0x7f, 0x80, 0x81, 0xff] {
         let route: Route = [byte; 24];

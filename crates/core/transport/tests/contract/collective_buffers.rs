@@ -1,56 +1,12 @@
-//! Loans and collective buffers: memory that several tasks see.
+//! Collective buffers: memory to which several tasks contribute.
 
-use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, Fault, Part, Transport};
+use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part};
 use regatta_memory::views::Views;
 
 use super::{World, block, pattern};
 
-pub fn a_loan_is_read_in_place_and_given_back<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
-    for len in [0, 1, 4096, 1 << 20] {
-        let (place, mine) = a.lend(len).unwrap();
-        assert_eq!(mine.len(), len);
-        mine.fill(&pattern(len, 1));
-        let theirs = b.borrowed(0, place, len as u64).unwrap();
-        assert_eq!(theirs.to_vec(), pattern(len, 1));
-        let address = mine.contiguous().expect("a loan is one block") as usize;
-        let (found, room) = a.loan_at(address).expect("it is lent");
-        assert!(found == place && room >= len);
-        b.give_back(place);
-        assert!(
-            a.loan_at(address).is_some(),
-            "only who has it gives it back"
-        );
-        assert!(
-            matches!(b.loan_came(0, place), Err(Fault::Corrupt { .. })),
-            "nor has it been handed over"
-        );
-        a.give_back(place);
-        assert_eq!(a.loan_at(address), None);
-    }
-}
-
-pub fn a_loan_that_is_none_is_refused<T: Transport>(make: impl Fn() -> World<T>) {
-    let [mut a, mut b] = make().tasks;
-    let (place, _) = a.lend(100).unwrap();
-    for (place, len) in [
-        (place, u64::MAX),
-        (place + 1, 1),
-        (u64::MAX, 1),
-        (1 << 40, 1),
-    ] {
-        let refused = b.borrowed(0, place, len);
-        assert!(
-            matches!(refused, Err(Fault::Corrupt { peer: 0, .. })),
-            "{place} {len}"
-        );
-    }
-    assert_eq!(a.loan_at(&raw const a as usize), None);
-    assert!(matches!(a.lend(usize::MAX), Err(Fault::Memory(_))));
-}
-
 /// Both members contribute, both read, more rounds than a collective buffer keeps.
-fn run_rounds<T: Transport>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) {
+fn run_rounds<T: CollectiveBuffers>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) {
     let capacity = tasks[0].collective_buffer_capacity(&buffers[0]);
     let lengths = [0, 1, 8, 55, 56, 57, 64, capacity - 1, capacity];
     for (round, len) in (1..4 * COLLECTIVE_BUFFER_DEPTH).zip(lengths.into_iter().cycle()) {
@@ -78,7 +34,7 @@ fn run_rounds<T: Transport>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) 
     }
 }
 
-pub fn contributions_are_read_by_the_others<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn contributions_are_read_by_the_others<T: CollectiveBuffers>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let [a, b] = &mut tasks;
     let (Some(one), Some(two)) = (a.world_collective_buffer(), b.world_collective_buffer()) else {
@@ -87,7 +43,7 @@ pub fn contributions_are_read_by_the_others<T: Transport>(make: impl Fn() -> Wor
     run_rounds(&tasks, &[one, two]);
 }
 
-pub fn collective_buffers_are_found_by_name<T: Transport>(make: impl Fn() -> World<T>) {
+pub fn collective_buffers_are_found_by_name<T: CollectiveBuffers>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let [a, b] = &mut tasks;
     let (one, name) = a
@@ -100,7 +56,7 @@ pub fn collective_buffers_are_found_by_name<T: Transport>(make: impl Fn() -> Wor
     assert!(matches!(refused, Err(Fault::Corrupt { .. })));
 }
 
-pub fn a_collective_buffer_is_used_again_when_all_have_left<T: Transport>(
+pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers>(
     make: impl Fn() -> World<T>,
 ) {
     let mut tasks = make().tasks;

@@ -1,0 +1,67 @@
+//! Frames: small messages, and words about large ones.
+//!
+//! *Order.* Frames from one task to another arrive in the order they were sent, each whole, once. Those of different senders
+//! come in any order.
+//! *Blocking.* No call waits. `send` may find no room; the engine then tries again later.
+//! *Faults.* A frame that no correct peer sends is a [`Fault`] of the call that meets it; what came before it is delivered.
+//! *Ownership.* The payload of a `send` is the caller's again when the call returns. A frame at the front stays there until it is
+//! accepted; then its memory is the sender's to use again.
+
+use regatta_memory::held::Held;
+use regatta_memory::views::Views;
+use regatta_wire::{Frame, Kind};
+
+use super::{Fault, Peer};
+
+/// The head of a frame that has arrived, and how long its payload is.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The head.
+    pub frame: Frame,
+    /// Bytes of payload.
+    pub length: usize,
+}
+
+/// Frames to and from other tasks.
+pub trait Frames {
+    /// Longest payload of a frame to most peers; a longer one finds no room. The fast path of a send compares with this for every
+    /// peer, so of a transport of several ways it is the limit in shared memory; [`Frames::eager_limit_to`] may be larger.
+    fn eager_limit(&self) -> usize;
+    /// Longest payload of a frame to this peer, as far as is known: a path that is not there yet takes at least this.
+    fn eager_limit_to(&self, _peer: Peer) -> usize {
+        self.eager_limit()
+    }
+    /// Send a frame whole, or say `false`: no room now.
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault>;
+    /// As `send`, with a payload of at most [`regatta_wire::BODY`] bytes of our own.
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault>;
+    /// The oldest frame from a peer that has not been accepted.
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault>;
+    /// Copy the front frame's payload, as far as `into` goes, and be done with the frame.
+    fn accept(&mut self, from: Peer, into: &Views);
+    /// If the front frame is an eager message with this context and tag that fits into `into`:
+    /// receive it and return its length. The fast path of every small receive.
+    #[inline(always)]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let front = self.front(from).ok()??;
+        let frame = front.frame;
+        let fits = frame.kind == Kind::Eager
+            && (frame.context, frame.tag) == (context, tag)
+            && front.length <= into.len();
+        fits.then(|| {
+            self.accept(from, into);
+            front.length
+        })
+    }
+    /// The front frame's payload as bytes; be done with the frame.
+    fn accept_bytes(&mut self, from: Peer) -> Held;
+    /// The peers that may have sent something, each time from the first: `cursor` starts at 0
+    /// and is advanced past the peer returned.
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer>;
+}

@@ -1,0 +1,40 @@
+//! The tasks of a net, and who of them is lost.
+
+use regatta_engine::{Peer, Peers, Presence};
+
+use super::End;
+
+impl Peers for End {
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn peers(&self) -> u32 {
+        self.net.0.borrow().presence.len() as u32
+    }
+
+    fn presence(&self, peer: Peer) -> Presence {
+        match self.net.are_apart(self.me, peer) {
+            true => Presence::Dead,
+            false => self.net.0.borrow().presence[peer as usize],
+        }
+    }
+
+    fn losses(&self) -> u32 {
+        self.net.0.borrow().losses
+    }
+
+    fn host(&self, peer: Peer) -> u32 {
+        peer % self.net.0.borrow().hosts
+    }
+
+    fn shares_memory(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn close(&mut self, peer: Peer) {
+        let mut net = self.net.0.borrow_mut();
+        net.closed.push((peer, self.me));
+        net.damaged.push((self.me, peer));
+    }
+}

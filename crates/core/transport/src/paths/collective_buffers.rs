@@ -1,0 +1,81 @@
+//! Collective buffers: in the memory of this host.
+
+use std::ops::Range;
+
+use regatta_engine::{CollectiveBuffers, Fault, Part, Peer};
+use regatta_memory::views::Views;
+
+use super::Paths;
+use crate::collective_buffer::CollectiveBuffer;
+
+impl CollectiveBuffers for Paths {
+    type CollectiveBuffer = CollectiveBuffer;
+
+    fn world_collective_buffer(&mut self) -> Option<CollectiveBuffer> {
+        self.shm.world_collective_buffer()
+    }
+
+    fn new_collective_buffer(
+        &mut self,
+        members: u32,
+    ) -> Result<Option<(CollectiveBuffer, u64)>, Fault> {
+        self.shm.new_collective_buffer(members)
+    }
+
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<CollectiveBuffer, Fault> {
+        self.shm.enter_collective_buffer(name, members)
+    }
+
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        self.shm.leave_collective_buffer(name, members);
+    }
+
+    fn collective_buffer_capacity(&self, buffer: &CollectiveBuffer) -> usize {
+        self.shm.collective_buffer_capacity(buffer)
+    }
+
+    fn contribution_limit(&self, members: u32) -> usize {
+        self.shm.contribution_limit(members)
+    }
+
+    #[inline(always)]
+    fn contribute(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        round: u32,
+        from: &Views,
+        listeners: Range<u32>,
+        peer_of: &impl Fn(u32) -> Peer,
+    ) {
+        self.shm
+            .contribute(buffer, index, round, from, listeners, peer_of);
+    }
+
+    #[inline(always)]
+    fn contributed(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> bool {
+        self.shm.contributed(buffer, index, round)
+    }
+
+    fn contributed_round(&self, buffer: &CollectiveBuffer, index: u32, round: u32) -> u32 {
+        self.shm.contributed_round(buffer, index, round)
+    }
+
+    #[inline(always)]
+    fn collect(&self, buffer: &CollectiveBuffer, index: u32, round: u32, part: Part, into: &Views) {
+        self.shm.collect(buffer, index, round, part, into);
+    }
+
+    fn await_contribution(
+        &self,
+        buffer: &CollectiveBuffer,
+        index: u32,
+        target: Option<u32>,
+    ) -> bool {
+        self.shm.await_contribution(buffer, index, target)
+    }
+}

@@ -1,0 +1,70 @@
+//! Loans: between tasks of this host. To another host what was lent travels as a copy.
+
+use std::ptr::NonNull;
+
+use regatta_engine::{Fault, Loans, Peer, Peers};
+use regatta_memory::Corrupt;
+use regatta_memory::views::Views;
+
+use super::Paths;
+
+impl Loans for Paths {
+    fn lend(&mut self, len: usize) -> Result<(u64, Views), Fault> {
+        self.shm.lend(len)
+    }
+
+    fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {
+        self.shm.loan_came(peer, place)
+    }
+
+    fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
+        if !self.shm.shares_memory(peer) {
+            return Err(Fault::Corrupt {
+                peer,
+                what: "a loan came from another host",
+            });
+        }
+        self.shm.borrowed(peer, place, len)
+    }
+
+    fn loan_at(&self, address: usize) -> Option<(u64, usize)> {
+        self.shm.loan_at(address)
+    }
+
+    fn give_back(&mut self, place: u64) {
+        self.shm.give_back(place);
+    }
+}
+
+impl Paths {
+    /// See [`crate::shm::Shm::share_loan`].
+    pub fn share_loan(&mut self, place: u64, reader: Peer) -> Option<u64> {
+        let near = self.shm.shares_memory(reader);
+        near.then(|| self.shm.share_loan(place, reader))?
+    }
+
+    /// See [`crate::shm::Shm::open_loan`].
+    pub fn open_loan(&self, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+        self.shm.open_loan(name, len)
+    }
+
+    /// See [`crate::shm::Shm::close_loan`].
+    pub fn close_loan(&mut self, name: u64) {
+        self.shm.close_loan(name);
+    }
+
+    /// See [`crate::shm::Shm::hand_over_loan`].
+    pub fn hand_over_loan(&mut self, place: u64, to: Peer) -> bool {
+        self.shm.hand_over_loan(place, to)
+    }
+
+    /// The message in which that block was to go is not sent: the block is this task's again.
+    pub fn take_back_loan(&mut self, place: u64, to: Peer) {
+        self.shm.take_back_loan(place, to);
+    }
+
+    /// Gives up the blocks that this task keeps for its next loans, before anybody can learn that it has left.
+    pub fn let_go_of_loans(&mut self) {
+        self.shm.let_go_of_loans();
+    }
+}

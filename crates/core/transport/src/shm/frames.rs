@@ -1,0 +1,195 @@
+//! Frames through rings.
+//!
+//! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
+//! the receiver sleeps, one line written, one line read.
+
+use regatta_engine::{Arrival, Fault, Frames, Peer};
+use regatta_memory::bell::Fencing;
+use regatta_memory::held::Held;
+use regatta_memory::views::Views;
+use regatta_wire::Frame;
+
+use super::{Shm, place};
+use crate::job::CLASSES;
+use crate::shm_channel::{In, Out};
+
+impl Frames for Shm {
+    fn eager_limit(&self) -> usize {
+        self.job.geometry().payload_buffer as usize / 8
+    }
+
+    fn eager_limit_to(&self, peer: Peer) -> usize {
+        match self.outs.get(peer as usize) {
+            Some(Some(channel)) => channel.longest(),
+            _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
+            // How large it will be is known when it is there.
+            _ => CLASSES[CLASSES.len() - 1].payload_buffer as usize / 8,
+        }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        self.write(to, frame, payload)
+    }
+
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
+        // SAFETY: the body is only read, before this call ends.
+        let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
+        self.write(to, frame, &payload)
+    }
+
+    #[inline(always)]
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        let Some(Some(channel)) = self.ins.get(from as usize) else {
+            return self.first_front(from);
+        };
+        channel.front().map_err(|corrupt| Fault::Corrupt {
+            peer: from,
+            what: corrupt.what,
+        })
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, from: Peer, into: &Views) {
+        let fencing = self.fencing;
+        if let Some(Some(channel)) = self.ins.get_mut(from as usize)
+            && channel.accept(into)
+        {
+            channel.bell().ring(fencing);
+        }
+    }
+
+    #[inline(always)]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
+            if self.was_opened_to() {
+                self.notice_opened();
+            }
+            return None;
+        };
+        let (length, room) = channel.accept_matching(context, tag, into)?;
+        if room {
+            channel.bell().ring(self.fencing);
+        }
+        Some(length)
+    }
+
+    fn accept_bytes(&mut self, from: Peer) -> Held {
+        let length = match self.front(from) {
+            Ok(Some(front)) => front.length,
+            _ => return Held::zeros(0),
+        };
+        let mut bytes = Held::zeros(length);
+        // SAFETY: `bytes` is ours and written before it is used again.
+        let into = unsafe { Views::block(bytes.as_mut_ptr(), length) };
+        self.accept(from, &into);
+        bytes
+    }
+
+    #[inline(always)]
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        if *cursor == 0 {
+            if self.was_opened_to() {
+                self.notice_opened();
+            }
+            self.open.look(&self.job.slot(self.me).inlet.0.marks);
+        }
+        let ins = &self.ins;
+        self.open.next(
+            cursor,
+            |peer| matches!(ins.get(peer as usize), Some(Some(channel)) if channel.has_line()),
+        )
+    }
+}
+
+impl Shm {
+    #[cold]
+    pub(super) fn open_out(&mut self, to: Peer) -> Result<(), Fault> {
+        self.let_go_of_read_out();
+        let channel =
+            Out::open(&self.job, self.me, to, &mut self.ring_cursor).map_err(|error| {
+                Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
+            })?;
+        *place(&mut self.outs, to) = Some(channel);
+        Ok(())
+    }
+
+    /// Has somebody opened a ring to this task that it has not noticed?
+    #[inline(always)]
+    fn was_opened_to(&self) -> bool {
+        let inlet = &self.job.slot(self.me).inlet.0;
+        !inlet.opened.is_empty()
+    }
+
+    /// The front of a ring that is not known yet. It may have been opened and filled by now, and
+    /// its owner may be gone: to say that there is nothing would lose what it sent.
+    #[cold]
+    fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        if !self.was_opened_to() {
+            return Ok(None);
+        }
+        self.notice_opened();
+        match self.ins.get(from as usize) {
+            Some(Some(channel)) => channel.front().map_err(self.fault(from)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Take in the rings others have opened towards this task.
+    #[cold]
+    fn notice_opened(&mut self) {
+        self.let_go_of_read_out();
+        for (source, channel) in In::opened(&self.job, self.me) {
+            let place = place(&mut self.ins, source);
+            if place.is_none() && !self.closed.contains(&source) {
+                self.open.add(source, channel.is_marked());
+                *place = Some(channel);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let fencing = self.fencing;
+        match self.outs.get_mut(to as usize) {
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
+            _ => self.write_first(to, frame, payload),
+        }
+    }
+
+    #[cold]
+    fn write_first(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        self.open_out(to)?;
+        let fencing = self.fencing;
+        match self.outs.get_mut(to as usize) {
+            Some(Some(channel)) => write_to(channel, to, fencing, frame, payload),
+            _ => Ok(false),
+        }
+    }
+}
+
+#[inline(always)]
+fn write_to(
+    channel: &mut Out,
+    to: Peer,
+    fencing: Fencing,
+    frame: Frame,
+    payload: &Views,
+) -> Result<bool, Fault> {
+    let sent = channel
+        .send(frame, payload)
+        .map_err(|corrupt| Fault::Corrupt {
+            peer: to,
+            what: corrupt.what,
+        })?;
+    if sent {
+        channel.bell().ring(fencing);
+    }
+    Ok(sent)
+}

@@ -1,0 +1,277 @@
+//! Streams through pipes: memory through which both sides copy at once.
+
+use regatta_engine::{Fault, Flow, Peer, Streams};
+use regatta_memory::making::Maker;
+use regatta_memory::pipe::{Filled, GivenUp, Pipe};
+use regatta_memory::views::Views;
+use regatta_wire::Route;
+
+use super::Shm;
+use crate::left;
+
+/// May this process read a peer's memory directly?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pull {
+    Yes,
+    No,
+}
+
+/// One side of a pipe.
+#[derive(Debug)]
+pub struct Bulk {
+    pipe: Option<Pipe>,
+    /// This task opened it for its own message and counts it.
+    counted: bool,
+    /// Receiver: it may read from the sender's memory.
+    pulls: bool,
+    /// Receiver: looks in vain since the last byte came.
+    starved: u32,
+}
+
+impl Bulk {
+    fn new(pipe: Pipe, counted: bool) -> Bulk {
+        Bulk {
+            pipe: Some(pipe),
+            counted,
+            pulls: true,
+            starved: 0,
+        }
+    }
+}
+
+impl Streams for Shm {
+    type Bulk = Bulk;
+
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Bulk, Route)>, Fault> {
+        if self.pipes >= self.job.geometry().pipes {
+            return Ok(None);
+        }
+        // No memory for a pipe is not yet an error: the receiver will look for one.
+        let Ok(mut pipe) = self.any_pipe(self.me, to) else {
+            return Ok(None);
+        };
+        self.pipes += 1;
+        pipe.set_address(address_of(message));
+        let mut route = Route::default();
+        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        Ok(Some((Bulk::new(pipe, true), route)))
+    }
+
+    fn open_for(&mut self, from: Peer) -> Result<(Bulk, Route), Fault> {
+        let pipe = self.any_pipe(from, self.me)?;
+        let mut route = Route::default();
+        route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
+        Ok((Bulk::new(pipe, false), route))
+    }
+
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Bulk, Fault> {
+        let mut offset = [0; 8];
+        offset.copy_from_slice(&route[..8]);
+        let (offset, size) = (
+            u64::from_le_bytes(offset),
+            self.job.geometry().pipe as usize,
+        );
+        let pipe = Pipe::between(self.job.segment(), offset, size, [self.me, peer]);
+        Ok(Bulk::new(pipe.map_err(self.fault(peer))?, false))
+    }
+
+    fn fill(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<Flow, Fault> {
+        let chunk = self.chunk(message.len() as u64);
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(Flow::Finished);
+        };
+        let filled = pipe.fill(message, chunk).map_err(self.fault(to))?;
+        let flow = match filled {
+            Filled::Some(0) | Filled::TakenOver => return Ok(Flow::Still),
+            Filled::Some(_) => Flow::Moved,
+            Filled::All => {
+                pipe.let_go(self.me);
+                bulk.pipe = None;
+                Flow::Finished
+            }
+            Filled::Pulled => {
+                if let Some(pipe) = bulk.pipe.take() {
+                    self.job.pool().give(pipe);
+                }
+                Flow::Finished
+            }
+        };
+        self.pipes -= (flow == Flow::Finished && bulk.counted) as u32;
+        self.ring_bell(to);
+        Ok(flow)
+    }
+
+    fn sent(&self, bulk: &Bulk) -> Option<u64> {
+        match &bulk.pipe {
+            Some(pipe) => (!pipe.is_taken_over()).then(|| pipe.moved()),
+            None => Some(u64::MAX),
+        }
+    }
+
+    fn move_to(&mut self, to: Peer, bulk: &mut Bulk, message: &Views) -> Result<bool, Fault> {
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(true);
+        };
+        let not_now = pipe.move_to(address_of(message)).map_err(self.fault(to))?;
+        Ok(not_now != Some(Filled::TakenOver))
+    }
+
+    fn drain(
+        &mut self,
+        from: Peer,
+        bulk: &mut Bulk,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
+        let chunk = self.chunk(total);
+        let Some(pipe) = bulk.pipe.as_mut() else {
+            return Ok(Flow::Finished);
+        };
+        let n = pipe.drain(into, total, chunk).map_err(self.fault(from))?;
+        if pipe.moved() == total {
+            if let Some(pipe) = bulk.pipe.take() {
+                self.job.pool().give(pipe);
+            }
+            return Ok(Flow::Finished);
+        }
+        if n == 0 {
+            bulk.starved += 1;
+            let patience = if self.crowded { 2 } else { 4000 };
+            if bulk.starved > patience && bulk.pulls && pipe.address() != 0 {
+                bulk.starved = 0;
+                return self.take_over(from, bulk, into, total);
+            }
+            return Ok(Flow::Still);
+        }
+        bulk.starved = 0;
+        self.ring_bell(from);
+        Ok(Flow::Moved)
+    }
+
+    fn abandon(&mut self, bulk: Bulk) {
+        let Some(pipe) = bulk.pipe else { return };
+        self.pipes -= bulk.counted as u32;
+        if bulk.counted && pipe.give_up() == GivenUp::Senders {
+            return self.job.pool().give(pipe);
+        }
+        // The other side may still have the pipe in hand: who does gives it back, or dies with it.
+        pipe.let_go(self.me);
+    }
+
+    fn reclaim(&mut self, bulk: Bulk) {
+        if let Some(pipe) = bulk.pipe {
+            self.pipes -= bulk.counted as u32;
+            self.job.pool().give(pipe);
+        }
+    }
+}
+
+impl Shm {
+    fn any_pipe(&mut self, source: Peer, destination: Peer) -> Result<Pipe, Fault> {
+        // A pool that somebody has written nonsense into is as good as empty.
+        if let Ok(Some(pipe)) = self.job.pool().take(source, destination) {
+            return Ok(pipe);
+        }
+        if self.job.losses() > 0 {
+            let mut cursor = self.pipe_cursor;
+            let gone = |peer| self.job.is_gone(peer);
+            let adopted = self
+                .job
+                .pool()
+                .adopt(&mut cursor, source, destination, gone);
+            self.pipe_cursor = cursor;
+            if let Some(pipe) = adopted {
+                return Ok(pipe);
+            }
+        }
+        let maker = Maker {
+            task: self.me,
+            kind: left::PIPE,
+        };
+        self.job
+            .pool()
+            .make(maker, source, destination)
+            .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
+    }
+
+    fn ring_bell(&self, peer: Peer) {
+        self.job.slot(peer).bell.ring(self.fencing);
+    }
+
+    /// Bytes copied into or out of a pipe at a time: small enough for the other side to start
+    /// soon, large enough for the string copy; whole pipes when the other side is not running.
+    fn chunk(&self, total: u64) -> usize {
+        match total {
+            _ if self.crowded => usize::MAX,
+            0..0x1_0000 => 8 << 10,
+            0x1_0000..0x4_0000 => 16 << 10,
+            // Fewer, larger turns: the same where the cores share a cache, 1.2x where they do not.
+            _ => 32 << 10,
+        }
+    }
+
+    /// May this process read from a peer's memory? That is found out once the peer has joined.
+    pub(super) fn pull(&mut self, peer: Peer) -> Option<Pull> {
+        if let Some(&found) = self.pull.get(&peer) {
+            return Some(found);
+        }
+        let remote = self.job.remote(peer);
+        let found = match remote.check() {
+            _ if remote.address == 0 => return None,
+            Ok(()) => Pull::Yes,
+            Err(_) => Pull::No,
+        };
+        self.pull.insert(peer, found);
+        Some(found)
+    }
+
+    /// The sender is away: read the rest of its message without it.
+    #[cold]
+    fn take_over(
+        &mut self,
+        from: Peer,
+        bulk: &mut Bulk,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
+        let may = self.pull(from) == Some(Pull::Yes);
+        let fault = self.fault(from);
+        let Some(pipe) = bulk.pipe.as_mut().filter(|_| may) else {
+            bulk.pulls = false;
+            return Ok(Flow::Still);
+        };
+        if !pipe.take_over() {
+            return Ok(Flow::Still);
+        }
+        // It may have put more in since the last look.
+        while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
+        match pipe.pull(into, total, &self.job.remote(from)) {
+            Ok(true) => {
+                // The sender gives the pipe back.
+                pipe.let_go(self.me);
+                bulk.pipe = None;
+                self.ring_bell(from);
+                return Ok(Flow::Finished);
+            }
+            // The sender has given up, which will be said in a moment.
+            Ok(false) => {}
+            Err(error) => {
+                if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
+                    self.pull.insert(from, Pull::No);
+                }
+                // It goes on by itself, or is dying, which will be said in a moment.
+                self.ring_bell(from);
+            }
+        }
+        bulk.pulls = false;
+        Ok(Flow::Still)
+    }
+}
+
+/// Where a message lies, for others to read it; 0 if it is not one block.
+fn address_of(message: &Views) -> u64 {
+    match message {
+        Views::Strided(..) => 0,
+        block => block.contiguous().map_or(0, |at| at as u64),
+    }
+}
