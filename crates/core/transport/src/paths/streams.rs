@@ -68,7 +68,7 @@ impl Streams for Paths {
         match &mut bulk.0 {
             Carrier::Shm(bulk) => self.shm.fill(to, bulk, message),
             Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.fill(wire, message),
+                Some(tcp) => tcp.fill(to, wire, message),
                 None => Ok(Flow::Still),
             },
         }
@@ -77,7 +77,7 @@ impl Streams for Paths {
     fn sent(&self, bulk: &Stream) -> Option<u64> {
         match &bulk.0 {
             Carrier::Shm(bulk) => self.shm.sent(bulk),
-            Carrier::Tcp(wire) => Some(self.tcp.as_ref().map_or(0, |tcp| tcp.sent(wire))),
+            Carrier::Tcp(wire) => self.tcp.as_ref().map_or(Some(0), |tcp| tcp.sent(wire)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Streams for Paths {
         match &mut bulk.0 {
             Carrier::Shm(bulk) => self.shm.move_to(to, bulk, message),
             Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.move_to(wire, message),
+                Some(tcp) => tcp.move_to(to, wire, message),
                 None => Ok(true),
             },
         }
@@ -101,7 +101,7 @@ impl Streams for Paths {
         match &mut bulk.0 {
             Carrier::Shm(bulk) => self.shm.drain(from, bulk, into, total),
             Carrier::Tcp(wire) => match self.tcp.as_deref_mut() {
-                Some(tcp) => tcp.drain(wire, into, total),
+                Some(tcp) => tcp.drain(from, wire, into, total),
                 None => Ok(Flow::Still),
             },
         }

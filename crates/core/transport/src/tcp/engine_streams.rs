@@ -1,6 +1,6 @@
 //! Streams, as the engine uses them.
 
-use regatta_engine::{Fault, Flow, Peer};
+use regatta_engine::{Fault, Flow, Peer, Streams};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
@@ -32,12 +32,10 @@ fn id_of(bytes: &Route) -> Option<u32> {
     (*bytes == route(id)).then_some(id)
 }
 
-impl Tcp {
-    pub(crate) fn open(
-        &mut self,
-        to: Peer,
-        message: &Views,
-    ) -> Result<Option<(Wire, Route)>, Fault> {
+impl Streams for Tcp {
+    type Bulk = Wire;
+
+    fn open(&mut self, to: Peer, message: &Views) -> Result<Option<(Wire, Route)>, Fault> {
         let link = self.link_to(to)?;
         let Some(id) = link.open_out(message) else {
             return Ok(None);
@@ -50,7 +48,7 @@ impl Tcp {
         Ok(Some((wire, route(id))))
     }
 
-    pub(crate) fn open_for(&mut self, from: Peer) -> Result<(Wire, Route), Fault> {
+    fn open_for(&mut self, from: Peer) -> Result<(Wire, Route), Fault> {
         let id = self.link_to(from)?.open_in();
         let wire = Wire {
             peer: from,
@@ -60,45 +58,23 @@ impl Tcp {
         Ok((wire, route(id)))
     }
 
-    /// Uses the stream that the sender of a message has named.
-    pub(crate) fn attach(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+    fn attach(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
         let id = self.use_stream(peer, route, Link::attach_in)?;
         let sends = false;
         Ok(Wire { peer, id, sends })
     }
 
-    /// Uses the stream that the receiver of a message has named.
-    pub(crate) fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
+    fn attach_to_fill(&mut self, peer: Peer, route: &Route) -> Result<Wire, Fault> {
         let id = self.use_stream(peer, route, Link::attach_out)?;
         let sends = true;
         Ok(Wire { peer, id, sends })
     }
 
-    /// Leaves the stream that the sender of a message has named to that.
-    pub(crate) fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
+    fn decline(&mut self, peer: Peer, route: &Route) -> Result<(), Fault> {
         self.use_stream(peer, route, Link::decline).map(|_| ())
     }
 
-    fn use_stream(
-        &mut self,
-        peer: Peer,
-        route: &Route,
-        by: impl FnOnce(&mut Link, u32) -> Result<(), Trouble>,
-    ) -> Result<u32, Fault> {
-        let nonsense = Fault::Corrupt {
-            peer,
-            what: "the route of a message leads nowhere",
-        };
-        let id = id_of(route).ok_or(nonsense)?;
-        let link = self.link_to(peer)?;
-        if let Err(Trouble::Corrupt(what)) = by(link, id) {
-            return Err(Fault::Corrupt { peer, what });
-        }
-        link.pump(0);
-        Ok(id)
-    }
-
-    pub(crate) fn fill(&mut self, wire: &Wire, message: &Views) -> Result<Flow, Fault> {
+    fn fill(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<Flow, Fault> {
         self.tend(wire.peer)?;
         let link = self.link_to(wire.peer)?;
         let Some(at) = link.outs.iter().position(|stream| stream.id == wire.id) else {
@@ -128,19 +104,17 @@ impl Tcp {
         Ok(flow)
     }
 
-    /// How much of the message has gone.
-    pub(crate) fn sent(&self, wire: &Wire) -> u64 {
+    fn sent(&self, wire: &Wire) -> Option<u64> {
         let link = self
             .links
             .get(wire.peer as usize)
             .and_then(Option::as_deref);
         let mut streams = link.iter().flat_map(|link| &link.outs);
         let stream = streams.find(|stream| stream.id == wire.id);
-        stream.map_or(u64::MAX, |stream| stream.sent)
+        Some(stream.map_or(u64::MAX, |stream| stream.sent))
     }
 
-    /// The message lies there from now on.
-    pub(crate) fn move_to(&mut self, wire: &Wire, message: &Views) -> Result<bool, Fault> {
+    fn move_to(&mut self, _to: Peer, wire: &mut Wire, message: &Views) -> Result<bool, Fault> {
         let link = self.link_to(wire.peer)?;
         let mut streams = link.outs.iter_mut();
         if let Some(stream) = streams.find(|stream| stream.id == wire.id) {
@@ -150,10 +124,60 @@ impl Tcp {
         Ok(true)
     }
 
-    pub(crate) fn drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
+    fn drain(
+        &mut self,
+        _from: Peer,
+        wire: &mut Wire,
+        into: &Views,
+        total: u64,
+    ) -> Result<Flow, Fault> {
         let flow = self.try_drain(wire, into, total);
         self.mind(wire.peer);
         flow
+    }
+
+    fn abandon(&mut self, wire: Wire) {
+        let dead = self.is_lost(wire.peer);
+        if let Some(link) = self.link(wire.peer) {
+            match wire.sends {
+                true => link.abandon_out(wire.id, dead),
+                false => link.abandon_in(wire.id),
+            }
+        }
+    }
+
+    fn reclaim(&mut self, wire: Wire) {
+        match wire.sends {
+            true => self.retract_stream(wire.peer, wire.id),
+            false => self.abandon(wire),
+        }
+    }
+
+    fn retract(&mut self, peer: Peer, route: &Route) {
+        if let Some(id) = id_of(route) {
+            self.retract_stream(peer, id);
+        }
+    }
+}
+
+impl Tcp {
+    fn use_stream(
+        &mut self,
+        peer: Peer,
+        route: &Route,
+        by: impl FnOnce(&mut Link, u32) -> Result<(), Trouble>,
+    ) -> Result<u32, Fault> {
+        let nonsense = Fault::Corrupt {
+            peer,
+            what: "the route of a message leads nowhere",
+        };
+        let id = id_of(route).ok_or(nonsense)?;
+        let link = self.link_to(peer)?;
+        if let Err(Trouble::Corrupt(what)) = by(link, id) {
+            return Err(Fault::Corrupt { peer, what });
+        }
+        link.pump(0);
+        Ok(id)
     }
 
     fn try_drain(&mut self, wire: &Wire, into: &Views, total: u64) -> Result<Flow, Fault> {
@@ -199,31 +223,6 @@ impl Tcp {
             return Ok(Flow::Finished);
         }
         Ok(if moved { Flow::Moved } else { Flow::Still })
-    }
-
-    pub(crate) fn abandon(&mut self, wire: Wire) {
-        let dead = self.is_lost(wire.peer);
-        if let Some(link) = self.link(wire.peer) {
-            match wire.sends {
-                true => link.abandon_out(wire.id, dead),
-                false => link.abandon_in(wire.id),
-            }
-        }
-    }
-
-    /// Gives up a stream that the other side does not use.
-    pub(crate) fn reclaim(&mut self, wire: Wire) {
-        match wire.sends {
-            true => self.retract_stream(wire.peer, wire.id),
-            false => self.abandon(wire),
-        }
-    }
-
-    /// Gives up a stream that this task has opened and filled, and of which the other side has not heard.
-    pub(crate) fn retract(&mut self, peer: Peer, route: &Route) {
-        if let Some(id) = id_of(route) {
-            self.retract_stream(peer, id);
-        }
     }
 
     fn retract_stream(&mut self, peer: Peer, id: u32) {

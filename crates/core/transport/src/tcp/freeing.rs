@@ -73,7 +73,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use regatta_engine::Presence;
+    use regatta_engine::{Frames, Presence};
     use regatta_memory::views::Views;
     use regatta_wire::{Frame, Kind};
 

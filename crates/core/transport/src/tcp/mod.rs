@@ -5,8 +5,6 @@
 //! A [`Link`] is all that is between this task and a peer; connections come and go under it, and nothing is lost,
 //! doubled or overtaken: what was sent is kept until the peer says it has taken it.
 //! Whether a peer is gone is for the job's table to say, not for a connection.
-//!
-//! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
 
 #[cfg(test)]
 mod calling_tests;
@@ -15,6 +13,7 @@ pub(crate) mod deadlock_probe;
 pub(crate) mod dial;
 mod ending;
 mod engine_streams;
+mod frames;
 mod freeing;
 pub(crate) mod handshake;
 mod inbox;
@@ -38,11 +37,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use regatta_engine::{Arrival, Fault, Peer};
-use regatta_memory::held::Held;
-use regatta_memory::views::Views;
+use regatta_engine::{Fault, Peer};
 use regatta_wire::link::{HEAD, Head, Parcel};
-use regatta_wire::{Frame, Kind};
 use rustc_hash::FxHashSet;
 use rustix::event::epoll;
 
@@ -161,53 +157,6 @@ impl Tcp {
         }
     }
 
-    // Frames.
-
-    #[inline]
-    pub(crate) fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
-        let length = payload.len();
-        if let Some(link) = self.link(to)
-            && link.is_open()
-            && link.outbox.has_room(length)
-        {
-            link.send(frame, payload);
-            let (restless, watched) = (link.is_restless(), link.stall.watched);
-            if restless {
-                self.leave_behind();
-            }
-            if !watched {
-                self.begin_watch(to);
-            }
-            return Ok(true);
-        }
-        self.send_slowly(to, frame, payload)
-    }
-
-    /// There is no connection, or no room.
-    #[cold]
-    fn send_slowly(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
-        let length = payload.len();
-        let link = self.link_to(to)?;
-        // The word that makes room may come behind others.
-        link.hint = true;
-        while link.is_open() && link.hint && !link.outbox.has_room(length) {
-            link.receive();
-        }
-        if !link.is_open() {
-            self.reach(to)?;
-            self.poll();
-        }
-        let link = self.link_to(to)?;
-        if !link.outbox.has_room(length) {
-            link.pump(0);
-            return Ok(false);
-        }
-        link.send(frame, payload);
-        self.leave_behind();
-        self.begin_watch(to);
-        Ok(true)
-    }
-
     /// A call ends before all that it has sent is on its way.
     #[cold]
     fn leave_behind(&mut self) {
@@ -225,97 +174,6 @@ impl Tcp {
         }
     }
 
-    #[inline]
-    pub(crate) fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
-        Ok(self.look(from)?.and_then(|head| arrival(&head)))
-    }
-
-    /// The head of the front frame, after a look at the connection if need be.
-    #[inline]
-    fn look(&mut self, from: Peer) -> Result<Option<Head>, Fault> {
-        if !self.link(from).is_some_and(|link| link.is_open()) {
-            self.poll();
-        }
-        let Some(link) = self.link(from).filter(|link| !link.closed) else {
-            return Ok(None);
-        };
-        let front = link.front();
-        match link.fault {
-            // Frames from before the fault are sound.
-            Some(what) if front.is_none() => {
-                link.reported = true;
-                Err(Fault::Corrupt { peer: from, what })
-            }
-            _ => {
-                if !link.is_open() {
-                    self.restless = true;
-                }
-                Ok(front)
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn accept(&mut self, from: Peer, into: &Views) {
-        if let Some(link) = self.link(from)
-            && let Some(head) = link.inbox.front()
-        {
-            let payload = link.inbox.payload(&head);
-            let keep = payload.len().min(into.len());
-            // SAFETY: `keep` bytes are there, and fit.
-            unsafe { into.scatter(0, payload.as_ptr(), keep) };
-            link.take(&head);
-        }
-        self.mind(from);
-    }
-
-    /// A word to a peer, such as that there is room again, may have found no room itself.
-    fn mind(&mut self, peer: Peer) {
-        if self
-            .link(peer)
-            .is_some_and(|link| link.is_open() && link.is_blocked())
-        {
-            self.leave_behind();
-        }
-    }
-
-    #[inline]
-    pub(crate) fn accept_matching(
-        &mut self,
-        from: Peer,
-        context: u32,
-        tag: i32,
-        into: &Views,
-    ) -> Option<usize> {
-        let head = self.look(from).ok()??;
-        let length = head.length as usize;
-        let wanted = head.parcel == Parcel::Frame(Kind::Eager)
-            && (head.context, head.tag) == (context, tag)
-            && length <= into.len();
-        wanted.then(|| {
-            self.accept(from, into);
-            length
-        })
-    }
-
-    pub(crate) fn accept_bytes(&mut self, from: Peer) -> Held {
-        let Ok(Some(_)) = self.look(from) else {
-            return Held::zeros(0);
-        };
-        let Some(link) = self.link(from) else {
-            return Held::zeros(0);
-        };
-        let Some(head) = link.inbox.front() else {
-            return Held::zeros(0);
-        };
-        let payload = link.inbox.payload(&head);
-        let mut bytes = Held::zeros(payload.len());
-        bytes.copy_from_slice(payload);
-        link.take(&head);
-        self.mind(from);
-        bytes
-    }
-
     /// Nothing more is sent to this peer or read from it.
     pub(crate) fn shut(&mut self, peer: Peer) {
         self.condemn(peer, "this task has closed the connection");
@@ -323,32 +181,6 @@ impl Tcp {
             link.closed = true;
         }
     }
-
-    /// As the engine's, over the peers on other hosts; of what `poll` has found.
-    pub(crate) fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
-        while let Some(&peer) = self.known.get(*cursor) {
-            *cursor += 1;
-            let Some(link) = self.link(peer).filter(|link| !link.closed) else {
-                continue;
-            };
-            let front = match link.hint {
-                true => link.front(),
-                false => link.inbox.front(),
-            };
-            let ready = front.is_some() || (link.fault.is_some() && !link.reported);
-            let (restless, blocked) = (link.is_restless(), link.is_open() && link.is_blocked());
-            self.restless |= restless;
-            if blocked {
-                self.leave_behind();
-            }
-            if ready {
-                return Some(peer);
-            }
-        }
-        None
-    }
-
-    // Connections.
 
     /// Deal with whatever has happened on any socket.
     pub(crate) fn poll(&mut self) {
@@ -747,21 +579,4 @@ impl Tcp {
             }
         }
     }
-}
-
-/// A frame at the front, as the engine wants to know it.
-#[inline]
-fn arrival(head: &Head) -> Option<Arrival> {
-    let Parcel::Frame(kind) = head.parcel else {
-        return None;
-    };
-    let frame = Frame {
-        kind,
-        context: head.context,
-        tag: head.tag,
-    };
-    Some(Arrival {
-        frame,
-        length: head.length as usize,
-    })
 }

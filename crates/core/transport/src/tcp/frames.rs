@@ -1,0 +1,202 @@
+//! Frames, as the engine uses them.
+//!
+//! *Rules of a small message:* one system call to send it, one to receive it; no allocation, no clock.
+
+use regatta_engine::{Arrival, Fault, Frames, Peer};
+use regatta_memory::held::Held;
+use regatta_memory::views::Views;
+use regatta_wire::link::{Head, Parcel};
+use regatta_wire::{Frame, Kind};
+
+use super::Tcp;
+
+impl Frames for Tcp {
+    fn eager_limit(&self) -> usize {
+        Tcp::EAGER
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let length = payload.len();
+        if let Some(link) = self.link(to)
+            && link.is_open()
+            && link.outbox.has_room(length)
+        {
+            link.send(frame, payload);
+            let (restless, watched) = (link.is_restless(), link.stall.watched);
+            if restless {
+                self.leave_behind();
+            }
+            if !watched {
+                self.begin_watch(to);
+            }
+            return Ok(true);
+        }
+        self.send_slowly(to, frame, payload)
+    }
+
+    fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
+        // SAFETY: the body is only read, before this call ends.
+        let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
+        self.send(to, frame, &payload)
+    }
+
+    #[inline]
+    fn front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
+        Ok(self.look(from)?.and_then(|head| arrival(&head)))
+    }
+
+    #[inline]
+    fn accept(&mut self, from: Peer, into: &Views) {
+        if let Some(link) = self.link(from)
+            && let Some(head) = link.inbox.front()
+        {
+            let payload = link.inbox.payload(&head);
+            let keep = payload.len().min(into.len());
+            // SAFETY: `keep` bytes are there, and fit.
+            unsafe { into.scatter(0, payload.as_ptr(), keep) };
+            link.take(&head);
+        }
+        self.mind(from);
+    }
+
+    #[inline]
+    fn accept_matching(
+        &mut self,
+        from: Peer,
+        context: u32,
+        tag: i32,
+        into: &Views,
+    ) -> Option<usize> {
+        let head = self.look(from).ok()??;
+        let length = head.length as usize;
+        let wanted = head.parcel == Parcel::Frame(Kind::Eager)
+            && (head.context, head.tag) == (context, tag)
+            && length <= into.len();
+        wanted.then(|| {
+            self.accept(from, into);
+            length
+        })
+    }
+
+    fn accept_bytes(&mut self, from: Peer) -> Held {
+        let Ok(Some(_)) = self.look(from) else {
+            return Held::zeros(0);
+        };
+        let Some(link) = self.link(from) else {
+            return Held::zeros(0);
+        };
+        let Some(head) = link.inbox.front() else {
+            return Held::zeros(0);
+        };
+        let payload = link.inbox.payload(&head);
+        let mut bytes = Held::zeros(payload.len());
+        bytes.copy_from_slice(payload);
+        link.take(&head);
+        self.mind(from);
+        bytes
+    }
+
+    /// Peers on other hosts, by what `poll` has found.
+    fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
+        while let Some(&peer) = self.known.get(*cursor) {
+            *cursor += 1;
+            let Some(link) = self.link(peer).filter(|link| !link.closed) else {
+                continue;
+            };
+            let front = match link.hint {
+                true => link.front(),
+                false => link.inbox.front(),
+            };
+            let ready = front.is_some() || (link.fault.is_some() && !link.reported);
+            let (restless, blocked) = (link.is_restless(), link.is_open() && link.is_blocked());
+            self.restless |= restless;
+            if blocked {
+                self.leave_behind();
+            }
+            if ready {
+                return Some(peer);
+            }
+        }
+        None
+    }
+}
+
+impl Tcp {
+    /// There is no connection, or no room.
+    #[cold]
+    fn send_slowly(&mut self, to: Peer, frame: Frame, payload: &Views) -> Result<bool, Fault> {
+        let length = payload.len();
+        let link = self.link_to(to)?;
+        // The word that makes room may come behind others.
+        link.hint = true;
+        while link.is_open() && link.hint && !link.outbox.has_room(length) {
+            link.receive();
+        }
+        if !link.is_open() {
+            self.reach(to)?;
+            self.poll();
+        }
+        let link = self.link_to(to)?;
+        if !link.outbox.has_room(length) {
+            link.pump(0);
+            return Ok(false);
+        }
+        link.send(frame, payload);
+        self.leave_behind();
+        self.begin_watch(to);
+        Ok(true)
+    }
+
+    /// The head of the front frame, after a look at the connection if need be.
+    #[inline]
+    fn look(&mut self, from: Peer) -> Result<Option<Head>, Fault> {
+        if !self.link(from).is_some_and(|link| link.is_open()) {
+            self.poll();
+        }
+        let Some(link) = self.link(from).filter(|link| !link.closed) else {
+            return Ok(None);
+        };
+        let front = link.front();
+        match link.fault {
+            // Frames from before the fault are sound.
+            Some(what) if front.is_none() => {
+                link.reported = true;
+                Err(Fault::Corrupt { peer: from, what })
+            }
+            _ => {
+                if !link.is_open() {
+                    self.restless = true;
+                }
+                Ok(front)
+            }
+        }
+    }
+
+    /// A word to a peer, such as that there is room again, may have found no room itself.
+    pub(super) fn mind(&mut self, peer: Peer) {
+        if self
+            .link(peer)
+            .is_some_and(|link| link.is_open() && link.is_blocked())
+        {
+            self.leave_behind();
+        }
+    }
+}
+
+/// A frame at the front, as the engine wants to know it.
+#[inline]
+fn arrival(head: &Head) -> Option<Arrival> {
+    let Parcel::Frame(kind) = head.parcel else {
+        return None;
+    };
+    let frame = Frame {
+        kind,
+        context: head.context,
+        tag: head.tag,
+    };
+    Some(Arrival {
+        frame,
+        length: head.length as usize,
+    })
+}
