@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Unexpected, Waiting};
 use crate::self_messages::ReceiptCredit;
-use crate::transport::{Arrival, Fault, Peer, Transport};
+use crate::transport::{Arrival, Fault, Loans, Peer, Transport};
 
 /// A message that waits for its receive.
 #[derive(Debug)]
@@ -224,10 +224,9 @@ impl<T: Transport> Engine<T> {
         place: u64,
         total: u64,
     ) -> Result<()> {
-        let borrowed = self.transport.borrowed(peer, place, total);
-        let from = borrowed.map_err(|fault| self.judge(fault.into()))?;
-        from.copy_to(&self.requests.get(request).views);
-        self.transport.give_back(place);
+        let into = &self.requests.get(request).views;
+        let copied = copy_loan(&mut self.transport, peer, place, total, into);
+        copied.map_err(|fault| self.judge(fault.into()))?;
         self.requests.received(request, peer, tag, total as usize);
         Ok(())
     }
@@ -268,4 +267,17 @@ impl<T: Transport> Engine<T> {
             _ => Error::Dead(peer),
         }
     }
+}
+
+/// Copies a loan to the memory of a receive, and gives it back.
+fn copy_loan(
+    loans: &mut impl Loans,
+    peer: Peer,
+    place: u64,
+    total: u64,
+    into: &Views,
+) -> std::result::Result<(), Fault> {
+    loans.borrowed(peer, place, total)?.copy_to(into);
+    loans.give_back(place);
+    Ok(())
 }

@@ -22,42 +22,19 @@ use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
 
 use crate::arrival::{Body, charge};
-use crate::engine::{Content, Engine, Queued};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
-use crate::queue::Queue;
+use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Stage, Status};
 use crate::send::Mode;
-use crate::transport::{Fault, Flow, Peer, Transport};
+use crate::transport::{Fault, Peer, Transport};
 
-/// A message being sent.
-pub(crate) struct Outgoing<T: Transport> {
-    pub(crate) to: Peer,
-    token: u64,
-    request: u32,
-    message: Views,
-    /// The stream, while there is something left to put in.
-    bulk: Option<T::Bulk>,
-    filled: bool,
-    /// The offer has left the queue: its receiver will find it even if this task leaves.
-    offered: bool,
-    /// The receiver has begun (or need not say so).
-    begun: bool,
-    /// The receiver has been asked to give the offer back; nothing flows until it has answered.
-    asked: bool,
-}
+mod incoming;
+mod outgoing;
 
-/// A message being received.
-pub(crate) struct Incoming<T: Transport> {
-    pub(crate) from: Peer,
-    /// `None`: the receive was taken back; the bytes are passed over, for the sender's sake.
-    request: Option<u32>,
-    bulk: Option<T::Bulk>,
-    /// The sender's name for it.
-    token: u64,
-    total: u64,
-    tag: i32,
-}
+pub(crate) use incoming::Incoming;
+pub(crate) use outgoing::Outgoing;
 
 /// How a large message is getting on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,30 +282,13 @@ impl<T: Transport> Engine<T> {
     }
 
     fn fill(&mut self, at: usize) -> std::result::Result<bool, Fault> {
-        let out = &mut self.outgoing[at];
-        let Some(bulk) = out.bulk.as_mut().filter(|_| !out.asked) else {
-            return Ok(false);
-        };
-        let mut moved = false;
-        for _ in 0..TURN {
-            match self.transport.fill(out.to, bulk, &out.message)? {
-                Flow::Still => break,
-                Flow::Moved => moved = true,
-                Flow::Finished => {
-                    out.bulk = None;
-                    out.filled = true;
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(moved)
+        self.outgoing[at].fill(&mut self.transport)
     }
 
     /// A send is complete when its message would arrive without this task. So the number of messages that wait in streams
     /// is bounded as well: as many offers as a ring has room for.
     fn settle_outgoing(&mut self, at: usize) {
-        let out = &self.outgoing[at];
-        if out.filled && out.offered && out.begun {
+        if self.outgoing[at].is_sent() {
             let out = self.outgoing.swap_remove(at);
             self.requests.complete(out.request, None);
         }
@@ -343,47 +303,22 @@ impl<T: Transport> Engine<T> {
         let Some(at) = found else { return };
         if let Some(error) = error {
             let out = self.outgoing.swap_remove(at);
-            self.reclaim_stream(to, &offer, out.bulk);
-            return self.requests.complete(out.request, Some(error));
+            let request = out.request;
+            out.reclaim(&mut self.transport, &offer);
+            return self.requests.complete(request, Some(error));
         }
         self.outgoing[at].offered = true;
         self.settle_outgoing(at);
     }
 
-    /// Nobody will hear of this stream. One that has been filled was as good as the receiver's.
-    fn reclaim_stream(&mut self, to: Peer, offer: &Offer, bulk: Option<T::Bulk>) {
-        match bulk {
-            Some(bulk) => self.transport.reclaim(bulk),
-            None if offer.streaming => self.transport.retract(to, &offer.route),
-            None => {}
-        }
-    }
-
     fn drain(&mut self, at: usize) -> std::result::Result<bool, Fault> {
         let stream = &mut self.incoming[at];
-        let Some(bulk) = stream.bulk.as_mut() else {
-            return Ok(false);
-        };
         let nowhere = Views::none();
         let into = match stream.request {
             Some(request) => &self.requests.get(request).views,
             None => &nowhere,
         };
-        let mut moved = false;
-        for _ in 0..TURN {
-            match self
-                .transport
-                .drain(stream.from, bulk, into, stream.total)?
-            {
-                Flow::Still => break,
-                Flow::Moved => moved = true,
-                Flow::Finished => {
-                    stream.bulk = None;
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(moved)
+        stream.drain(&mut self.transport, into)
     }
 
     fn settle_incoming(&mut self, at: usize) {
@@ -401,15 +336,7 @@ impl<T: Transport> Engine<T> {
     pub fn going(&self, handle: Handle) -> Option<Going> {
         let id = self.find(handle).ok()?;
         let out = self.outgoing.iter().find(|out| out.request == id)?;
-        if out.filled && !out.offered && out.begun {
-            return Some(Going::Filled);
-        }
-        let sent = out.bulk.as_ref().map(|bulk| self.transport.sent(bulk));
-        Some(match sent {
-            Some(None) => Going::Read,
-            Some(Some(bytes)) => Going::Sent(bytes),
-            None => Going::Sent(0),
-        })
+        Some(out.going(&self.transport))
     }
 
     /// A large message has been copied to `copy`, from where its rest is sent: the memory it came from is its owner's again.
@@ -419,16 +346,8 @@ impl<T: Transport> Engine<T> {
         let Some(at) = self.outgoing.iter().position(|out| out.request == id) else {
             return Ok(false);
         };
-        let out = &mut self.outgoing[at];
-        let moved = match &mut out.bulk {
-            Some(bulk) => self.transport.move_to(out.to, bulk, &copy),
-            None => Ok(true),
-        };
-        if !moved.map_err(|fault| self.judge(fault.into()))? {
-            return Ok(false);
-        }
-        self.outgoing[at].message = copy;
-        Ok(true)
+        let moved = self.outgoing[at].move_to(&mut self.transport, copy);
+        moved.map_err(|fault| self.judge(fault.into()))
     }
 
     /// To whom a request that is not complete sends, if it does.
@@ -478,7 +397,7 @@ impl<T: Transport> Engine<T> {
         let Outgoing { to, token, .. } = out;
         let whole = out.filled;
         if let Some(offer) = self.unqueue_offer(to, token) {
-            return self.reclaim_stream(to, &offer, out.bulk);
+            return out.reclaim(&mut self.transport, &offer);
         }
         self.drop_stream(out.bulk);
         let body = Withdrawn {
@@ -682,7 +601,7 @@ impl<T: Transport> Engine<T> {
             while let Ok(true) = self.fill(at) {}
         }
         let out = self.outgoing.swap_remove(at);
-        let taken = out.filled && out.offered && out.begun;
+        let taken = out.is_sent();
         self.drop_stream(out.bulk);
         self.requests
             .complete(out.request, (!taken).then_some(error));

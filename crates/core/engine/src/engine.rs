@@ -1,7 +1,6 @@
 //! The engine's state, and how it makes progress.
 
-use regatta_memory::views::Views;
-use regatta_wire::{BODY, Frame, Kind, Offer};
+use regatta_wire::{BODY, Frame};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arrival::Body;
@@ -10,7 +9,7 @@ use crate::completed_send::Tickets;
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::matching::{Posted, Unexpected, Waiting};
-use crate::queue::Queue;
+use crate::queue::{Content, Queue, Queued};
 use crate::request::{Handle, Requests, Status};
 use crate::schedule::Schedule;
 use crate::self_messages::ReceiptCredits;
@@ -31,31 +30,6 @@ impl Default for Settings {
 }
 
 const STALE: Error = Error::Handle("request");
-
-/// A frame that found no room yet.
-pub(crate) struct Queued {
-    pub(crate) frame: Frame,
-    pub(crate) content: Content,
-}
-
-pub(crate) enum Content {
-    /// A user's message, and the request to complete when it is gone.
-    Message(Views, u32),
-    /// A body of our own.
-    Body([u8; BODY], usize),
-}
-
-impl Queued {
-    /// The offer it makes, if that is what it does.
-    pub(crate) fn offer(&self) -> Option<Offer> {
-        match &self.content {
-            Content::Body(body, len) if self.frame.kind == Kind::Offer => {
-                Offer::decode(&body[..*len]).ok()
-            }
-            _ => None,
-        }
-    }
-}
 
 /// See the crate.
 pub struct Engine<T: Transport> {
@@ -203,13 +177,7 @@ impl<T: Transport> Engine<T> {
         let peers: Vec<Peer> = self.queued.keys().copied().collect();
         for peer in peers {
             while let Some(front) = self.queued.get(&peer).and_then(|queue| queue.front()) {
-                let sent = match &front.content {
-                    Content::Message(views, _) => self.transport.send(peer, front.frame, views),
-                    Content::Body(body, len) => {
-                        self.transport.send_body(peer, front.frame, &body[..*len])
-                    }
-                };
-                match sent {
+                match front.send(&mut self.transport, peer) {
                     Ok(true) => moved |= self.pop_queued(peer, None),
                     Ok(false) => break,
                     Err(Fault::Memory(what)) => {

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::Status;
-use crate::transport::{Peer, Presence, Transport};
+use crate::transport::{CollectiveBuffers, Peer, Presence, Transport};
 use crate::tree::Hosts;
 
 /// A group, as callers hold it. The world is 0.
@@ -57,19 +57,19 @@ impl Members {
 }
 
 /// A group's state.
-pub struct Group<T: Transport> {
+pub struct Group<B: CollectiveBuffers> {
     /// Context of its messages.
     pub context: u32,
     members: Members,
     /// This task's rank in it.
     pub rank: u32,
-    pub(crate) collective_buffer: Option<T::CollectiveBuffer>,
+    pub(crate) collective_buffer: Option<B::CollectiveBuffer>,
     /// The collective buffer's name, or 0.
     buffer_name: u64,
     /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
     pub(crate) hosts: Option<Option<Arc<Hosts>>>,
     /// The members on this host, if there are members on others: see `across`.
-    pub(crate) here: Option<Box<Group<T>>>,
+    pub(crate) here: Option<Box<Group<B>>>,
     /// Rounds in the collective buffer so far.
     pub(crate) round: u32,
     /// The last round to which all are known to have contributed.
@@ -85,13 +85,13 @@ pub struct Group<T: Transport> {
     acknowledged: FxHashSet<Peer>,
 }
 
-impl<T: Transport> Group<T> {
+impl<B: CollectiveBuffers> Group<B> {
     fn new(
         context: u32,
         members: Members,
         rank: u32,
-        collective_buffer: Option<T::CollectiveBuffer>,
-    ) -> Group<T> {
+        collective_buffer: Option<B::CollectiveBuffer>,
+    ) -> Group<B> {
         Group {
             context,
             members,
@@ -115,8 +115,8 @@ impl<T: Transport> Group<T> {
         context: u32,
         peers: Vec<Peer>,
         rank: u32,
-        buffer: Option<(T::CollectiveBuffer, u64)>,
-    ) -> Group<T> {
+        buffer: Option<(B::CollectiveBuffer, u64)>,
+    ) -> Group<B> {
         let (buffer, buffer_name) = buffer.map_or((None, 0), |(buffer, name)| (Some(buffer), name));
         Group {
             buffer_name,
@@ -174,10 +174,10 @@ impl<T: Transport> Group<T> {
 }
 
 /// All groups of a task.
-pub(crate) struct Groups<T: Transport> {
-    list: Vec<Option<Group<T>>>,
+pub(crate) struct Groups<B: CollectiveBuffers> {
+    list: Vec<Option<Group<B>>>,
     /// Stands for every channel.
-    all: Group<T>,
+    all: Group<B>,
     generations: Vec<u16>,
     by_context: FxHashMap<u32, usize>,
     /// No group of this task has this context or a higher one.
@@ -186,12 +186,12 @@ pub(crate) struct Groups<T: Transport> {
 
 const SLOTS: usize = 1 << 15;
 
-impl<T: Transport> Groups<T> {
+impl<B: CollectiveBuffers> Groups<B> {
     pub(crate) fn of_world(
         me: Peer,
         (first, size): (Peer, u32),
-        buffer: Option<T::CollectiveBuffer>,
-    ) -> Groups<T> {
+        buffer: Option<B::CollectiveBuffer>,
+    ) -> Groups<B> {
         let mut all = Group::new(CHANNELS, Members::All, me, None);
         all.broken = Some(Error::Argument(
             "a channel (RG_ALL) is no group for collectives: its members come and go. Select the \
@@ -213,7 +213,7 @@ impl<T: Transport> Groups<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn at(&self, id: GroupId) -> Option<&Group<T>> {
+    pub(crate) fn at(&self, id: GroupId) -> Option<&Group<B>> {
         if id.0 == 0 {
             return self.list[0].as_ref();
         }
@@ -223,7 +223,7 @@ impl<T: Transport> Groups<T> {
         self.list.get(self.slot(id)?)?.as_ref()
     }
 
-    pub(crate) fn at_mut(&mut self, id: GroupId) -> Option<&mut Group<T>> {
+    pub(crate) fn at_mut(&mut self, id: GroupId) -> Option<&mut Group<B>> {
         if id.channel().is_some() {
             return Some(&mut self.all);
         }
@@ -237,14 +237,14 @@ impl<T: Transport> Groups<T> {
         (id.0 >= 0 && *self.generations.get(slot)? as usize == generation).then_some(slot)
     }
 
-    fn by_context(&self, context: u32) -> Option<&Group<T>> {
+    fn by_context(&self, context: u32) -> Option<&Group<B>> {
         if context >= CHANNELS {
             return Some(&self.all);
         }
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
     }
 
-    pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<T>> {
+    pub(crate) fn containing(&mut self, peer: Peer) -> impl Iterator<Item = &mut Group<B>> {
         let all = self.list.iter_mut().flatten();
         all.filter(move |group| group.rank_of(peer).is_some())
     }

@@ -13,12 +13,14 @@
 //! | `completed_send` | handles of sends that were complete at once |
 //! | `arrival` | what each kind of frame does |
 //! | `bulk` | large messages |
+//! | `queue` | frames that have found no room yet |
 //! | `withdraw` | taking operations back |
 //! | `losses` | what the death or departure of a task ends |
 //! | `failed` | collectives that fail at one member fail at all |
 //! | `group` | ordered sets of tasks with a context of their own |
 //! | `shrink` | the survivors of a group agree on who they are |
 //! | `round` | small blocking collectives through shared memory |
+//! | `contributions` | what the members have contributed to a round |
 //! | `across` | the same for members on several hosts |
 //! | `schedule`, `collective`, `reduction` | all other collectives, blocking or not |
 //! | `tree` | who tells whom, within a host and between hosts |
@@ -29,6 +31,7 @@ mod arrival;
 mod bulk;
 mod collective;
 mod completed_send;
+mod contributions;
 mod engine;
 mod error;
 mod failed;

@@ -8,8 +8,9 @@
 //! these have been taken in: until then the message may be among them, and whoever waits is told
 //! that the buffer is full.
 
-use crate::engine::{Content, Engine};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::queue::Content;
 use crate::transport::{Peer, Presence, Transport};
 
 impl<T: Transport> Engine<T> {

@@ -5,21 +5,46 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Content, Queued};
-use regatta_wire::Kind;
+use regatta_memory::views::Views;
+use regatta_wire::{BODY, Frame, Kind, Offer};
+
+use crate::transport::{Fault, Frames, Peer};
 
 /// A peer that asks for more answers, and reads none of these, does so for ever.
 const MOST_ANSWERS: usize = 1 << 18;
 
-/// The unsent frames for one peer.
-#[derive(Default)]
-pub(crate) struct Queue {
-    frames: VecDeque<Queued>,
-    answers: usize,
-    loans: usize,
+/// A frame that found no room yet.
+pub(crate) struct Queued {
+    pub(crate) frame: Frame,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    /// A user's message, and the request to complete when it is gone.
+    Message(Views, u32),
+    /// A body of our own.
+    Body([u8; BODY], usize),
 }
 
 impl Queued {
+    /// The offer it makes, if that is what it does.
+    pub(crate) fn offer(&self) -> Option<Offer> {
+        match &self.content {
+            Content::Body(body, len) if self.frame.kind == Kind::Offer => {
+                Offer::decode(&body[..*len]).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends it. False: there is no room yet.
+    pub(crate) fn send(&self, frames: &mut impl Frames, to: Peer) -> Result<bool, Fault> {
+        match &self.content {
+            Content::Message(views, _) => frames.send(to, self.frame, views),
+            Content::Body(body, len) => frames.send_body(to, self.frame, &body[..*len]),
+        }
+    }
+
     /// Is it something that no caller waits for, but the other side does?
     fn is_answer(&self) -> bool {
         match self.content {
@@ -32,6 +57,14 @@ impl Queued {
     fn is_loan(&self) -> bool {
         self.frame.kind == Kind::Loan
     }
+}
+
+/// The unsent frames for one peer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    frames: VecDeque<Queued>,
+    answers: usize,
+    loans: usize,
 }
 
 impl Queue {
@@ -106,8 +139,6 @@ impl IntoIterator for Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_memory::views::Views;
-    use regatta_wire::{BODY, Frame};
 
     fn frame(kind: Kind) -> Frame {
         Frame {

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::{Select, TagSelect};
 use crate::request::{Handle, Stage, Status};
-use crate::transport::{Peer, Transport};
+use crate::transport::{Frames, Peer, Transport};
 
 /// The finding of a look at the front frames of other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,45 @@ pub enum Look {
     Nothing,
     /// Something else, for which a request must be made.
     Other,
+}
+
+/// Receives a small message if it is the next one of its source. Needs nothing of the engine but that no receive or message waits.
+#[inline(always)]
+fn look_at(
+    frames: &mut impl Frames,
+    source: Peer,
+    context: u32,
+    tag: Option<i32>,
+    into: &Views,
+) -> Look {
+    if let Some(tag) = tag
+        && let Some(length) = frames.accept_matching(source, context, tag, into)
+    {
+        return Look::Taken(source, tag, length);
+    }
+    let Ok(front) = frames.front(source) else {
+        return Look::Other;
+    };
+    let Some(front) = front else {
+        return Look::Nothing;
+    };
+    let frame = front.frame;
+    let fits = frame.kind == Kind::Eager
+        && frame.context == context
+        && tag.is_none_or(|tag| tag == frame.tag)
+        && front.length <= into.len();
+    if !fits {
+        return Look::Other;
+    }
+    let tag = frame.tag;
+    frames.accept(source, into);
+    Look::Taken(source, tag, front.length)
+}
+
+/// Is there nothing from this source, not even a fault?
+#[inline(always)]
+fn is_silent(frames: &mut impl Frames, source: Peer) -> bool {
+    matches!(frames.front(source), Ok(None))
 }
 
 impl<T: Transport> Engine<T> {
@@ -56,41 +95,15 @@ impl<T: Transport> Engine<T> {
         }
         match source {
             Some(source) if source == self.me => Look::Other,
-            Some(source) => self.look_at(source, context, tag, into),
+            Some(source) => look_at(&mut self.transport, source, context, tag, into),
             None => {
                 let mut cursor = 0;
                 match self.transport.next_ready(&mut cursor) {
-                    Some(source) => self.look_at(source, context, tag, into),
+                    Some(source) => look_at(&mut self.transport, source, context, tag, into),
                     None => Look::Nothing,
                 }
             }
         }
-    }
-
-    #[inline(always)]
-    fn look_at(&mut self, source: Peer, context: u32, tag: Option<i32>, into: &Views) -> Look {
-        if let Some(tag) = tag
-            && let Some(length) = self.transport.accept_matching(source, context, tag, into)
-        {
-            return Look::Taken(source, tag, length);
-        }
-        let Ok(front) = self.transport.front(source) else {
-            return Look::Other;
-        };
-        let Some(front) = front else {
-            return Look::Nothing;
-        };
-        let frame = front.frame;
-        let fits = frame.kind == Kind::Eager
-            && frame.context == context
-            && tag.is_none_or(|tag| tag == frame.tag)
-            && front.length <= into.len();
-        if !fits {
-            return Look::Other;
-        }
-        let tag = frame.tag;
-        self.transport.accept(source, into);
-        Look::Taken(source, tag, front.length)
     }
 
     /// Is there something from this source that is not what `receive_now` looks for? Then a
@@ -100,7 +113,7 @@ impl<T: Transport> Engine<T> {
         !self.unexpected.is_empty()
             || !self.posted.is_empty()
             || source == self.me
-            || !matches!(self.transport.front(source), Ok(None))
+            || !is_silent(&mut self.transport, source)
     }
 
     /// The one task from which the message of this receive must come, if there is one.
@@ -158,7 +171,7 @@ impl<T: Transport> Engine<T> {
         {
             return None;
         }
-        let first = self.posted.is_empty() && matches!(self.transport.front(source), Ok(None));
+        let first = self.posted.is_empty() && is_silent(&mut self.transport, source);
         if !first && !self.posted.continues(context, source, tag) {
             return None;
         }

@@ -11,10 +11,11 @@
 
 use regatta_memory::views::Views;
 
+use crate::contributions::is_past;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::{Group, GroupId};
-use crate::transport::{Fault, Part, Peer, Presence, Transport};
+use crate::transport::{CollectiveBuffers, Fault, Part, Peer, Presence, Transport};
 
 /// Whose contributions a round must wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +75,9 @@ impl Round {
 
     /// A round of those in `room`.
     #[inline(always)]
-    pub(crate) fn begin<T: Transport>(
+    pub(crate) fn begin<B: CollectiveBuffers>(
         group: GroupId,
-        room: &mut Group<T>,
+        room: &mut Group<B>,
         crossing: Option<i32>,
         need: Need,
         gives: Option<Views>,
@@ -112,12 +113,8 @@ impl<T: Transport> Engine<T> {
     /// Can this group hold a round, with contributions of up to `bytes` bytes?
     #[inline(always)]
     pub fn can_hold_round(&self, group: GroupId, bytes: usize) -> bool {
-        self.groups.at(group).is_some_and(|group| {
-            group
-                .collective_buffer
-                .as_ref()
-                .is_some_and(|buffer| bytes <= self.transport.collective_buffer_capacity(buffer))
-        })
+        let group = self.groups.at(group);
+        group.is_some_and(|group| group.has_room_for(&self.transport, bytes))
     }
 
     /// Begin a round. `gives` is this task's contribution; `None` is for those that only read.
@@ -165,15 +162,7 @@ impl<T: Transport> Engine<T> {
         let (Some(group), Some(gives)) = (self.room(round), &round.gives) else {
             return;
         };
-        if let Some(buffer) = &group.collective_buffer {
-            let peer = |rank| group.peer(rank).unwrap_or(self.me);
-            let listeners = match round.led && group.rank != 0 {
-                true => 0..1,
-                false => 0..group.size(),
-            };
-            self.transport
-                .contribute(buffer, group.rank, round.number, gives, listeners, &peer);
-        }
+        group.contribute(&self.transport, self.me, round.number, gives, round.led);
     }
 
     /// Is the round complete for this task?
@@ -219,44 +208,19 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     fn has_contributed(&self, round: &Round, rank: u32, number: u32) -> bool {
         let group = self.room(round);
-        let buffer = group.and_then(|group| group.collective_buffer.as_ref());
-        buffer.is_some_and(|buffer| self.transport.contributed(buffer, rank, number))
+        group.is_some_and(|group| group.has_contributed(&self.transport, rank, number))
     }
 
     #[inline(always)]
     fn all_contributed(&self, round: &mut Round, number: u32) -> bool {
-        let Some(group) = self.room(round) else {
-            return false;
-        };
-        let Some(buffer) = &group.collective_buffer else {
-            return false;
-        };
-        while round.at < group.size() {
-            if round.at != group.rank && !self.transport.contributed(buffer, round.at, number) {
-                return false;
-            }
-            round.at += 1;
-        }
-        true
+        let group = self.room(round);
+        group.is_some_and(|group| group.all_contributed(&self.transport, &mut round.at, number))
     }
 
     /// Have all contributed to this round? A member that is ahead may have put a later contribution in its place.
     fn all_past(&self, round: &mut Round, number: u32) -> bool {
-        let Some(group) = self.room(round) else {
-            return false;
-        };
-        let Some(buffer) = &group.collective_buffer else {
-            return false;
-        };
-        while round.at < group.size() {
-            let word = self.transport.contributed_round(buffer, round.at, number);
-            let past = word == number || word == number.wrapping_add(COLLECTIVE_BUFFER_DEPTH);
-            if round.at != group.rank && !past {
-                return false;
-            }
-            round.at += 1;
-        }
-        true
+        let group = self.room(round);
+        group.is_some_and(|group| group.all_past(&self.transport, &mut round.at, number))
     }
 
     /// While a round is not complete: has a member gone, so that it never will be?
@@ -286,21 +250,13 @@ impl<T: Transport> Engine<T> {
         }
         let group = self.room(round).ok_or(Error::Handle("group"))?;
         let last = round.number.wrapping_sub(1);
-        let missed = |rank: u32| match &group.collective_buffer {
-            Some(buffer) => {
-                let word = self.transport.contributed_round(buffer, rank, last);
-                word != last && word != last.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
-            }
-            None => false,
+        let owes_to = |rank: u32, number: u32| {
+            let word = group.contributed_round(&self.transport, rank, number);
+            word.is_some_and(|word| !is_past(word, number))
         };
+        let missed = |rank: u32| owes_to(rank, last);
         // Where all must contribute and one has not, the leader goes no further either.
-        let owes = |rank: u32| match &group.collective_buffer {
-            Some(buffer) if round.led => {
-                let word = self.transport.contributed_round(buffer, rank, round.number);
-                word != round.number && word != round.number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
-            }
-            _ => false,
-        };
+        let owes = |rank: u32| round.led && owes_to(rank, round.number);
         let lost = |peer: &Peer| match self.presence(*peer) {
             Presence::Here => false,
             Presence::Dead => true,
@@ -328,15 +284,17 @@ impl<T: Transport> Engine<T> {
     pub fn check_contributions(&mut self, round: &Round) -> Result<()> {
         let whole = self.group(round.group)?.broken.is_none();
         let group = self.room(round).ok_or(Error::Handle("group"))?;
-        let Some(buffer) = group.collective_buffer.as_ref().filter(|_| whole) else {
+        if !whole || group.collective_buffer.is_none() {
             return Ok(());
-        };
+        }
         let (number, ahead) = match round.phase {
             Phase::Waiting => (round.number, round.number),
             Phase::Clearing(number) => (number, number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)),
         };
         let senseless = |&rank: &u32| {
-            let word = self.transport.contributed_round(buffer, rank, number);
+            let Some(word) = group.contributed_round(&self.transport, rank, number) else {
+                return false;
+            };
             let first = number <= COLLECTIVE_BUFFER_DEPTH && word == 0;
             let behind = word == number.wrapping_sub(COLLECTIVE_BUFFER_DEPTH);
             rank != group.rank && word != number && word != ahead && !behind && !first
@@ -357,10 +315,8 @@ impl<T: Transport> Engine<T> {
     /// Copy bytes from a member's contribution.
     #[inline(always)]
     pub fn collect(&self, round: &Round, rank: u32, part: Part, into: &Views) {
-        let group = self.room(round);
-        if let Some(buffer) = group.and_then(|group| group.collective_buffer.as_ref()) {
-            self.transport
-                .collect(buffer, rank, round.number, part, into);
+        if let Some(group) = self.room(round) {
+            group.collect(&self.transport, rank, round.number, part, into);
         }
     }
 
@@ -376,14 +332,8 @@ impl<T: Transport> Engine<T> {
     /// About to sleep (or awake again): let the member waited for ring. False: another one had been asked to ring, so a look
     /// must come before the sleep.
     pub fn announce_wait(&self, round: &Round, sleeping: bool) -> bool {
-        let group = self.room(round);
-        let Some((group, buffer)) =
-            group.and_then(|group| Some((group, group.collective_buffer.as_ref()?)))
-        else {
-            return true;
-        };
         let target = sleeping.then_some(round.at);
-        self.transport
-            .await_contribution(buffer, group.rank, target)
+        let group = self.room(round);
+        group.is_none_or(|group| group.await_contribution(&self.transport, target))
     }
 }

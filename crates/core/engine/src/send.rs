@@ -6,9 +6,10 @@ use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
 use crate::arrival::{Body, charge};
-use crate::engine::{Content, Engine, Queued};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
+use crate::queue::{Content, Queued};
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Peer, Presence, Transport};
 

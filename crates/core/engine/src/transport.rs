@@ -1,5 +1,5 @@
-//! The contract between the engine and whatever moves its frames, in five parts. [`Transport`]
-//! joins them for what needs all.
+//! The contract between the engine and whatever moves its frames, in five parts. Each part of the engine asks for the one it
+//! uses; [`Transport`] joins them for what holds the transport of a task.
 //!
 //! | trait | file | is about |
 //! |---|---|---|

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::group::GroupId;
+use crate::group::{Group, GroupId};
 use crate::schedule::{Step, Steps};
-use crate::transport::Transport;
+use crate::transport::{CollectiveBuffers, Peers, Transport};
 use regatta_memory::views::Views;
 
 /// So many members of a host need no tree for a barrier.
@@ -51,6 +51,12 @@ impl Hosts {
         }
         let number = known.get(&host(rank)).copied().unwrap_or_default();
         Hosts { lists, number }
+    }
+
+    /// The members of a group, with `root` leading its host.
+    fn of_group(peers: &impl Peers, group: &Group<impl CollectiveBuffers>, root: u32) -> Hosts {
+        let host = |rank: u32| group.peer(rank).map(|peer| peers.host(peer));
+        Hosts::of(host, group.size(), root, group.rank)
     }
 
     /// How many.
@@ -159,18 +165,15 @@ impl<T: Transport> Engine<T> {
     /// The members of a group by host, with `root` leading its own. `None`: all are on one.
     pub(crate) fn hosts(&mut self, id: GroupId, root: u32) -> Result<Option<Arc<Hosts>>> {
         let group = self.group(id)?;
-        let host = |rank: u32| group.peer(rank).map(|peer| self.transport.host(peer));
         match &group.hosts {
             Some(None) => Ok(None),
             Some(known) if root == 0 => Ok(known.clone()),
-            Some(_) => Ok(Some(Arc::new(Hosts::of(
-                host,
-                group.size(),
-                root,
-                group.rank,
-            )))),
+            Some(_) => {
+                let hosts = Hosts::of_group(&self.transport, group, root);
+                Ok(Some(Arc::new(hosts)))
+            }
             None => {
-                let hosts = Hosts::of(host, group.size(), 0, group.rank);
+                let hosts = Hosts::of_group(&self.transport, group, 0);
                 let several = hosts.count() > 1;
                 self.group_mut(id)?.hosts = Some(several.then(|| Arc::new(hosts)));
                 self.hosts(id, root)

@@ -5,8 +5,9 @@
 
 use crate::arrival::Body;
 use crate::completed_send::Tickets;
-use crate::engine::{Content, Engine};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::queue::Content;
 use crate::request::{Handle, Stage};
 use crate::transport::Transport;
 
