@@ -15,7 +15,7 @@ use regatta_memory::views::Views;
 use regatta_memory::wake_request::WakeRequest;
 
 /// Rounds whose contributions are kept.
-const DEPTH: usize = regatta_engine::COLLECTIVE_BUFFER_DEPTH as usize;
+pub const DEPTH: usize = 8;
 /// Bytes of a contribution that travel in its line.
 const INLINE: usize = 56;
 /// Bytes per member besides data.

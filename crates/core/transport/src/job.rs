@@ -22,7 +22,7 @@ use regatta_memory::shared_barrier::SharedBarrier;
 use regatta_memory::stack::Stack;
 use regatta_memory::{Corrupt, LINE};
 
-use crate::collective_buffer;
+use crate::collective_buffer::{self, CollectiveBuffer};
 use crate::free_collective_buffers::{FreeCollectiveBuffers, SIZES};
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
@@ -86,6 +86,9 @@ pub(crate) fn class_for(tasks: u32) -> u32 {
 }
 
 impl Geometry {
+    /// The sizes for the largest jobs.
+    pub const SMALLEST: Geometry = CLASSES[CLASSES.len() - 1];
+
     /// The sizes for a job of `tasks`.
     pub fn for_tasks(tasks: u32) -> Geometry {
         CLASSES[class_for(tasks) as usize]
@@ -620,7 +623,26 @@ impl Job {
         &self.header().losses.0
     }
 
+    /// Rings opened towards a task that it has not noticed.
+    #[inline(always)]
+    pub fn opened_rings(&self, rank: u32) -> &List {
+        &self.slot(rank).inlet.0.opened
+    }
+
+    /// Which rings opened towards a task have been written to.
+    #[inline(always)]
+    pub fn marks(&self, rank: u32) -> &Marks {
+        &self.slot(rank).inlet.0.marks
+    }
+
+    /// The collective buffer of the first tasks' world.
+    pub fn world_collective_buffer(&self) -> Result<CollectiveBuffer, Corrupt> {
+        let at = world_buffer_at(self.capacity);
+        CollectiveBuffer::at(&self.segment, at, self.first)
+    }
+
     /// A task's doorbell.
+    #[inline(always)]
     pub fn bell(&self, rank: u32) -> &Bell {
         &self.slot(rank).bell
     }

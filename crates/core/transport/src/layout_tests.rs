@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use crate::job::{CLASSES, LAYOUTS, VERSION};
-use crate::{collective_buffer, free_collective_buffers, ring_marks, shm_channel};
+use crate::{collective_buffer, free_collective_buffers, ring_marks, ring_memory};
 
 /// Everything that launcher and tasks of different installations must agree about.
 fn layout() -> String {
     let mut text = format!("version {VERSION}\n");
     let own = [
-        shm_channel::NAMES_LAYOUT,
-        shm_channel::POSITIONS_LAYOUT,
+        ring_memory::NAMES_LAYOUT,
+        ring_memory::POSITIONS_LAYOUT,
         ring_marks::LAYOUT,
         free_collective_buffers::LAYOUT,
         collective_buffer::CONTRIBUTION_LAYOUT,

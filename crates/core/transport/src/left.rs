@@ -6,7 +6,7 @@
 use regatta_memory::pipe::Pool;
 
 use crate::job::Job;
-use crate::{loan_blocks, shm_channel};
+use crate::{loan_blocks, ring_memory};
 
 /// Kinds of pieces, for the note on what a task makes.
 pub(crate) const RING: u8 = 1;
@@ -27,7 +27,7 @@ impl Job {
             return;
         };
         match left.kind {
-            RING => shm_channel::list_for_dead(self, left, task),
+            RING => ring_memory::list_for_dead(self, left, task),
             PIPE => self.pool().list_for_dead(left.start, task),
             BLOCK => loan_blocks::list_for_dead(self.segment(), self.blocks(), left, task),
             // No task writes this.
@@ -42,8 +42,9 @@ mod tests {
     use regatta_memory::making::Maker;
 
     use super::*;
-    use crate::job::Cause;
+    use crate::job::{Cause, Geometry};
     use crate::loan_blocks::{Around, LoanBlocks};
+    use crate::ring_memory::RingMemory;
 
     /// Task 1 makes a piece and is killed before or after it has listed it; then `again` makes one of that size as task 0 and takes no
     /// new memory.
@@ -77,9 +78,9 @@ mod tests {
     #[test]
     fn a_ring_of_a_task_that_is_killed_while_it_makes_it_is_used_again() {
         let open = |job: &Job, from, to| {
-            shm_channel::Out::open(job, from, to, &mut 0).unwrap();
+            RingMemory::open(job, from, to, &mut 0).unwrap();
         };
-        let bytes = shm_channel::bytes_for_tests(0);
+        let bytes = RingMemory::footprint(Geometry::for_tasks(1));
         comes_back(RING, bytes, |job| open(job, 1, 3), |job| open(job, 0, 2));
     }
 

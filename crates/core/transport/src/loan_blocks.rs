@@ -21,7 +21,6 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use regatta_engine::Peer;
 use regatta_memory::block::{Block, Claimed, READERS};
 use regatta_memory::list::{self, Link, List};
 use regatta_memory::making::{Left, Maker};
@@ -49,9 +48,9 @@ pub(crate) struct Around<'a> {
     pub(crate) segment: &'a Segment,
     /// All blocks.
     pub(crate) blocks: &'a List,
-    pub(crate) me: Peer,
+    pub(crate) me: u32,
     /// Will this task touch no block any more?
-    pub(crate) gone: &'a dyn Fn(Peer) -> bool,
+    pub(crate) gone: &'a dyn Fn(u32) -> bool,
 }
 
 /// The blocks a task has.
@@ -63,7 +62,7 @@ pub(crate) struct LoanBlocks {
     listed: FxHashSet<u64>,
     kept_bytes: usize,
     /// The readers of the blocks that are shared: places in their lines, and tasks.
-    readers: FxHashMap<u64, Vec<(usize, Peer)>>,
+    readers: FxHashMap<u64, Vec<(usize, u32)>>,
     /// Blocks and their sizes that were given back while somebody read them.
     waiting: Vec<(u64, usize)>,
     waiting_bytes: usize,
@@ -126,7 +125,7 @@ fn all<'a>(
 }
 
 /// A dead task had been handed out this memory for a block.
-pub(crate) fn list_for_dead(segment: &Segment, blocks: &List, left: Left, task: Peer) {
+pub(crate) fn list_for_dead(segment: &Segment, blocks: &List, left: Left, task: u32) {
     let place = left.start + LINE as u64;
     let size = (left.end.saturating_sub(left.start)).saturating_sub(LINE as u64) as usize;
     let fits = block_size(size) == Some(size) && segment.at(place, size).is_ok();
@@ -315,20 +314,20 @@ impl LoanBlocks {
     }
 
     /// A block goes to a task as a message. False: it cannot, for somebody reads it or it is not this task's.
-    pub(crate) fn send(&mut self, around: &Around, place: u64, to: Peer) -> bool {
+    pub(crate) fn send(&mut self, around: &Around, place: u64, to: u32) -> bool {
         !self.is_read(around, place)
             && tag(around.segment, place).is_ok_and(|(tag, _)| tag.send(around.me, to))
     }
 
     /// The message did not go out.
-    pub(crate) fn take_back(around: &Around, place: u64, to: Peer) {
+    pub(crate) fn take_back(around: &Around, place: u64, to: u32) {
         if let Ok((tag, _)) = tag(around.segment, place) {
             tag.take_back(around.me, to);
         }
     }
 
     /// A block has come from that task.
-    pub(crate) fn arrive(around: &Around, place: u64, from: Peer) -> Result<(), Corrupt> {
+    pub(crate) fn arrive(around: &Around, place: u64, from: u32) -> Result<(), Corrupt> {
         let (tag, _) = tag(around.segment, place)?;
         match tag.arrive(around.me, from) {
             true => Ok(()),
@@ -339,7 +338,7 @@ impl LoanBlocks {
     }
 
     /// A task is gone, and all that it sent has been taken in. Blocks that it had handed over and not sent are kept.
-    pub(crate) fn take_in(&mut self, around: &Around, from: Peer) {
+    pub(crate) fn take_in(&mut self, around: &Around, from: u32) {
         for (place, (tag, _)) in all(around.segment, around.blocks) {
             if tag.arrive(around.me, from) {
                 self.give_back(around, place);
@@ -366,7 +365,7 @@ impl LoanBlocks {
 
     /// Let a task read a block that is lent to this one: the name by which it finds it. `None`: as many
     /// read it as can, or too much waits for readers.
-    pub(crate) fn share(&mut self, around: &Around, place: u64, reader: Peer) -> Option<u64> {
+    pub(crate) fn share(&mut self, around: &Around, place: u64, reader: u32) -> Option<u64> {
         if self.waiting_bytes > MOST_WAITING {
             self.collect(around);
         }

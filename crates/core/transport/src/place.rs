@@ -8,10 +8,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use crate::job::{Job, JobError};
-use crate::tcp::dial;
 
 /// The secret of the tasks of one job.
 pub type Key = [u8; 32];
@@ -34,8 +34,14 @@ pub struct Places {
 /// A socket where a task is called. All other tasks of a large job may call before it looks for the first time.
 pub fn listen_at(address: IpAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((address, 0))?;
-    dial::lengthen_queue(&listener)?;
+    lengthen_queue(&listener)?;
     Ok(listener)
+}
+
+/// Has as many callers wait in the queue of a listening socket as the system allows. A listener that computes gets to them
+/// late, and whoever finds the queue full has no answer from that host.
+fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, i32::MAX)?)
 }
 
 impl Job {

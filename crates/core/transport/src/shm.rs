@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::job::Job;
 use crate::loan_blocks::LoanBlocks;
-use crate::ring_marks::Opened;
+use crate::opened_rings::Opened;
 use crate::shm_channel::{In, Out};
 
 mod collective_buffers;

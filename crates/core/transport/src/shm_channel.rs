@@ -1,167 +1,20 @@
 //! A shared-memory channel: a ring and its payload buffer, as its sender ([`Out`]) and as its receiver ([`In`]).
-//!
-//! A ring is opened by the sender the first time it talks to a peer: it allocates the ring in the
-//! segment and pushes it onto the receiver's list of opened rings, which the receiver looks at
-//! when it looks for messages. Layout of a ring's memory:
-//!
-//! ```text
-//! 0    ends (16) | next opened ring (8) | class (4)
-//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
-//! 128  lines, 64 bytes each (see regatta_memory::ring)
-//! ...  payload buffer (see regatta_memory::payload_buffer)
-//! ```
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use regatta_engine::{Arrival, Peer};
+use regatta_memory::Corrupt;
 use regatta_memory::bell::Bell;
-use regatta_memory::ends::{End, Ends, Use};
-use regatta_memory::list::Link;
-use regatta_memory::making::{Left, Maker};
+use regatta_memory::ends::End;
 use regatta_memory::payload_buffer::Cursor;
-use regatta_memory::ring::{Consumer, Header, INLINE, Lines, Producer, WORDS};
-use regatta_memory::segment::Segment;
+use regatta_memory::ring::{Consumer, Header, INLINE, Producer};
 use regatta_memory::views::Views;
-use regatta_memory::{Corrupt, LINE};
 use regatta_wire::{Frame, Kind};
 
-use crate::job::{CLASSES, Geometry, Job, class_for};
-use crate::left;
-use crate::ring_marks::{self, Marks};
-
-/// Bytes of segment between the start of a ring and its lines.
-const RING_CONTROL: usize = 2 * LINE;
-
-/// First line of a ring's memory.
-#[repr(C, align(64))]
-struct Names {
-    /// The tasks that use it. A ring is used again when both are done with it or gone.
-    ends: Ends,
-    next_opened: Link,
-    /// Which of the geometries it has, for good.
-    class: AtomicU32,
-}
-
-/// For the test that holds it to the version.
-#[cfg(test)]
-pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("ring", Names { ends, next_opened, class } RING_CONTROL ALIGN);
-
-/// Second line, written by the receiver.
-#[repr(C, align(64))]
-struct Positions {
-    read: AtomicU32,
-    freed: AtomicU64,
-}
-
-/// For the test that holds it to the version.
-#[cfg(test)]
-pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("ring's positions", Positions { read, freed } INLINE WORDS);
-
-/// A ring's memory, mapped.
-#[derive(Debug)]
-struct Memory {
-    positions: NonNull<Positions>,
-    lines: NonNull<u64>,
-    count: u32,
-    buffer: NonNull<u8>,
-    buffer_size: u64,
-    class: u32,
-    names: NonNull<Names>,
-    /// The use for which this end was made.
-    of: Use,
-}
-
-/// Rings begin on pages.
-const ALIGN: usize = 4096;
-
-// SAFETY: pointers into a segment that outlives the channel; the ring protocol orders all access.
-unsafe impl Send for Memory {}
-
-fn footprint(geometry: Geometry) -> usize {
-    RING_CONTROL + geometry.lines as usize * LINE + geometry.payload_buffer as usize
-}
-
-impl Memory {
-    fn at(segment: &Segment, offset: u64, class: u32) -> Result<Memory, Corrupt> {
-        let Some(&geometry) = CLASSES.get(class as usize) else {
-            return Err(Corrupt {
-                what: "a ring is of no known size",
-            });
-        };
-        if !offset.is_multiple_of(LINE as u64) {
-            return Err(Corrupt {
-                what: "a ring's offset is misaligned",
-            });
-        }
-        let start = segment.at(offset, footprint(geometry))?;
-        let lines = geometry.lines as usize * LINE;
-        let names: NonNull<Names> = start.cast();
-        // SAFETY: all inside the footprint checked above; the names are atomics.
-        unsafe {
-            Ok(Memory {
-                positions: start.add(LINE).cast(),
-                lines: start.add(RING_CONTROL).cast(),
-                count: geometry.lines,
-                buffer: start.add(RING_CONTROL + lines),
-                buffer_size: geometry.payload_buffer as u64,
-                class,
-                names,
-                of: names.as_ref().ends.present().ok_or(UNUSED)?,
-            })
-        }
-    }
-
-    /// This end does not touch the ring any more. The other one may.
-    fn let_go(&self, end: End) {
-        // SAFETY: atomics inside the segment.
-        unsafe { self.names.as_ref() }.ends.finish(self.of, end);
-    }
-
-    fn positions(&self) -> &Positions {
-        // SAFETY: atomics inside the segment.
-        unsafe { self.positions.as_ref() }
-    }
-
-    /// Word `word` of a line; both are in range by construction.
-    #[inline(always)]
-    fn word(&self, line: u32, word: usize) -> *mut u64 {
-        // SAFETY: `line < count` by the ring's contract.
-        unsafe { self.lines.as_ptr().add(line as usize * WORDS + word) }
-    }
-
-    #[inline(always)]
-    fn inline_bytes(&self, line: u32) -> *mut u8 {
-        self.word(line, 2).cast()
-    }
-}
-
-impl Lines for Memory {
-    #[inline(always)]
-    fn count(&self) -> u32 {
-        self.count
-    }
-    #[inline(always)]
-    fn header(&self, line: u32) -> u64 {
-        // SAFETY: an aligned word inside the segment that is only accessed atomically.
-        unsafe { AtomicU64::from_ptr(self.word(line, 0)).load(Ordering::Acquire) }
-    }
-    #[inline(always)]
-    fn publish(&self, line: u32, header: u64) {
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.word(line, 0)).store(header, Ordering::Release) }
-    }
-    fn read(&self) -> u32 {
-        self.positions().read.load(Ordering::Acquire)
-    }
-    #[inline(always)]
-    fn publish_read(&self, position: u32) {
-        self.positions().read.store(position, Ordering::Release);
-    }
-}
+use crate::job::Job;
+use crate::ring_marks::Marks;
+use crate::ring_memory::RingMemory;
 
 /// Reads a line's header.
 #[inline(always)]
@@ -176,7 +29,7 @@ fn header(kind: Kind, length: usize) -> Header {
 /// The sender's end.
 #[derive(Debug)]
 pub(crate) struct Out {
-    memory: Memory,
+    memory: RingMemory,
     producer: Producer,
     buffer: Cursor,
     bell: NonNull<Bell>,
@@ -188,96 +41,22 @@ pub(crate) struct Out {
 /// The receiver's end.
 #[derive(Debug)]
 pub(crate) struct In {
-    memory: Memory,
+    memory: RingMemory,
     consumer: Consumer,
     buffer: Cursor,
     /// The sender's bell, for when it sleeps for want of room.
     bell: NonNull<Bell>,
 }
 
-// SAFETY: as for `Memory`; bells are atomics in the same segment.
+// SAFETY: as for `RingMemory`; bells are atomics in the same segment.
 unsafe impl Send for Out {}
 // SAFETY: as above.
 unsafe impl Send for In {}
 
-/// The class of a ring between two tasks. The first tasks know from the start how many they are; a task that came later
-/// goes by how many there are now.
-fn class_of(job: &Job, me: Peer, to: Peer) -> u32 {
-    match me.max(to) < job.first() {
-        true => class_for(job.first()),
-        false => class_for(job.first().max(job.living())),
-    }
-}
-
-const UNUSED: Corrupt = Corrupt {
-    what: "a ring has no ends",
-};
-
-/// Memory for a ring of this class between these two: one that nobody uses any more, or new. It is clear, and begun.
-fn memory_for(job: &Job, class: u32, me: Peer, to: Peer, cursor: &mut u64) -> io::Result<u64> {
-    let segment = job.segment();
-    let geometry = CLASSES[class as usize];
-    let of_gone = |place, ends: &Ends| {
-        // SAFETY: atomics only.
-        let names: &Names = unsafe { segment.words(place) }.ok()?;
-        // Its memory is looked at first: nothing that it says of itself is trusted.
-        let start = segment.at(place, footprint(geometry)).ok()?;
-        if names.class.load(Ordering::Relaxed) != class {
-            return None;
-        }
-        ends.claim(me, to, |peer| job.is_gone(peer))?;
-        let lines = RING_CONTROL - LINE + geometry.lines as usize * LINE;
-        // SAFETY: inside the footprint, behind the names; just claimed, so nobody else touches it.
-        unsafe { start.add(LINE).write_bytes(0, lines) };
-        Some(place)
-    };
-    // As long as nobody is gone there is no such ring.
-    if job.losses() > 0
-        && let Some(place) = job.rings().search(cursor, of_gone)
-    {
-        return Ok(place);
-    }
-    let maker = Maker {
-        task: me,
-        kind: left::RING,
-    };
-    let place = segment.allocate_for(maker, footprint(geometry), ALIGN)?;
-    // SAFETY: atomics only.
-    let names: &Names = unsafe { segment.words(place) }.map_err(damaged)?;
-    names.class.store(class, Ordering::Relaxed);
-    names.ends.begin(me, to);
-    job.rings().add(place);
-    segment.listed(me);
-    Ok(place)
-}
-
-/// A dead task had been handed out this memory for a ring.
-pub(crate) fn list_for_dead(job: &Job, left: Left, task: Peer) {
-    let bytes = left.end.saturating_sub(left.start);
-    let class = CLASSES
-        .iter()
-        .position(|one| footprint(*one) as u64 == bytes);
-    // SAFETY: atomics only.
-    let names: Result<&Names, Corrupt> = unsafe { job.segment().words(left.start) };
-    if let (Some(class), Ok(names)) = (class, names) {
-        names.class.store(class as u32, Ordering::Relaxed);
-        job.rings().add_for_dead(left.start, task);
-    }
-}
-
-#[cfg(test)]
-pub(crate) fn bytes_for_tests(class: usize) -> usize {
-    footprint(CLASSES[class])
-}
-
-fn damaged(corrupt: Corrupt) -> io::Error {
-    io::Error::other(corrupt.what)
-}
-
 impl Out {
     /// Longest payload of a frame in this ring.
     pub(crate) fn longest(&self) -> usize {
-        self.memory.buffer_size as usize / 8
+        self.memory.buffer_size() as usize / 8
     }
 
     /// The receiver is gone: this task does not write into the ring any more.
@@ -287,20 +66,13 @@ impl Out {
 
     /// Open a ring from `me` to `to`. `cursor` is where the next search for one that can be used again goes on.
     pub(crate) fn open(job: &Job, me: Peer, to: Peer, cursor: &mut u64) -> io::Result<Out> {
-        let segment = job.segment();
-        let class = class_of(job, me, to);
-        let offset = memory_for(job, class, me, to, cursor)?;
-        let memory = Memory::at(segment, offset, class).map_err(damaged)?;
-        // SAFETY: atomics only.
-        let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
-        let slot = job.slot(to);
-        slot.inlet.0.opened.push(offset, &names.next_opened);
+        let memory = RingMemory::open(job, me, to, cursor)?;
         Ok(Out {
+            marks: memory.is_marked().then(|| NonNull::from(job.marks(to))),
             memory,
             producer: Producer::new(),
             buffer: Cursor::default(),
-            bell: NonNull::from(&slot.bell),
-            marks: ring_marks::is_marked(class).then(|| NonNull::from(&slot.inlet.0.marks)),
+            bell: NonNull::from(job.bell(to)),
             me,
         })
     }
@@ -336,7 +108,7 @@ impl Out {
                 return Ok(false);
             };
             // SAFETY: `place + len` lies in the buffer.
-            unsafe { self.memory.buffer.as_ptr().add(place as usize) }
+            unsafe { self.memory.buffer().add(place as usize) }
         };
         let memory = &self.memory;
         let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
@@ -360,14 +132,13 @@ impl Out {
 
     #[inline(always)]
     fn place_in_buffer(&mut self, len: usize) -> Result<Option<u64>, Corrupt> {
-        let size = self.memory.buffer_size;
+        let size = self.memory.buffer_size();
         if len as u64 > size / 4 {
             return Ok(None);
         }
         let mut place = self.buffer.claim(len, size);
         if place.is_none() {
-            let freed = self.memory.positions().freed.load(Ordering::Acquire);
-            self.buffer.look(freed, size)?;
+            self.buffer.look(self.memory.freed(), size)?;
             place = self.buffer.claim(len, size);
         }
         if place.is_some() {
@@ -383,32 +154,20 @@ impl In {
         self.memory.let_go(End::Destination);
     }
 
-    /// The rings others have opened towards `me` since the last look, with their sources. Memory
-    /// that makes no sense is passed over: such a ring would have been nobody's.
+    /// The rings others have opened towards `me` since the last look, with their sources.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
-        let ring_at = |place| {
-            // SAFETY: atomics only.
-            let names: &Names = unsafe { job.segment().words(place) }.ok()?;
-            let class = names.class.load(Ordering::Relaxed);
-            let memory = Memory::at(job.segment(), place, class).ok()?;
-            Some((memory, &names.next_opened))
-        };
-        let opened = &job.slot(me).inlet.0.opened;
-        let rings = opened.take_all(job.tasks().into(), ring_at);
-        let to_me = rings.filter_map(|(_, memory)| {
-            let source = memory.of.source();
-            if source >= job.tasks() || memory.of.destination() != me {
-                return None;
-            }
+        let rings = RingMemory::opened(job, me).into_iter();
+        let channel = |memory: RingMemory| {
+            let source = memory.source();
             let channel = In {
                 memory,
                 consumer: Consumer::new(),
                 buffer: Cursor::default(),
-                bell: NonNull::from(&job.slot(source).bell),
+                bell: NonNull::from(job.bell(source)),
             };
-            Some((source, channel))
-        });
-        to_me.collect()
+            (source, channel)
+        };
+        rings.map(channel).collect()
     }
 
     /// The sender's bell.
@@ -420,7 +179,7 @@ impl In {
 
     /// Does its sender mark what it has written to?
     pub(crate) fn is_marked(&self) -> bool {
-        ring_marks::is_marked(self.memory.class)
+        self.memory.is_marked()
     }
 
     /// Is there a frame (or damage, which `front` will name)?
@@ -440,7 +199,7 @@ impl In {
                 what: "a ring line holds a frame of unknown kind",
             });
         };
-        if header.length as u64 > self.memory.buffer_size / 4 {
+        if header.length as u64 > self.memory.buffer_size() / 4 {
             return Err(Corrupt {
                 what: "a ring line claims a payload longer than a ring may carry",
             });
@@ -474,7 +233,7 @@ impl In {
         if header.kind != Kind::Eager as u8
             || head != wanted
             || length > into.len()
-            || length as u64 > self.memory.buffer_size / 4
+            || length as u64 > self.memory.buffer_size() / 4
         {
             return None;
         }
@@ -490,18 +249,15 @@ impl In {
             unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
             return false;
         }
-        let size = self.memory.buffer_size;
+        let size = self.memory.buffer_size();
         let place = self.buffer.next(length, size) as usize;
         // SAFETY: `place + length` lies in the buffer.
-        unsafe { into.scatter(0, self.memory.buffer.as_ptr().add(place), keep) };
+        unsafe { into.scatter(0, self.memory.buffer().add(place), keep) };
         self.buffer.advance(length, size);
         let Some(freed) = self.buffer.due(size) else {
             return false;
         };
-        self.memory
-            .positions()
-            .freed
-            .store(freed, Ordering::Release);
+        self.memory.publish_freed(freed);
         true
     }
 
@@ -512,7 +268,7 @@ impl In {
             return false;
         };
         // The length is read again, and may have been changed meanwhile: bounded again.
-        let size = self.memory.buffer_size;
+        let size = self.memory.buffer_size();
         let length = (header.length as usize).min(size as usize / 4);
         let keep = length.min(into.len());
         let room = self.copy_out(line, length, keep, into);

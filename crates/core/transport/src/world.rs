@@ -178,7 +178,8 @@ impl Job {
 mod tests {
     use super::*;
     use crate::job::{Cause, TaskState};
-    use crate::shm_channel;
+    use crate::ring_memory::RingMemory;
+    use regatta_memory::ends::End;
 
     #[test]
     fn nobody_is_in_a_world_who_is_not_in_the_table() {
@@ -223,7 +224,7 @@ mod tests {
 
     /// So many pairs of tasks come and go, and open rings from one of these to the other; 0 stays, and `done` says which of its
     /// rings it needs no more. The job needs no more memory after the first pairs.
-    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&shm_channel::Out)) {
+    fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&RingMemory)) {
         let job = Job::create(1).unwrap();
         let mut used = 0;
         for round in 0..50 {
@@ -232,14 +233,14 @@ mod tests {
             job.add_world(&world(first + 1, 1)).unwrap();
             let task = |index| if index == 0 { 0 } else { first + index - 1 };
             for (from, to) in pairs {
-                let out = shm_channel::Out::open(&job, task(from), task(to), &mut 0).unwrap();
+                let out = RingMemory::open(&job, task(from), task(to), &mut 0).unwrap();
                 if from == 0 {
                     done(&out);
                 }
                 if to == 0 {
-                    shm_channel::In::opened(&job, 0)
+                    RingMemory::opened(&job, 0)
                         .iter()
-                        .for_each(|(_, channel)| channel.let_go());
+                        .for_each(|ring| ring.let_go(End::Destination));
                 }
             }
             // One leaves, the other one is killed.
@@ -262,25 +263,25 @@ mod tests {
 
     #[test]
     fn rings_to_and_from_one_that_stays_are_used_again_when_it_is_done_with_them() {
-        rings_come_back([(1, 0), (0, 2), (2, 0)], shm_channel::Out::let_go);
+        rings_come_back([(1, 0), (0, 2), (2, 0)], |ring| {
+            ring.let_go(End::Source);
+        });
     }
 
     #[test]
     fn a_ring_that_one_of_two_still_uses_is_left() {
         let job = Job::create(1).unwrap();
         job.add_world(&world(1, 2)).unwrap();
-        shm_channel::Out::open(&job, 1, 0, &mut 0).unwrap();
+        RingMemory::open(&job, 1, 0, &mut 0).unwrap();
         job.mark_dead(1, Cause::Signalled(9));
         let used = job.segment().used();
-        shm_channel::Out::open(&job, 2, 0, &mut 0).unwrap();
+        RingMemory::open(&job, 2, 0, &mut 0).unwrap();
         assert!(
             job.segment().used() > used,
             "nobody has read what task 1 sent"
         );
-        let sources: Vec<u32> = shm_channel::In::opened(&job, 0)
-            .iter()
-            .map(|one| one.0)
-            .collect();
+        let rings = RingMemory::opened(&job, 0);
+        let sources: Vec<u32> = rings.iter().map(RingMemory::source).collect();
         assert_eq!(sources, [2, 1]);
     }
 

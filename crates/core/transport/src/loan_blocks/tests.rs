@@ -7,7 +7,7 @@ use super::*;
 struct World {
     segment: Segment,
     blocks: List,
-    gone: RefCell<HashSet<Peer>>,
+    gone: RefCell<HashSet<u32>>,
 }
 
 impl World {
@@ -20,8 +20,8 @@ impl World {
     }
 
     /// Do something as a task.
-    fn of<R>(&self, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
-        let gone = |peer: Peer| self.gone.borrow().contains(&peer);
+    fn of<R>(&self, me: u32, act: impl FnOnce(&Around) -> R) -> R {
+        let gone = |peer: u32| self.gone.borrow().contains(&peer);
         act(&Around {
             segment: &self.segment,
             blocks: &self.blocks,
@@ -296,11 +296,11 @@ fn scribbles_on_the_list_are_harmless() {
 #[derive(Default)]
 struct Uses {
     /// Blocks with the task that has each.
-    lent: Vec<(Peer, u64)>,
+    lent: Vec<(u32, u64)>,
     /// Names of shared blocks with the task that may read each.
-    read: Vec<(Peer, u64)>,
+    read: Vec<(u32, u64)>,
     /// Blocks that are under way: from whom, to whom.
-    sent: Vec<(Peer, Peer, u64)>,
+    sent: Vec<(u32, u32, u64)>,
 }
 
 impl Uses {
@@ -371,7 +371,7 @@ impl Uses {
     }
 
     /// A task that is gone uses nothing any more.
-    fn forget(&mut self, task: Peer) {
+    fn forget(&mut self, task: u32) {
         self.lent.retain(|one| one.0 != task);
         self.read.retain(|one| one.0 != task);
         self.sent.retain(|one| one.1 != task);
@@ -386,8 +386,8 @@ impl Uses {
             assert!(LoanBlocks::arrive(around, place, from).is_ok());
             self.lent.push((task, place));
         }
-        let gone: Vec<Peer> = world.gone.borrow().iter().copied().collect();
-        let is_done = |from: &Peer| self.sent.iter().all(|one| (one.0, one.1) != (*from, task));
+        let gone: Vec<u32> = world.gone.borrow().iter().copied().collect();
+        let is_done = |from: &u32| self.sent.iter().all(|one| (one.0, one.1) != (*from, task));
         for from in gone.into_iter().filter(is_done) {
             loans.take_in(around, from);
         }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use regatta_engine::{CollectiveBuffers, Fault, Part, Peer};
+use regatta_engine::{COLLECTIVE_BUFFER_DEPTH, CollectiveBuffers, Fault, Part, Peer};
 use regatta_memory::views::Views;
 
 use super::Shm;
-use crate::collective_buffer::CollectiveBuffer;
+use crate::collective_buffer::{self, CollectiveBuffer};
+
+// The engine knows how many rounds a collective buffer keeps.
+const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
 
 impl CollectiveBuffers for Shm {
     type CollectiveBuffer = CollectiveBuffer;
@@ -21,8 +24,7 @@ impl CollectiveBuffers for Shm {
         if self.job.tasks_here() != first {
             return None;
         }
-        let at = crate::job::world_buffer_at(self.job.capacity());
-        CollectiveBuffer::at(self.job.segment(), at, first).ok()
+        self.job.world_collective_buffer().ok()
     }
 
     fn new_collective_buffer(
@@ -53,7 +55,7 @@ impl CollectiveBuffers for Shm {
     }
 
     fn contribution_limit(&self, members: u32) -> usize {
-        crate::collective_buffer::capacity(members)
+        collective_buffer::capacity(members)
     }
 
     #[inline(always)]
@@ -70,7 +72,7 @@ impl CollectiveBuffers for Shm {
         self.fencing.before_look();
         for other in listeners {
             if other != index && buffer.awaits(other).names(index) {
-                self.job.slot(peer_of(other)).bell.wake();
+                self.job.bell(peer_of(other)).wake();
             }
         }
     }

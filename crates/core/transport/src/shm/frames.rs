@@ -10,7 +10,7 @@ use regatta_memory::views::Views;
 use regatta_wire::Frame;
 
 use super::{Shm, place};
-use crate::job::CLASSES;
+use crate::job::Geometry;
 use crate::shm_channel::{In, Out};
 
 impl Frames for Shm {
@@ -23,7 +23,7 @@ impl Frames for Shm {
             Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
             // How large it will be is known when it is there.
-            _ => CLASSES[CLASSES.len() - 1].payload_buffer as usize / 8,
+            _ => Geometry::SMALLEST.payload_buffer as usize / 8,
         }
     }
 
@@ -98,7 +98,7 @@ impl Frames for Shm {
             if self.was_opened_to() {
                 self.notice_opened();
             }
-            self.open.look(&self.job.slot(self.me).inlet.0.marks);
+            self.open.look(self.job.marks(self.me));
         }
         let ins = &self.ins;
         self.open.next(
@@ -123,8 +123,7 @@ impl Shm {
     /// Has somebody opened a ring to this task that it has not noticed?
     #[inline(always)]
     fn was_opened_to(&self) -> bool {
-        let inlet = &self.job.slot(self.me).inlet.0;
-        !inlet.opened.is_empty()
+        !self.job.opened_rings(self.me).is_empty()
     }
 
     /// The front of a ring that is not known yet. It may have been opened and filled by now, and

@@ -195,7 +195,7 @@ impl Shm {
     }
 
     fn ring_bell(&self, peer: Peer) {
-        self.job.slot(peer).bell.ring(self.fencing);
+        self.job.bell(peer).ring(self.fencing);
     }
 
     /// Bytes copied into or out of a pipe at a time: small enough for the other side to start

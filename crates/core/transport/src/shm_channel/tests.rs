@@ -2,8 +2,13 @@
 //! panic, and touches nothing outside the ring.
 
 use proptest::prelude::*;
+use regatta_memory::ends::Ends;
+use regatta_memory::list::Link;
+use regatta_memory::ring::Lines;
 
 use super::*;
+use crate::job::Geometry;
+use crate::ring_memory::RING_CONTROL;
 
 /// The bytes behind the ring. Eight of these in a row come from nowhere else.
 const BEHIND: u8 = 0xee;
@@ -42,7 +47,7 @@ fn length() -> impl Strategy<Value = u32> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let words = footprint(Geometry::for_tasks(2)) / 8;
+    let words = RingMemory::footprint(Geometry::for_tasks(2)) / 8;
     let buffer = prop::sample::select(vec![0, 1, 48, 100, 8192, 20_000, 100_000]);
     prop_oneof![
         1 => (0..words, any::<u64>()).prop_map(|(at, word)| Step::Scribble(at, word)),
@@ -59,9 +64,15 @@ fn step() -> impl Strategy<Value = Step> {
 /// A ring from task 0 to task 1 of a job, and the offset it lies at.
 fn ring(job: &Job) -> (Out, u64) {
     let out = Out::open(job, 0, 1, &mut 0).unwrap();
-    let lines = out.memory.lines.as_ptr() as usize;
+    let lines = out.memory.word(0, 0) as usize;
     let offset = job.segment().offset_of(lines).unwrap() - RING_CONTROL as u64;
     (out, offset)
+}
+
+/// The link from a ring to the one that was opened before it.
+fn next_opened(job: &Job, ring: u64) -> &Link {
+    // SAFETY: atomics only.
+    unsafe { job.segment().words(ring + size_of::<Ends>() as u64) }.unwrap()
 }
 
 fn block(bytes: &mut [u8]) -> Views {
@@ -76,17 +87,14 @@ fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
     match step {
         // SAFETY: a word of the ring's memory, which begins `RING_CONTROL` before its lines.
         Step::Scribble(at, word) => unsafe {
-            let start = out.memory.lines.as_ptr().byte_sub(RING_CONTROL);
+            let start = out.memory.word(0, 0).byte_sub(RING_CONTROL);
             start.add(at).write(word);
         },
         Step::Header(line, lap, kind, length) => {
             out.memory.publish(line, header(lap, kind, length));
         }
         Step::Read(read) => out.memory.publish_read(read),
-        Step::Freed(freed) => {
-            let positions = out.memory.positions();
-            positions.freed.store(freed, Ordering::Release);
-        }
+        Step::Freed(freed) => out.memory.publish_freed(freed),
         Step::Send(len) => {
             let frame = Frame {
                 kind: Kind::Eager,
@@ -117,8 +125,8 @@ proptest! {
         let job = Job::create(2).unwrap();
         let (mut out, offset) = ring(&job);
         let behind = job.segment().allocate(BEHIND_LEN, 64).unwrap();
-        prop_assert!(behind >= offset + footprint(job.geometry()) as u64);
-        prop_assert!(behind < offset + footprint(job.geometry()) as u64 + 64);
+        prop_assert!(behind >= offset + RingMemory::footprint(job.geometry()) as u64);
+        prop_assert!(behind < offset + RingMemory::footprint(job.geometry()) as u64 + 64);
         let behind = job.segment().at(behind, BEHIND_LEN).unwrap();
         // SAFETY: just allocated for this.
         unsafe { behind.write_bytes(BEHIND, BEHIND_LEN) };
@@ -148,12 +156,12 @@ proptest! {
         };
         for (offset, (kind, any, source, destination)) in rings.into_iter().zip(links) {
             // SAFETY: atomics only.
-            let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
-            names.ends.begin(source, destination);
-            names.next_opened.scribble(place(kind, any));
+            let ends: &Ends = unsafe { job.segment().words(offset) }.unwrap();
+            ends.begin(source, destination);
+            next_opened(&job, offset).scribble(place(kind, any));
         }
         let (kind, any, ..) = links[2];
-        job.slot(1).inlet.0.opened.scribble(place(kind, any));
+        job.opened_rings(1).scribble(place(kind, any));
         let channels = In::opened(&job, 1);
         prop_assert!(channels.len() <= 2);
         for (source, mut channel) in channels {
@@ -168,9 +176,7 @@ proptest! {
 fn rings_that_lead_in_a_circle_are_seen_and_left() {
     let job = Job::create(2).unwrap();
     let (_, offset) = ring(&job);
-    // SAFETY: atomics only.
-    let names: &Names = unsafe { job.segment().words(offset) }.unwrap();
-    names.next_opened.scribble(offset);
+    next_opened(&job, offset).scribble(offset);
     let sources: Vec<Peer> = In::opened(&job, 1)
         .iter()
         .map(|channel| channel.0)

@@ -66,12 +66,6 @@ pub(crate) fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(socket, ask)?)
 }
 
-/// Has as many callers wait in the queue of a listening socket as the system allows. A listener that computes gets to them
-/// late, and whoever finds the queue full has no answer from that host.
-pub(crate) fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
-    Ok(rustix::net::listen(listener, i32::MAX)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

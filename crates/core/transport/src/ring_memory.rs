@@ -1,0 +1,295 @@
+//! Memory of rings: where it lies, how it is had, and how the receiver hears of it.
+//!
+//! A ring is opened by the sender the first time it talks to a peer: it allocates the ring in the
+//! segment and pushes it onto the receiver's list of opened rings, which the receiver looks at
+//! when it looks for messages. Layout of a ring's memory:
+//!
+//! ```text
+//! 0    ends (16) | next opened ring (8) | class (4)
+//! 64   lines read (4) | pad | buffer bytes freed (8)         written by the receiver
+//! 128  lines, 64 bytes each (see regatta_memory::ring)
+//! ...  payload buffer (see regatta_memory::payload_buffer)
+//! ```
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use regatta_memory::ends::{End, Ends, Use};
+use regatta_memory::list::Link;
+use regatta_memory::making::{Left, Maker};
+#[cfg(test)]
+use regatta_memory::ring::INLINE;
+use regatta_memory::ring::{Lines, WORDS};
+use regatta_memory::segment::Segment;
+use regatta_memory::{Corrupt, LINE};
+
+use crate::job::{CLASSES, Geometry, Job, class_for};
+use crate::left;
+use crate::ring_marks;
+
+/// Bytes of segment between the start of a ring and its lines.
+pub const RING_CONTROL: usize = 2 * LINE;
+
+/// First line of a ring's memory.
+#[repr(C, align(64))]
+struct Names {
+    /// The tasks that use it. A ring is used again when both are done with it or gone.
+    ends: Ends,
+    next_opened: Link,
+    /// Which of the geometries it has, for good.
+    class: AtomicU32,
+}
+
+/// For the test that holds it to the version.
+#[cfg(test)]
+pub(crate) const NAMES_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("ring", Names { ends, next_opened, class } RING_CONTROL ALIGN);
+
+/// Second line, written by the receiver.
+#[repr(C, align(64))]
+struct Positions {
+    read: AtomicU32,
+    freed: AtomicU64,
+}
+
+/// For the test that holds it to the version.
+#[cfg(test)]
+pub(crate) const POSITIONS_LAYOUT: regatta_memory::layout::Layout =
+    regatta_memory::layout!("ring's positions", Positions { read, freed } INLINE WORDS);
+
+/// A ring's memory, mapped, as one of the two tasks at its ends uses it.
+#[derive(Debug)]
+pub struct RingMemory {
+    positions: NonNull<Positions>,
+    lines: NonNull<u64>,
+    count: u32,
+    buffer: NonNull<u8>,
+    buffer_size: u64,
+    class: u32,
+    names: NonNull<Names>,
+    /// The use for which this end was made.
+    of: Use,
+}
+
+/// Rings begin on pages.
+const ALIGN: usize = 4096;
+
+// SAFETY: pointers into a segment that outlives the channel; the ring protocol orders all access.
+unsafe impl Send for RingMemory {}
+
+const UNUSED: Corrupt = Corrupt {
+    what: "a ring has no ends",
+};
+
+impl RingMemory {
+    /// Bytes of segment that a ring needs.
+    pub fn footprint(geometry: Geometry) -> usize {
+        RING_CONTROL + geometry.lines as usize * LINE + geometry.payload_buffer as usize
+    }
+
+    fn at(segment: &Segment, offset: u64, class: u32) -> Result<RingMemory, Corrupt> {
+        let Some(&geometry) = CLASSES.get(class as usize) else {
+            return Err(Corrupt {
+                what: "a ring is of no known size",
+            });
+        };
+        if !offset.is_multiple_of(LINE as u64) {
+            return Err(Corrupt {
+                what: "a ring's offset is misaligned",
+            });
+        }
+        let start = segment.at(offset, RingMemory::footprint(geometry))?;
+        let lines = geometry.lines as usize * LINE;
+        let names: NonNull<Names> = start.cast();
+        // SAFETY: all inside the footprint checked above; the names are atomics.
+        unsafe {
+            Ok(RingMemory {
+                positions: start.add(LINE).cast(),
+                lines: start.add(RING_CONTROL).cast(),
+                count: geometry.lines,
+                buffer: start.add(RING_CONTROL + lines),
+                buffer_size: geometry.payload_buffer as u64,
+                class,
+                names,
+                of: names.as_ref().ends.present().ok_or(UNUSED)?,
+            })
+        }
+    }
+
+    /// Memory for a ring from `me` to `to`, which finds it on its list from now on. `cursor` is where the next search for one that can
+    /// be used again goes on.
+    pub fn open(job: &Job, me: u32, to: u32, cursor: &mut u64) -> io::Result<RingMemory> {
+        let segment = job.segment();
+        let class = class_of(job, me, to);
+        let offset = memory_for(job, class, me, to, cursor)?;
+        let memory = RingMemory::at(segment, offset, class).map_err(damaged)?;
+        // SAFETY: atomics only.
+        let names: &Names = unsafe { segment.words(offset) }.map_err(damaged)?;
+        job.opened_rings(to).push(offset, &names.next_opened);
+        Ok(memory)
+    }
+
+    /// The rings others have opened towards `me` since the last look. Memory
+    /// that makes no sense is passed over: such a ring would have been nobody's.
+    pub fn opened(job: &Job, me: u32) -> Vec<RingMemory> {
+        let ring_at = |place| {
+            // SAFETY: atomics only.
+            let names: &Names = unsafe { job.segment().words(place) }.ok()?;
+            let class = names.class.load(Ordering::Relaxed);
+            let memory = RingMemory::at(job.segment(), place, class).ok()?;
+            Some((memory, &names.next_opened))
+        };
+        let rings = job.opened_rings(me).take_all(job.tasks().into(), ring_at);
+        let to_me = |ring: &RingMemory| ring.source() < job.tasks() && ring.of.destination() == me;
+        rings.map(|(_, ring)| ring).filter(to_me).collect()
+    }
+
+    /// The task that sends through it.
+    pub fn source(&self) -> u32 {
+        self.of.source()
+    }
+
+    /// Does its sender mark what it has written to?
+    pub fn is_marked(&self) -> bool {
+        ring_marks::is_marked(self.class)
+    }
+
+    /// This end does not touch the ring any more. The other one may.
+    pub fn let_go(&self, end: End) {
+        // SAFETY: atomics inside the segment.
+        unsafe { self.names.as_ref() }.ends.finish(self.of, end);
+    }
+
+    fn positions(&self) -> &Positions {
+        // SAFETY: atomics inside the segment.
+        unsafe { self.positions.as_ref() }
+    }
+
+    /// Bytes of the payload buffer that its receiver has freed, as it says.
+    pub fn freed(&self) -> u64 {
+        self.positions().freed.load(Ordering::Acquire)
+    }
+
+    /// Receiver: so many bytes of the payload buffer have been freed.
+    #[inline(always)]
+    pub fn publish_freed(&self, freed: u64) {
+        self.positions().freed.store(freed, Ordering::Release);
+    }
+
+    /// The payload buffer.
+    #[inline(always)]
+    pub fn buffer(&self) -> *mut u8 {
+        self.buffer.as_ptr()
+    }
+
+    /// Bytes of the payload buffer.
+    #[inline(always)]
+    pub fn buffer_size(&self) -> u64 {
+        self.buffer_size
+    }
+
+    /// Word `word` of a line; both are in range by the ring's contract.
+    #[inline(always)]
+    pub fn word(&self, line: u32, word: usize) -> *mut u64 {
+        debug_assert!(line < self.count && word < WORDS);
+        self.lines
+            .as_ptr()
+            .wrapping_add(line as usize * WORDS + word)
+    }
+
+    /// The bytes of a line behind its first two words.
+    #[inline(always)]
+    pub fn inline_bytes(&self, line: u32) -> *mut u8 {
+        self.word(line, 2).cast()
+    }
+}
+
+impl Lines for RingMemory {
+    #[inline(always)]
+    fn count(&self) -> u32 {
+        self.count
+    }
+    #[inline(always)]
+    fn header(&self, line: u32) -> u64 {
+        // SAFETY: an aligned word inside the segment that is only accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.word(line, 0)).load(Ordering::Acquire) }
+    }
+    #[inline(always)]
+    fn publish(&self, line: u32, header: u64) {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.word(line, 0)).store(header, Ordering::Release) }
+    }
+    fn read(&self) -> u32 {
+        self.positions().read.load(Ordering::Acquire)
+    }
+    #[inline(always)]
+    fn publish_read(&self, position: u32) {
+        self.positions().read.store(position, Ordering::Release);
+    }
+}
+
+/// The class of a ring between two tasks. The first tasks know from the start how many they are; a task that came later
+/// goes by how many there are now.
+fn class_of(job: &Job, me: u32, to: u32) -> u32 {
+    match me.max(to) < job.first() {
+        true => class_for(job.first()),
+        false => class_for(job.first().max(job.living())),
+    }
+}
+
+/// Memory for a ring of this class between these two: one that nobody uses any more, or new. It is clear, and begun.
+fn memory_for(job: &Job, class: u32, me: u32, to: u32, cursor: &mut u64) -> io::Result<u64> {
+    let segment = job.segment();
+    let geometry = CLASSES[class as usize];
+    let of_gone = |place, ends: &Ends| {
+        // SAFETY: atomics only.
+        let names: &Names = unsafe { segment.words(place) }.ok()?;
+        // Its memory is looked at first: nothing that it says of itself is trusted.
+        let start = segment.at(place, RingMemory::footprint(geometry)).ok()?;
+        if names.class.load(Ordering::Relaxed) != class {
+            return None;
+        }
+        ends.claim(me, to, |peer| job.is_gone(peer))?;
+        let lines = RING_CONTROL - LINE + geometry.lines as usize * LINE;
+        // SAFETY: inside the footprint, behind the names; just claimed, so nobody else touches it.
+        unsafe { start.add(LINE).write_bytes(0, lines) };
+        Some(place)
+    };
+    // As long as nobody is gone there is no such ring.
+    if job.losses() > 0
+        && let Some(place) = job.rings().search(cursor, of_gone)
+    {
+        return Ok(place);
+    }
+    let maker = Maker {
+        task: me,
+        kind: left::RING,
+    };
+    let place = segment.allocate_for(maker, RingMemory::footprint(geometry), ALIGN)?;
+    // SAFETY: atomics only.
+    let names: &Names = unsafe { segment.words(place) }.map_err(damaged)?;
+    names.class.store(class, Ordering::Relaxed);
+    names.ends.begin(me, to);
+    job.rings().add(place);
+    segment.listed(me);
+    Ok(place)
+}
+
+/// A dead task had been handed out this memory for a ring.
+pub(crate) fn list_for_dead(job: &Job, left: Left, task: u32) {
+    let bytes = left.end.saturating_sub(left.start);
+    let class = CLASSES
+        .iter()
+        .position(|one| RingMemory::footprint(*one) as u64 == bytes);
+    // SAFETY: atomics only.
+    let names: Result<&Names, Corrupt> = unsafe { job.segment().words(left.start) };
+    if let (Some(class), Ok(names)) = (class, names) {
+        names.class.store(class as u32, Ordering::Relaxed);
+        job.rings().add_for_dead(left.start, task);
+    }
+}
+
+fn damaged(corrupt: Corrupt) -> io::Error {
+    io::Error::other(corrupt.what)
+}
