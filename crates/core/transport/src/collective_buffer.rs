@@ -22,7 +22,7 @@ const INLINE: usize = 56;
 const PLACE: usize = (DEPTH + 1) * 64;
 
 /// Bytes of data a member may contribute in a buffer of `members`; not less in one of fewer.
-pub(crate) fn capacity(members: u32) -> usize {
+pub fn capacity(members: u32) -> usize {
     match members {
         0..=64 => 4096,
         65..=1024 => 1024,
@@ -79,11 +79,7 @@ unsafe impl Send for CollectiveBuffer {}
 
 impl CollectiveBuffer {
     /// The buffer of `members` tasks at `offset`.
-    pub(crate) fn at(
-        segment: &Segment,
-        offset: u64,
-        members: u32,
-    ) -> Result<CollectiveBuffer, Corrupt> {
+    pub fn at(segment: &Segment, offset: u64, members: u32) -> Result<CollectiveBuffer, Corrupt> {
         if !offset.is_multiple_of(64) {
             return Err(Corrupt {
                 what: "a collective buffer's offset is misaligned",
@@ -99,7 +95,7 @@ impl CollectiveBuffer {
         })
     }
 
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.capacity
     }
 
@@ -128,7 +124,7 @@ impl CollectiveBuffer {
     }
 
     #[inline(always)]
-    pub(crate) fn contribute(&self, index: u32, round: u32, from: &Views) {
+    pub fn contribute(&self, index: u32, round: u32, from: &Views) {
         let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
         // SAFETY: the member's own place; nobody reads it before `round` is stored
@@ -145,14 +141,14 @@ impl CollectiveBuffer {
     }
 
     #[inline(always)]
-    pub(crate) fn contributed(&self, index: u32, round: u32) -> bool {
+    pub fn contributed(&self, index: u32, round: u32) -> bool {
         let contribution = self.contribution_at(index, round);
         // SAFETY: an atomic inside the footprint.
         unsafe { (*contribution).round.load(Ordering::Acquire) == round }
     }
 
     /// The round word in the place of `round`.
-    pub(crate) fn contributed_round(&self, index: u32, round: u32) -> u32 {
+    pub fn contributed_round(&self, index: u32, round: u32) -> u32 {
         let contribution = self.contribution_at(index, round);
         // SAFETY: an atomic inside the footprint.
         unsafe { (*contribution).round.load(Ordering::Acquire) }
@@ -160,14 +156,7 @@ impl CollectiveBuffer {
 
     /// `total` is the length of the contribution, which all members know.
     #[inline(always)]
-    pub(crate) fn collect(
-        &self,
-        index: u32,
-        round: u32,
-        offset: usize,
-        total: usize,
-        into: &Views,
-    ) {
+    pub fn collect(&self, index: u32, round: u32, offset: usize, total: usize, into: &Views) {
         let contribution = self.contribution_at(index, round);
         let len = into.len().min(self.capacity.saturating_sub(offset));
         // SAFETY: `offset + len` fits the place; a contribution that changes meanwhile yields arbitrary
@@ -183,7 +172,7 @@ impl CollectiveBuffer {
     }
 
     #[inline(always)]
-    pub(crate) fn awaits(&self, index: u32) -> &WakeRequest {
+    pub fn awaits(&self, index: u32) -> &WakeRequest {
         // SAFETY: an atomic inside the footprint, which outlives the buffer's users.
         unsafe { &(*self.place(index).as_ptr()).awaits }
     }

@@ -42,7 +42,7 @@ pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("front of a collective buffer", Front { left, next } FRONT SIZES);
 
 /// The stacks, by size.
-pub(crate) struct FreeCollectiveBuffers<'a> {
+pub struct FreeCollectiveBuffers<'a> {
     pub(crate) segment: &'a Segment,
     pub(crate) stacks: &'a [Stack; SIZES],
 }
@@ -64,7 +64,7 @@ impl FreeCollectiveBuffers<'_> {
     }
 
     /// A buffer for so many members, as good as new; its name.
-    pub(crate) fn take(&self, members: u32) -> io::Result<u64> {
+    pub fn take(&self, members: u32) -> io::Result<u64> {
         let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
         let old = self.stacks[size].pop(|name| Ok(&self.front(name)?.next));
@@ -84,7 +84,7 @@ impl FreeCollectiveBuffers<'_> {
     }
 
     /// One of its members does not use a buffer any more.
-    pub(crate) fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
+    pub fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
         let front = self.front(name)?;
         let last = front.left.fetch_add(1, Ordering::AcqRel).wrapping_add(1) == members;
         match last {

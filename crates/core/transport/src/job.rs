@@ -5,27 +5,30 @@
 //! The task table is the one place where everybody sees who is there: the launcher writes who has
 //! died, and every task that waits looks at the count of deaths now and then.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use regatta_memory::bell::{Bell, Fencing, Payers};
+use regatta_memory::bell::{Bell, Fencing};
 use regatta_memory::copy::Remote;
 use regatta_memory::ends::Made;
 use regatta_memory::list::List;
 use regatta_memory::losses::Losses;
-use regatta_memory::making::Making;
 use regatta_memory::segment::{RESERVED_FRONT, Segment};
 use regatta_memory::shared_barrier::SharedBarrier;
 use regatta_memory::stack::Stack;
 use regatta_memory::{Corrupt, LINE};
 
 use crate::collective_buffer::{self, CollectiveBuffer};
-use crate::free_collective_buffers::{FreeCollectiveBuffers, SIZES};
+use crate::free_collective_buffers::FreeCollectiveBuffers;
+pub use crate::geometry::Geometry;
+pub use crate::job_error::JobError;
 pub use crate::join_token::JoinToken;
 use crate::ring_marks::Marks;
+use crate::table::{
+    ENDED, HEADER_AT, Header, MAGIC, NOTES_AT, SLOTS_AT, Slot, table_end, world_buffer_at,
+};
 pub use regatta_wire::life::{Cause, TaskState};
 
 /// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
@@ -38,289 +41,9 @@ pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
 pub const VERSION: u32 = 11;
-/// In the place of a cause: the process has ended, and nobody here knows how.
-const ENDED: u32 = 4;
-const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
+
 /// A job has no more tasks than this, from its first to its last.
 pub const MOST_TASKS: u32 = 1 << 16;
-
-/// Sizes that depend on how many tasks share the segment. Rings are opened when a pair first
-/// talks; these sizes keep a job in which everybody talks to everybody affordable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    /// Lines per ring.
-    pub lines: u32,
-    /// Bytes per payload buffer.
-    pub payload_buffer: u32,
-    /// Data bytes per pipe.
-    pub pipe: u32,
-    /// Unmatched large messages a task may have in pipes of its own.
-    pub pipes: u32,
-}
-
-/// A geometry for each size of job.
-pub(crate) const CLASSES: [Geometry; 4] = [
-    geometry(256, 64 << 10, 256 << 10, 16),
-    geometry(64, 32 << 10, 128 << 10, 4),
-    geometry(32, 8 << 10, 64 << 10, 2),
-    geometry(16, 4 << 10, 64 << 10, 1),
-];
-
-const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
-    Geometry {
-        lines,
-        payload_buffer,
-        pipe,
-        pipes,
-    }
-}
-
-/// Which of [`CLASSES`] suits so many tasks.
-pub(crate) fn class_for(tasks: u32) -> u32 {
-    match tasks {
-        0..=8 => 0,
-        9..=64 => 1,
-        65..=512 => 2,
-        _ => 3,
-    }
-}
-
-impl Geometry {
-    /// The sizes for the largest jobs.
-    pub const SMALLEST: Geometry = CLASSES[CLASSES.len() - 1];
-
-    /// The sizes for a job of `tasks`.
-    pub fn for_tasks(tasks: u32) -> Geometry {
-        CLASSES[class_for(tasks) as usize]
-    }
-}
-
-/// The job's words, at the front of the segment.
-#[repr(C, align(64))]
-pub(crate) struct Header {
-    magic: AtomicU64,
-    version: AtomicU32,
-    /// Tasks the job began with, and most it may ever have.
-    first: AtomicU32,
-    capacity: AtomicU32,
-    /// Slots of the table that have been given to tasks.
-    pub(crate) given: AtomicU32,
-    /// Tasks that run on this host.
-    pub(crate) living: AtomicU32,
-    cores: AtomicU32,
-    /// Tasks that the job began with on other hosts that use these cores.
-    pub(crate) neighbours: AtomicU32,
-    payers: Payers,
-    lines: AtomicU32,
-    payload_buffer: AtomicU32,
-    pipe: AtomicU32,
-    pipes: AtomicU32,
-    /// Which of the job's hosts this is, and how many of the first tasks run on it.
-    pub(crate) here: AtomicU32,
-    pub(crate) tasks_here: AtomicU32,
-    /// The proof that the job's tasks require of each other between hosts; see `place`.
-    pub(crate) trusted: AtomicU32,
-    /// 1 once there is a task on another host.
-    pub(crate) scattered: AtomicU32,
-    pub(crate) key: [AtomicU64; 4],
-    /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
-    pub(crate) groups: AtomicU64,
-    /// Free pipes.
-    pool: Line<Stack>,
-    /// Collective buffers that have been left; see `free_collective_buffers`.
-    collective_buffers: Line<[Stack; SIZES]>,
-    /// All rings, and all pipes.
-    rings: Line<List>,
-    pipes_made: Line<List>,
-    /// Deaths and departures so far.
-    losses: Line<Losses>,
-    /// All blocks for loans; see `loan_blocks`.
-    loans: Line<List>,
-}
-
-#[repr(C, align(64))]
-pub(crate) struct Line<T>(pub(crate) T);
-
-/// Where a task is; written before any other task can know its number.
-#[repr(C)]
-pub(crate) struct PlaceWords {
-    pub(crate) host: AtomicU32,
-    /// 0: it has no address.
-    pub(crate) port: AtomicU32,
-    /// As IPv6; IPv4 mapped into it.
-    pub(crate) address: [AtomicU64; 2],
-}
-
-/// A task's words that others read: the task that blocks it, and the piece of memory that it makes.
-#[repr(C)]
-struct Shown {
-    on: AtomicU64,
-    /// In the ring found last: next member + 1.
-    ring_next: AtomicU32,
-    /// How often it has looked around since, in vain.
-    looks: AtomicU32,
-    /// Memory that it takes and has not listed; see `left`.
-    making: Making,
-}
-
-/// A task's words. Zero is a valid start.
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    state: AtomicU32,
-    pid: AtomicU32,
-    /// 0 none, 1 exited, 2 signalled, 3 lost with its host, 4 ended.
-    cause: AtomicU32,
-    value: AtomicU32,
-    /// Where in its memory others find its word ([`Job::word`]), by which they know that memory when they read it.
-    probe: AtomicU64,
-    pub(crate) place: PlaceWords,
-    pub(crate) world: WorldWords,
-    /// The receiver that the task is blocked sending to; zero: not blocked.
-    shown: Line<Shown>,
-    pub(crate) bell: Bell,
-    pub(crate) inlet: Line<Inlet>,
-}
-
-/// Words of others for a task, beside the frames in its rings. It looks here each time it looks for messages.
-#[repr(C)]
-pub(crate) struct Inlet {
-    /// Rings opened towards this task and not yet noticed.
-    pub(crate) opened: List,
-    /// Changes when its launcher has something to tell it.
-    pub(crate) news: AtomicU32,
-    _pad: u32,
-    /// The name of the collective buffer of its world, or 0.
-    pub(crate) collective_buffer: AtomicU64,
-    /// Which rings opened towards it have been written to; see `ring_marks`.
-    pub(crate) marks: Marks,
-}
-
-/// The world of a task that another one has started; zeros in the first tasks.
-#[repr(C)]
-pub(crate) struct WorldWords {
-    /// Its first task.
-    pub(crate) first: AtomicU32,
-    pub(crate) count: AtomicU32,
-    /// The task that started it, + 1.
-    pub(crate) parent: AtomicU32,
-    _pad: u32,
-}
-
-const HEADER_AT: u64 = RESERVED_FRONT as u64;
-const SLOTS_AT: u64 = HEADER_AT + size_of::<Header>() as u64;
-
-/// The first task's note on what it makes.
-const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u64;
-
-/// For the test that holds them to [`VERSION`].
-#[cfg(test)]
-pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
-    regatta_memory::layout!("header", Header {
-        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
-        here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
-    } HEADER_AT MAGIC MOST_TASKS),
-    regatta_memory::layout!("task", Slot {
-        state, pid, cause, value, probe, place, world, shown, bell, inlet,
-    } SLOTS_AT ENDED),
-    regatta_memory::layout!(
-        "place of a task",
-        PlaceWords {
-            host,
-            port,
-            address
-        }
-    ),
-    regatta_memory::layout!("shown", Shown { on, ring_next, looks,
-        making } IN_RING ASKS OVER),
-    regatta_memory::layout!(
-        "inlet",
-        Inlet {
-            opened,
-            news,
-            _pad,
-            collective_buffer,
-            marks
-        }
-    ),
-    regatta_memory::layout!(
-        "world of a task",
-        WorldWords {
-            first,
-            count,
-            parent,
-            _pad
-        }
-    ),
-];
-
-/// Why a job could not be made or joined.
-#[derive(Debug)]
-pub enum JobError {
-    /// The number of tasks makes no sense.
-    Tasks(u32),
-    /// The operating system refused memory.
-    Memory(io::Error),
-    /// The join token cannot be read.
-    JoinToken(String),
-    /// Launcher and library are of different versions.
-    Version {
-        /// The launcher's version.
-        launcher: u32,
-    },
-    /// This rank has been taken already, by that process.
-    Taken {
-        /// The rank.
-        rank: u32,
-        /// The process that has it.
-        pid: u32,
-    },
-    /// The segment holds nonsense.
-    Corrupt(Corrupt),
-}
-
-impl fmt::Display for JobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JobError::Tasks(tasks) => write!(
-                f,
-                "a job of {tasks} tasks cannot be made; it has 1 to {MOST_TASKS}"
-            ),
-            JobError::Memory(error) => write!(
-                f,
-                "shared memory could not be reserved: {error}. Start fewer tasks, or raise the \
-                 memory limit"
-            ),
-            JobError::JoinToken(what) => write!(
-                f,
-                "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program \
-                 started in a way that closes inherited files? Start it by `regatta run`"
-            ),
-            JobError::Version { launcher } => write!(
-                f,
-                "the launcher speaks version {launcher} of the job protocol and this library \
-                 version {VERSION}; install both from the same release of Regatta"
-            ),
-            JobError::Taken { rank, pid } => write!(
-                f,
-                "rank {rank} of this job already belongs to process {pid}; a task's child cannot \
-                 join as well"
-            ),
-            JobError::Corrupt(corrupt) => write!(
-                f,
-                "the job's shared memory is damaged: {}. Start the job again",
-                corrupt.what
-            ),
-        }
-    }
-}
-
-impl std::error::Error for JobError {}
-
-impl From<Corrupt> for JobError {
-    fn from(corrupt: Corrupt) -> Self {
-        JobError::Corrupt(corrupt)
-    }
-}
 
 const MISFIT: Corrupt = Corrupt {
     what: "its header does not fit its number of tasks",
@@ -522,7 +245,7 @@ impl Job {
     }
 
     /// How tasks of this job pay for the fences of bells; for as long as the job is there.
-    pub(crate) fn fencing(&self) -> Fencing {
+    pub fn fencing(&self) -> Fencing {
         // SAFETY: the callers hold the job at least as long.
         unsafe { Fencing::of_job(&self.header().payers) }
     }
@@ -619,7 +342,8 @@ impl Job {
         self.losses_seen_by_all().count()
     }
 
-    pub(crate) fn losses_seen_by_all(&self) -> &Losses {
+    /// The count of losses, where everybody sees it.
+    pub fn losses_seen_by_all(&self) -> &Losses {
         &self.header().losses.0
     }
 
@@ -694,7 +418,8 @@ impl Job {
         }
     }
 
-    pub(crate) fn blocks(&self) -> &List {
+    /// All blocks for loans.
+    pub fn blocks(&self) -> &List {
         &self.header().loans.0
     }
 
@@ -704,11 +429,12 @@ impl Job {
     }
 
     /// Will this task touch no memory of the job any more?
-    pub(crate) fn is_gone(&self, rank: u32) -> bool {
+    pub fn is_gone(&self, rank: u32) -> bool {
         rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
-    pub(crate) fn free_collective_buffers(&self) -> FreeCollectiveBuffers<'_> {
+    /// Collective buffers that groups have left.
+    pub fn free_collective_buffers(&self) -> FreeCollectiveBuffers<'_> {
         FreeCollectiveBuffers {
             segment: &self.segment,
             stacks: &self.header().collective_buffers.0,
@@ -726,12 +452,13 @@ impl Job {
         SharedBarrier::at(&self.segment, name, members)
     }
 
-    pub(crate) fn set_probe(&self, rank: u32, address: u64) {
+    /// Where in the memory of a task's process its word lies ([`Job::word`]).
+    pub fn set_probe(&self, rank: u32, address: u64) {
         self.slot(rank).probe.store(address, Ordering::Release);
     }
 
     /// The memory of a task's process.
-    pub(crate) fn remote(&self, rank: u32) -> Remote {
+    pub fn remote(&self, rank: u32) -> Remote {
         Remote {
             pid: self.pid(rank),
             address: self.slot(rank).probe.load(Ordering::Acquire),
@@ -740,7 +467,7 @@ impl Job {
     }
 
     /// A word that only this task has in its memory: made of what no other job of this machine has, and of its rank.
-    pub(crate) fn word(&self, rank: u32) -> u64 {
+    pub fn word(&self, rank: u32) -> u64 {
         let inode = rustix::fs::fstat(self.segment.fd()).map_or(0, |file| file.st_ino);
         MAGIC ^ inode ^ u64::from(rank + 1) << 40
     }
@@ -777,19 +504,6 @@ impl Job {
         // SAFETY: inside the table, whose extent was checked; aligned; atomics only.
         unsafe { self.slots.add(rank as usize).as_ref() }
     }
-}
-
-const _: () = assert!(HEADER_AT.is_multiple_of(align_of::<Header>() as u64));
-const _: () = assert!(SLOTS_AT.is_multiple_of(align_of::<Slot>() as u64));
-
-/// Where a table of `tasks` ends.
-pub(crate) fn table_end(tasks: u32) -> usize {
-    SLOTS_AT as usize + tasks as usize * size_of::<Slot>()
-}
-
-/// Offset of the collective buffer of the first tasks' world in a job of at most `most` tasks.
-pub(crate) fn world_buffer_at(most: u32) -> u64 {
-    (table_end(most) as u64).next_multiple_of(128)
 }
 
 #[cfg(test)]

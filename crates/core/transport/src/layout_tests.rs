@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::job::{CLASSES, LAYOUTS, VERSION};
+use crate::geometry::CLASSES;
+use crate::job::VERSION;
+use crate::table::LAYOUTS;
 use crate::{collective_buffer, free_collective_buffers, ring_marks, ring_memory};
 
 /// Everything that launcher and tasks of different installations must agree about.

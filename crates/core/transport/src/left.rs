@@ -3,7 +3,10 @@
 //! The process that marks the task dead puts the piece on its list, before anybody can learn of the death. There it is like any other piece of a
 //! task that is gone, and is used again. The marker is the one process that watches over the tasks of this host.
 
-use regatta_memory::pipe::Pool;
+use std::io;
+
+use regatta_memory::making::Maker;
+use regatta_memory::pipe::{Pipe, Pool};
 
 use crate::job::Job;
 use crate::{loan_blocks, ring_memory};
@@ -16,9 +19,19 @@ pub(crate) const PIPE: u8 = 2;
 pub(crate) const BLOCK: u8 = 3;
 
 impl Job {
-    pub(crate) fn pool(&self) -> Pool<'_> {
+    /// The pipes of this host.
+    pub fn pool(&self) -> Pool<'_> {
         let pipe = self.geometry().pipe as usize;
         Pool::new(self.segment(), self.free_pipes(), self.pipes(), pipe)
+    }
+
+    /// A new pipe between two tasks, made by task `me`, which is one of them.
+    pub fn make_pipe(&self, me: u32, source: u32, destination: u32) -> io::Result<Pipe> {
+        let maker = Maker {
+            task: me,
+            kind: PIPE,
+        };
+        self.pool().make(maker, source, destination)
     }
 
     /// A task's process has ended: nothing of what it made remains outside the lists.
@@ -39,8 +52,6 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
-    use regatta_memory::making::Maker;
-
     use super::*;
     use crate::job::{Cause, Geometry};
     use crate::loan_blocks::{Around, LoanBlocks};

@@ -10,7 +10,9 @@ pub mod blocked_signals;
 pub mod calls;
 mod collective_buffer;
 mod free_collective_buffers;
+mod geometry;
 pub mod job;
+mod job_error;
 mod join_token;
 #[cfg(test)]
 mod layout_tests;
@@ -24,6 +26,7 @@ mod ring_marks;
 mod ring_memory;
 pub mod shm;
 mod shm_channel;
+mod table;
 mod tcp;
 pub mod world;
 

@@ -44,18 +44,18 @@ const MOST_WAITING: usize = 128 << 20;
 const LOOKS: u64 = 64;
 
 /// The job, as far as a task's loans need it.
-pub(crate) struct Around<'a> {
-    pub(crate) segment: &'a Segment,
+pub struct Around<'a> {
+    pub segment: &'a Segment,
     /// All blocks.
-    pub(crate) blocks: &'a List,
-    pub(crate) me: u32,
+    pub blocks: &'a List,
+    pub me: u32,
     /// Will this task touch no block any more?
-    pub(crate) gone: &'a dyn Fn(u32) -> bool,
+    pub gone: &'a dyn Fn(u32) -> bool,
 }
 
 /// The blocks a task has.
 #[derive(Debug, Default)]
-pub(crate) struct LoanBlocks {
+pub struct LoanBlocks {
     /// By size, the oldest first. Another task may have one of these by now.
     kept: FxHashMap<usize, VecDeque<u64>>,
     /// All in `kept`: each stands there once.
@@ -166,7 +166,7 @@ impl Around<'_> {
 
 impl LoanBlocks {
     /// Lend `len` bytes.
-    pub(crate) fn lend(&mut self, around: &Around, len: usize) -> io::Result<(u64, Views)> {
+    pub fn lend(&mut self, around: &Around, len: usize) -> io::Result<(u64, Views)> {
         let size = block_size(len).ok_or(io::ErrorKind::OutOfMemory)?;
         let place = match self.take(around, size) {
             Some(place) => place,
@@ -251,7 +251,7 @@ impl LoanBlocks {
     }
 
     /// Does anybody read this block of ours?
-    pub(crate) fn is_read(&mut self, around: &Around, place: u64) -> bool {
+    pub fn is_read(&mut self, around: &Around, place: u64) -> bool {
         let Some(readers) = self.readers.get_mut(&place) else {
             return false;
         };
@@ -294,7 +294,7 @@ impl LoanBlocks {
     }
 
     /// The memory of a loan that came with a message.
-    pub(crate) fn check(segment: &Segment, place: u64, len: u64) -> Result<Views, Corrupt> {
+    pub fn check(segment: &Segment, place: u64, len: u64) -> Result<Views, Corrupt> {
         let (_, size) = tag(segment, place)?;
         if len > size as u64 {
             return Err(Corrupt {
@@ -307,27 +307,27 @@ impl LoanBlocks {
     }
 
     /// The loan of this task that starts at an address.
-    pub(crate) fn at(around: &Around, address: usize) -> Option<(u64, usize)> {
+    pub fn at(around: &Around, address: usize) -> Option<(u64, usize)> {
         let place = around.segment.offset_of(address)?;
         let (tag, size) = tag(around.segment, place).ok()?;
         tag.is_lent_to(around.me).then_some((place, size))
     }
 
     /// A block goes to a task as a message. False: it cannot, for somebody reads it or it is not this task's.
-    pub(crate) fn send(&mut self, around: &Around, place: u64, to: u32) -> bool {
+    pub fn send(&mut self, around: &Around, place: u64, to: u32) -> bool {
         !self.is_read(around, place)
             && tag(around.segment, place).is_ok_and(|(tag, _)| tag.send(around.me, to))
     }
 
     /// The message did not go out.
-    pub(crate) fn take_back(around: &Around, place: u64, to: u32) {
+    pub fn take_back(around: &Around, place: u64, to: u32) {
         if let Ok((tag, _)) = tag(around.segment, place) {
             tag.take_back(around.me, to);
         }
     }
 
     /// A block has come from that task.
-    pub(crate) fn arrive(around: &Around, place: u64, from: u32) -> Result<(), Corrupt> {
+    pub fn arrive(around: &Around, place: u64, from: u32) -> Result<(), Corrupt> {
         let (tag, _) = tag(around.segment, place)?;
         match tag.arrive(around.me, from) {
             true => Ok(()),
@@ -338,7 +338,7 @@ impl LoanBlocks {
     }
 
     /// A task is gone, and all that it sent has been taken in. Blocks that it had handed over and not sent are kept.
-    pub(crate) fn take_in(&mut self, around: &Around, from: u32) {
+    pub fn take_in(&mut self, around: &Around, from: u32) {
         for (place, (tag, _)) in all(around.segment, around.blocks) {
             if tag.arrive(around.me, from) {
                 self.give_back(around, place);
@@ -348,7 +348,7 @@ impl LoanBlocks {
 
     /// Keep a block for the next loan, as soon as nobody reads it. A block that is not lent to this task is left
     /// alone.
-    pub(crate) fn give_back(&mut self, around: &Around, place: u64) {
+    pub fn give_back(&mut self, around: &Around, place: u64) {
         let Ok((tag, size)) = tag(around.segment, place) else {
             return;
         };
@@ -365,7 +365,7 @@ impl LoanBlocks {
 
     /// Let a task read a block that is lent to this one: the name by which it finds it. `None`: as many
     /// read it as can, or too much waits for readers.
-    pub(crate) fn share(&mut self, around: &Around, place: u64, reader: u32) -> Option<u64> {
+    pub fn share(&mut self, around: &Around, place: u64, reader: u32) -> Option<u64> {
         if self.waiting_bytes > MOST_WAITING {
             self.collect(around);
         }
@@ -382,7 +382,7 @@ impl LoanBlocks {
     }
 
     /// The memory of a block that this task may read, by its name.
-    pub(crate) fn open(around: &Around, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
+    pub fn open(around: &Around, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
         let place = name & !(LINE as u64 - 1);
         let (tag, size) = tag(around.segment, place)?;
         let allowed = tag.reader((name - place) as usize) == Some(around.me + 1);
@@ -396,7 +396,7 @@ impl LoanBlocks {
 
     /// This task does not read a block any more; or, if the block is its own, the reader it shared it
     /// with by this name will not hear of it.
-    pub(crate) fn close(&mut self, around: &Around, name: u64) {
+    pub fn close(&mut self, around: &Around, name: u64) {
         let place = name & !(LINE as u64 - 1);
         let at = (name - place) as usize;
         let Ok((tag, _)) = tag(around.segment, place) else {
@@ -412,7 +412,7 @@ impl LoanBlocks {
     }
 
     /// This task leaves, and nobody knows it yet. From now on it touches no block.
-    pub(crate) fn leave(&mut self, around: &Around) {
+    pub fn leave(&mut self, around: &Around) {
         self.collect(around);
         for (size, places) in std::mem::take(&mut self.kept) {
             for place in places {

@@ -24,7 +24,8 @@ use regatta_memory::ring::{Lines, WORDS};
 use regatta_memory::segment::Segment;
 use regatta_memory::{Corrupt, LINE};
 
-use crate::job::{CLASSES, Geometry, Job, class_for};
+use crate::geometry::{CLASSES, Geometry, class_for};
+use crate::job::Job;
 use crate::left;
 use crate::ring_marks;
 

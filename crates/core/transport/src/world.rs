@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use regatta_memory::Corrupt;
 use regatta_wire::world::World;
 
-use crate::job::{Job, JobError, MOST_TASKS, table_end};
+use crate::job::{Job, JobError, MOST_TASKS};
+use crate::table::table_end;
 
 /// A task's world, as it stands in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Membership {
     /// The task that started them; none: the launcher.
     pub parent: Option<u32>,
     /// The name of the collective buffer they share.
-    pub(crate) collective_buffer: u64,
+    pub collective_buffer: u64,
 }
 
 impl Job {

@@ -1,13 +1,11 @@
 //! Streams through pipes: memory through which both sides copy at once.
 
 use regatta_engine::{Fault, Flow, Peer, Streams};
-use regatta_memory::making::Maker;
 use regatta_memory::pipe::{Filled, GivenUp, Pipe};
 use regatta_memory::views::Views;
 use regatta_wire::Route;
 
 use super::Shm;
-use crate::left;
 
 /// May this process read a peer's memory directly?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,13 +182,8 @@ impl Shm {
                 return Ok(pipe);
             }
         }
-        let maker = Maker {
-            task: self.me,
-            kind: left::PIPE,
-        };
         self.job
-            .pool()
-            .make(maker, source, destination)
+            .make_pipe(self.me, source, destination)
             .map_err(|error| Fault::Memory(format!("no pipe for a large message: {error}")))
     }
 

@@ -1,0 +1,52 @@
+//! Sizes of rings, payload buffers and pipes, by the number of tasks.
+
+/// Sizes that depend on how many tasks share the segment. Rings are opened when a pair first
+/// talks; these sizes keep a job in which everybody talks to everybody affordable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Lines per ring.
+    pub lines: u32,
+    /// Bytes per payload buffer.
+    pub payload_buffer: u32,
+    /// Data bytes per pipe.
+    pub pipe: u32,
+    /// Unmatched large messages a task may have in pipes of its own.
+    pub pipes: u32,
+}
+
+/// A geometry for each size of job.
+pub(crate) const CLASSES: [Geometry; 4] = [
+    geometry(256, 64 << 10, 256 << 10, 16),
+    geometry(64, 32 << 10, 128 << 10, 4),
+    geometry(32, 8 << 10, 64 << 10, 2),
+    geometry(16, 4 << 10, 64 << 10, 1),
+];
+
+const fn geometry(lines: u32, payload_buffer: u32, pipe: u32, pipes: u32) -> Geometry {
+    Geometry {
+        lines,
+        payload_buffer,
+        pipe,
+        pipes,
+    }
+}
+
+/// Which of [`CLASSES`] suits so many tasks.
+pub(crate) fn class_for(tasks: u32) -> u32 {
+    match tasks {
+        0..=8 => 0,
+        9..=64 => 1,
+        65..=512 => 2,
+        _ => 3,
+    }
+}
+
+impl Geometry {
+    /// The sizes for the largest jobs.
+    pub const SMALLEST: Geometry = CLASSES[CLASSES.len() - 1];
+
+    /// The sizes for a job of `tasks`.
+    pub fn for_tasks(tasks: u32) -> Geometry {
+        CLASSES[class_for(tasks) as usize]
+    }
+}

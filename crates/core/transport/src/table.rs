@@ -1,0 +1,196 @@
+//! The words at the front of the segment: the job's header, and the table of its tasks.
+//!
+//! ```text
+//! 0    the segment's own words
+//! 128  header
+//! 768  a slot of 256 bytes for each task the job may ever have: state, place, world, bell, inlet
+//! ```
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use regatta_memory::bell::{Bell, Payers};
+use regatta_memory::list::List;
+use regatta_memory::losses::Losses;
+use regatta_memory::making::Making;
+use regatta_memory::segment::RESERVED_FRONT;
+use regatta_memory::stack::Stack;
+
+use crate::free_collective_buffers::SIZES;
+#[cfg(test)]
+use crate::job::{ASKS, IN_RING, MOST_TASKS, OVER};
+use crate::ring_marks::Marks;
+
+/// In the place of a cause: the process has ended, and nobody here knows how.
+pub(crate) const ENDED: u32 = 4;
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"regatta\x01");
+
+/// The job's words, at the front of the segment.
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) version: AtomicU32,
+    /// Tasks the job began with, and most it may ever have.
+    pub(crate) first: AtomicU32,
+    pub(crate) capacity: AtomicU32,
+    /// Slots of the table that have been given to tasks.
+    pub(crate) given: AtomicU32,
+    /// Tasks that run on this host.
+    pub(crate) living: AtomicU32,
+    pub(crate) cores: AtomicU32,
+    /// Tasks that the job began with on other hosts that use these cores.
+    pub(crate) neighbours: AtomicU32,
+    pub(crate) payers: Payers,
+    pub(crate) lines: AtomicU32,
+    pub(crate) payload_buffer: AtomicU32,
+    pub(crate) pipe: AtomicU32,
+    pub(crate) pipes: AtomicU32,
+    /// Which of the job's hosts this is, and how many of the first tasks run on it.
+    pub(crate) here: AtomicU32,
+    pub(crate) tasks_here: AtomicU32,
+    /// The proof that the job's tasks require of each other between hosts; see `place`.
+    pub(crate) trusted: AtomicU32,
+    /// 1 once there is a task on another host.
+    pub(crate) scattered: AtomicU32,
+    pub(crate) key: [AtomicU64; 4],
+    /// Changes with the members of named groups, where the launcher is; 0 on other hosts.
+    pub(crate) groups: AtomicU64,
+    /// Free pipes.
+    pub(crate) pool: Line<Stack>,
+    /// Collective buffers that have been left; see `free_collective_buffers`.
+    pub(crate) collective_buffers: Line<[Stack; SIZES]>,
+    /// All rings, and all pipes.
+    pub(crate) rings: Line<List>,
+    pub(crate) pipes_made: Line<List>,
+    /// Deaths and departures so far.
+    pub(crate) losses: Line<Losses>,
+    /// All blocks for loans; see `loan_blocks`.
+    pub(crate) loans: Line<List>,
+}
+
+#[repr(C, align(64))]
+pub(crate) struct Line<T>(pub(crate) T);
+
+/// Where a task is; written before any other task can know its number.
+#[repr(C)]
+pub(crate) struct PlaceWords {
+    pub(crate) host: AtomicU32,
+    /// 0: it has no address.
+    pub(crate) port: AtomicU32,
+    /// As IPv6; IPv4 mapped into it.
+    pub(crate) address: [AtomicU64; 2],
+}
+
+/// A task's words that others read: the task that blocks it, and the piece of memory that it makes.
+#[repr(C)]
+pub(crate) struct Shown {
+    pub(crate) on: AtomicU64,
+    /// In the ring found last: next member + 1.
+    pub(crate) ring_next: AtomicU32,
+    /// How often it has looked around since, in vain.
+    pub(crate) looks: AtomicU32,
+    /// Memory that it takes and has not listed; see `left`.
+    pub(crate) making: Making,
+}
+
+/// A task's words. Zero is a valid start.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    pub(crate) state: AtomicU32,
+    pub(crate) pid: AtomicU32,
+    /// 0 none, 1 exited, 2 signalled, 3 lost with its host, 4 ended.
+    pub(crate) cause: AtomicU32,
+    pub(crate) value: AtomicU32,
+    /// Where in its memory others find its word (`Job::word`), by which they know that memory when they read it.
+    pub(crate) probe: AtomicU64,
+    pub(crate) place: PlaceWords,
+    pub(crate) world: WorldWords,
+    /// The receiver that the task is blocked sending to; zero: not blocked.
+    pub(crate) shown: Line<Shown>,
+    pub(crate) bell: Bell,
+    pub(crate) inlet: Line<Inlet>,
+}
+
+/// Words of others for a task, beside the frames in its rings. It looks here each time it looks for messages.
+#[repr(C)]
+pub(crate) struct Inlet {
+    /// Rings opened towards this task and not yet noticed.
+    pub(crate) opened: List,
+    /// Changes when its launcher has something to tell it.
+    pub(crate) news: AtomicU32,
+    _pad: u32,
+    /// The name of the collective buffer of its world, or 0.
+    pub(crate) collective_buffer: AtomicU64,
+    /// Which rings opened towards it have been written to; see `ring_marks`.
+    pub(crate) marks: Marks,
+}
+
+/// The world of a task that another one has started; zeros in the first tasks.
+#[repr(C)]
+pub(crate) struct WorldWords {
+    /// Its first task.
+    pub(crate) first: AtomicU32,
+    pub(crate) count: AtomicU32,
+    /// The task that started it, + 1.
+    pub(crate) parent: AtomicU32,
+    _pad: u32,
+}
+
+pub(crate) const HEADER_AT: u64 = RESERVED_FRONT as u64;
+pub(crate) const SLOTS_AT: u64 = HEADER_AT + size_of::<Header>() as u64;
+
+/// The first task's note on what it makes.
+pub(crate) const NOTES_AT: u64 = SLOTS_AT + std::mem::offset_of!(Slot, shown.0.making) as u64;
+
+/// For the test that holds them to the version.
+#[cfg(test)]
+pub(crate) const LAYOUTS: &[regatta_memory::layout::Layout] = &[
+    regatta_memory::layout!("header", Header {
+        magic, version, first, capacity, given, living, cores, neighbours, payers, lines, payload_buffer, pipe, pipes,
+        here, tasks_here, trusted, scattered, key, groups, pool, collective_buffers, rings, pipes_made, losses, loans,
+    } HEADER_AT MAGIC MOST_TASKS),
+    regatta_memory::layout!("task", Slot {
+        state, pid, cause, value, probe, place, world, shown, bell, inlet,
+    } SLOTS_AT ENDED),
+    regatta_memory::layout!(
+        "place of a task",
+        PlaceWords {
+            host,
+            port,
+            address
+        }
+    ),
+    regatta_memory::layout!("shown", Shown { on, ring_next, looks,
+        making } IN_RING ASKS OVER),
+    regatta_memory::layout!(
+        "inlet",
+        Inlet {
+            opened,
+            news,
+            _pad,
+            collective_buffer,
+            marks
+        }
+    ),
+    regatta_memory::layout!(
+        "world of a task",
+        WorldWords {
+            first,
+            count,
+            parent,
+            _pad
+        }
+    ),
+];
+
+const _: () = assert!(HEADER_AT.is_multiple_of(align_of::<Header>() as u64));
+const _: () = assert!(SLOTS_AT.is_multiple_of(align_of::<Slot>() as u64));
+
+/// Where a table of `tasks` ends.
+pub(crate) fn table_end(tasks: u32) -> usize {
+    SLOTS_AT as usize + tasks as usize * size_of::<Slot>()
+}
+
+/// Offset of the collective buffer of the first tasks' world in a job of at most `most` tasks.
+pub(crate) fn world_buffer_at(most: u32) -> u64 {
+    (table_end(most) as u64).next_multiple_of(128)
+}
