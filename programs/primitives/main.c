@@ -2,6 +2,7 @@
  * primitives: the program the race runs, the same text for every environment.
  *
  *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...
+ *     primitives --duet SOCKET OPERATION=BYTES[,BYTES...] ...     in turns with others: see duet.h
  *     primitives idle | join-leave
  *     primitives spawn N | notify N
  *
@@ -14,7 +15,7 @@
  *     point OPERATION BYTES N US...   batches of N operations: the time of one, per batch
  *     done
  */
-#include "measure.h"
+#include "duet.h"
 
 #include <sched.h>
 
@@ -179,8 +180,12 @@ int main(int argc, char **argv)
     me = env_rank();
     tasks = env_size();
     int first = 1;
+    const char *driver = NULL;
     if (argc > 2 && !strcmp(argv[1], "--budget")) {
         measure_budget = atof(argv[2]) * 1e-3;
+        first = 3;
+    } else if (argc > 2 && !strcmp(argv[1], "--duet")) {
+        driver = argv[2];
         first = 3;
     }
     if (argc > first && !strcmp(argv[first], "idle")) {
@@ -190,7 +195,10 @@ int main(int argc, char **argv)
         for_each_point(argc - first, argv + first, note_largest);
         payload_reserve(largest);
         print_header();
-        for_each_point(argc - first, argv + first, measure_point);
+        if (driver)
+            duet(driver, find_operation);
+        else
+            for_each_point(argc - first, argv + first, measure_point);
     }
     env_finalize();
     if (me == 0 && (argc <= first || strcmp(argv[first], "join-leave")))

@@ -60,6 +60,12 @@ static double measure_batch(const struct operation *op, size_t bytes, long n)
     measure_next_turn += (uint32_t)n;
     double start = measure_now();
     op->run(bytes, n);
+#ifdef MEASURE_DELAY
+    /* A program that is so many per cent slower on purpose, to see whether the race finds that out. */
+    double end = start + (measure_now() - start) * (1 + MEASURE_DELAY / 100.0);
+    while (measure_now() < end)
+        ;
+#endif
     double took = measure_now() - start - measure_clock;
     return took > 0 ? took : 0;
 }

@@ -32,6 +32,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "primitives/complete-exchange.c",
     "primitives/concatenation.c",
     "primitives/copy.c",
+    "primitives/duet.h",
     "primitives/exchange.c",
     "primitives/global.c",
     "primitives/idle.c",

@@ -16,6 +16,8 @@ pub struct Difference<'a> {
     pub b: &'a Row,
     /// How the second stands against the first.
     pub verdict: Verdict,
+    /// Its time in units of the first one's.
+    pub ratio: f64,
 }
 
 /// All points both races measured.
@@ -36,6 +38,7 @@ pub fn differences<'a>(a: &'a Results, b: &'a Results) -> Vec<Difference<'a>> {
         a,
         b,
         verdict: stats::verdict(b, a),
+        ratio: stats::ratio(b, a),
     })
     .collect()
 }
@@ -58,7 +61,8 @@ pub fn within<'a>(results: &'a Results, a: &str, b: &'a str) -> Vec<Difference<'
     both.map(|(a, b)| Difference {
         a,
         b,
-        verdict: stats::verdict(b, a),
+        verdict: results.verdict(b, a),
+        ratio: results.ratio(b, a),
     })
     .collect()
 }
@@ -77,11 +81,11 @@ pub fn count(differences: &[Difference<'_>]) -> (usize, usize, usize) {
 pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
     let mut text = String::new();
     for difference in differences.iter().filter(|d| d.verdict != Verdict::Tie) {
-        let Difference { a, b, verdict } = difference;
-        let word = if *verdict == Verdict::Faster {
-            "faster"
-        } else {
-            "slower"
+        let Difference { a, b, verdict, .. } = difference;
+        let word = match verdict {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Tie | Verdict::Open => "open  ",
         };
         let _ = writeln!(
             text,
@@ -96,13 +100,14 @@ pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
             },
             table::quantity(a.metric, a.median),
             table::quantity(b.metric, b.median),
-            table::times(stats::ratio(b, a)),
+            table::times(difference.ratio),
         );
     }
     let (faster, slower, ties) = count(differences);
+    let open = differences.len() - faster - slower - ties;
     let _ = writeln!(
         text,
-        "{b} against {a}: {faster} points faster, {slower} slower, {ties} ties"
+        "{b} against {a}: {faster} points faster, {slower} slower, {ties} ties, {open} not decided"
     );
     text
 }

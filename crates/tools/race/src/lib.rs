@@ -13,6 +13,7 @@ pub mod cli;
 pub mod collect;
 pub mod compare;
 pub mod discover;
+pub mod duet;
 pub mod family;
 pub mod idle;
 pub mod machine;

@@ -96,8 +96,13 @@ impl Running {
     }
 
     /// Wait for the end, at most so long after the start; then everything it started is ended.
-    pub fn finish(mut self, limit: Duration) -> Result<Finished> {
+    pub fn finish(self, limit: Duration) -> Result<Finished> {
         let rest = limit.saturating_sub(self.started.elapsed());
+        self.finish_within(rest)
+    }
+
+    /// As [`Running::finish`], counted from now.
+    pub fn finish_within(mut self, rest: Duration) -> Result<Finished> {
         let timed_out = !await_end(Pid::from_child(&self.child), rest)?;
         let seconds = self.started.elapsed().as_secs_f64();
         if timed_out {

@@ -12,19 +12,20 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::build::{self, Sources};
 use crate::discover::{self, Competitor};
+use crate::duet::{self, Duet};
 use crate::network::Network;
 use crate::network::{hosts::Hosts, settings as network_settings};
 use crate::plan::Ground;
 use crate::plan::{self, Effort, Group, Launch, Wishes, Work};
 use crate::progress::Progress;
-use crate::results::{Environment, Results, SCHEMA, Setting};
+use crate::results::{Environment, Ratio, Results, SCHEMA, Setting};
 use crate::run::{Outcome, Runner};
 use crate::settings::Family;
 use crate::speed::Pair;
 use crate::{collect, machine, process, regatta_pvm, settings, stats};
 
-/// A quick race ends its rounds when this is over; at least [`FEWEST_ROUNDS`] are run.
-const QUICK: Duration = Duration::from_secs(210);
+/// A quick race ends its rounds of launches when this is over; at least [`FEWEST_ROUNDS`] are run.
+const QUICK: Duration = Duration::from_secs(80);
 const FEWEST_ROUNDS: u32 = 3;
 /// A group whose launches failed so often is not launched again.
 const MOST_FAILURES: usize = 2;
@@ -145,8 +146,10 @@ impl Race {
             budget: plan::budget(&self.wishes),
             limit: longest_launch(self.wishes.effort),
         };
-        let outcomes = self.launch_all(&runner, &groups, started.1, &interrupted);
-        Ok(self.results(&runner, &groups, &outcomes, &libraries, started))
+        let (outcomes, ratios) = self.launch_all(&runner, &groups, &interrupted);
+        let mut results = self.results(&runner, &groups, &outcomes, &libraries, started);
+        results.ratios = ratios;
+        Ok(results)
     }
 
     /// A program per environment; a note for each that cannot be had.
@@ -173,11 +176,22 @@ impl Race {
         &mut self,
         runner: &Runner,
         groups: &[Group],
-        started: Instant,
         stop: &AtomicBool,
-    ) -> Vec<Outcome> {
-        let order = plan::order(groups, self.seed);
+    ) -> (Vec<Outcome>, Vec<Ratio>) {
+        let in_turns = |index: &usize| {
+            let group = &groups[*index];
+            let family = runner.competitors[group.competitor].family;
+            duet::takes_part(group, family, self.network)
+        };
+        let (playing, launched): (Vec<usize>, Vec<usize>) = (0..groups.len()).partition(in_turns);
+        let mut order = plan::order(groups, self.seed);
+        order.retain(|launch| launched.contains(&launch.group));
         let mut progress = Progress::new(order.len(), self.quiet);
+        let duet = Duet::new(runner, groups, &self.wishes, self.seed);
+        let played = duet.play(&playing, &mut progress, stop);
+        self.notes.extend(played.notes);
+        // What is launched one after the other has its own time.
+        let started = Instant::now();
         let mut field = Field {
             runner,
             groups,
@@ -203,7 +217,9 @@ impl Race {
             self.repeat(&mut field, &mut progress, started);
         }
         progress.finish();
-        field.outcomes
+        let mut outcomes = played.outcomes;
+        outcomes.extend(field.outcomes);
+        (outcomes, played.ratios)
     }
 
     /// Launch again, within bounds, what ran while the machine was another one.
@@ -290,6 +306,7 @@ impl Race {
             machine,
             environments,
             rows,
+            ratios: Vec::new(),
             notes: self.notes,
         }
     }

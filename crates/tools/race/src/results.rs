@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::stats::{self, Verdict};
+
 /// The name and number of the schema this version reads and writes.
 pub const SCHEMA: &str = "regatta-race/1";
 
@@ -22,6 +24,9 @@ pub struct Results {
     pub environments: Vec<Environment>,
     /// One measured point each.
     pub rows: Vec<Row>,
+    /// Ratios of environments that took turns; see `duet`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
     /// Notes about the whole race: missing parts, repeated launches.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -200,6 +205,37 @@ impl Row {
     }
 }
 
+/// How much of another environment's time one takes, from slices that were milliseconds apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// As of [`Row`].
+    pub suite: String,
+    /// As of [`Row`].
+    pub operation: String,
+    /// As of [`Row`].
+    pub network: String,
+    /// As of [`Row`].
+    pub tasks: u32,
+    /// As of [`Row`].
+    pub bytes: u64,
+    /// The one whose time is divided,
+    pub environment: String,
+    /// by the time of this one.
+    pub against: String,
+    /// Median over all rounds; below 1, the first one is ahead. Of rates as well.
+    pub median: f64,
+    /// 95 % interval of it: `[low, high]`.
+    pub ci95: [f64; 2],
+    /// Rounds in which both had a turn.
+    pub rounds: u32,
+    /// Launches of both that these are of.
+    pub launches: u32,
+    /// What the interval says.
+    pub verdict: Verdict,
+    /// About how many more seconds it would take to decide; 0 where it is decided.
+    pub more_seconds: f64,
+}
+
 /// A point of the race, without the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point<'a> {
@@ -218,6 +254,59 @@ pub struct Point<'a> {
 }
 
 impl Results {
+    /// The ratio of these two rows' environments, if they took turns; `true`: the other way round.
+    fn ratio_of(&self, a: &Row, b: &Row) -> Option<(&Ratio, bool)> {
+        let at = |ratio: &&Ratio| {
+            (ratio.operation.as_str(), ratio.tasks, ratio.bytes)
+                == (a.operation.as_str(), a.tasks, a.bytes)
+                && ratio.suite == a.suite
+                && ratio.network == a.network
+        };
+        let found = self.ratios.iter().filter(at).find_map(|ratio| {
+            let names = (ratio.environment.as_str(), ratio.against.as_str());
+            match names == (a.environment.as_str(), b.environment.as_str()) {
+                true => Some((ratio, false)),
+                false if names == (b.environment.as_str(), a.environment.as_str()) => {
+                    Some((ratio, true))
+                }
+                false => None,
+            }
+        });
+        found.filter(|_| a.point() == b.point())
+    }
+
+    /// `a` against `b`: by their turns, if they took any; else by their own intervals.
+    pub fn verdict(&self, a: &Row, b: &Row) -> Verdict {
+        match self.ratio_of(a, b) {
+            Some((ratio, false)) => ratio.verdict,
+            Some((ratio, true)) => match ratio.verdict {
+                Verdict::Faster => Verdict::Slower,
+                Verdict::Slower => Verdict::Faster,
+                same => same,
+            },
+            None => stats::verdict(a, b),
+        }
+    }
+
+    /// Time of `a` in units of the time of `b`, below 1 when `a` is better, for rates too: the median of their turns, or the ratio of
+    /// their medians.
+    pub fn ratio(&self, a: &Row, b: &Row) -> f64 {
+        match self.ratio_of(a, b) {
+            Some((ratio, false)) => ratio.median,
+            Some((ratio, true)) => 1.0 / ratio.median,
+            None => stats::ratio(a, b),
+        }
+    }
+
+    /// The 95 % interval of [`Results::ratio`].
+    pub fn ratio_interval(&self, a: &Row, b: &Row) -> [f64; 2] {
+        match self.ratio_of(a, b) {
+            Some((ratio, false)) => ratio.ci95,
+            Some((ratio, true)) => [1.0 / ratio.ci95[1], 1.0 / ratio.ci95[0]],
+            None => stats::ratio_interval(a, b),
+        }
+    }
+
     /// Read a result file, or the `results.json` in a directory.
     pub fn read(path: &Path) -> Result<Results> {
         let file = if path.is_dir() {

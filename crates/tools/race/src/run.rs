@@ -154,9 +154,7 @@ impl Runner {
     /// The launcher, its settings, the program and its arguments.
     fn command(&self, group: &Group, launch: Launch, hold: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];
-        let program = self.programs[group.competitor].as_ref();
-        let program =
-            program.ok_or_else(|| anyhow::anyhow!("its program could not be compiled"))?;
+        let program = self.program(group)?;
         let mut command = match &self.hosts {
             Some(hosts) => {
                 hosts.reset();
@@ -168,9 +166,25 @@ impl Runner {
         Ok(command)
     }
 
+    fn program(&self, group: &Group) -> Result<&PathBuf> {
+        let program = self.programs[group.competitor].as_ref();
+        program.ok_or_else(|| anyhow::anyhow!("its program could not be compiled"))
+    }
+
+    /// As [`Runner::command`], for a job of this host that takes turns with others: it is told when by whoever listens at `socket`.
+    pub fn duet_command(&self, group: &Group, seed: u64, socket: &Path) -> Result<Command> {
+        let competitor = &self.competitors[group.competitor];
+        let mut command = here(competitor, group, self.program(group)?);
+        command.arg("--duet").arg(socket);
+        if let Work::Points(points) = &group.work {
+            command.args(plan::arguments(points, seed));
+        }
+        self.variables(&mut command, group);
+        Ok(command)
+    }
+
     /// Adds the arguments of all launches: the program's own, variables and the folder.
     fn arguments(&self, command: &mut Command, group: &Group, launch: Launch, hold: &Path) {
-        let competitor = &self.competitors[group.competitor];
         match &group.work {
             Work::Points(points) => command
                 .arg("--budget")
@@ -182,6 +196,13 @@ impl Runner {
                 .arg(group.tasks.to_string()),
             Work::IdleMemory | Work::IdleProcessor => command.arg("idle"),
         };
+        command.env("RACE_HOLD", hold);
+        self.variables(command, group);
+    }
+
+    /// Adds the variables of all launches, and the folder.
+    fn variables(&self, command: &mut Command, group: &Group) {
+        let competitor = &self.competitors[group.competitor];
         command
             .envs(
                 competitor
@@ -197,7 +218,6 @@ impl Runner {
                     .map(|(name, value)| (name, value)),
             )
             .env("TMPDIR", &self.work)
-            .env("RACE_HOLD", hold)
             .current_dir(&self.work);
     }
 
@@ -252,7 +272,8 @@ fn short_cut(measured: &Measured) -> Option<String> {
     })
 }
 
-fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<String> {
+/// Why a launch failed, if it did.
+pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<String> {
     if finished.timed_out {
         return Some(format!("time-out after {:.0} s", finished.seconds));
     }

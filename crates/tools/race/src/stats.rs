@@ -3,11 +3,10 @@
 //! The sample is the launch: batches within one launch share its luck (placement of pages, order of
 //! processes), so each launch counts once, with its median. No distribution is assumed.
 
-use crate::results::Row;
+use serde::{Deserialize, Serialize};
 
-/// Differences smaller than this are ties however steady the figures are: placement of code and
-/// pages alone moves them by as much.
-pub const SMALLEST_DIFFERENCE: f64 = 0.03;
+use crate::duet::ratio::judge;
+use crate::results::Row;
 
 /// With fewer launches than this an interval of ranks says little, so it is widened.
 pub const FEW_LAUNCHES: usize = 5;
@@ -77,27 +76,36 @@ fn ranks_to_trim(n: usize) -> usize {
 }
 
 /// How one row stands against another of the same point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Better beyond the noise.
     Faster,
     /// Worse beyond the noise.
     Slower,
-    /// The difference is inside the noise.
+    /// As good: that is a statement, and not the want of one.
     Tie,
+    /// Not decided: the noise is larger than the difference.
+    Open,
 }
 
-/// `a` against `b`: faster, slower, or inside the noise of either.
+/// The interval of the ratio of two rows whose launches were independent: between the ratios of the ends of their intervals.
+pub fn ratio_interval(a: &Row, b: &Row) -> [f64; 2] {
+    let (over, under) = match a.metric.smaller_is_better() {
+        true => (a, b),
+        false => (b, a),
+    };
+    [over.ci95[0] / under.ci95[1], over.ci95[1] / under.ci95[0]]
+}
+
+/// `a` against `b`, of which the launches were independent.
 pub fn verdict(a: &Row, b: &Row) -> Verdict {
-    let apart = a.ci95[1] < b.ci95[0] || b.ci95[1] < a.ci95[0];
-    let ratio = a.median / b.median;
-    if !apart || !ratio.is_finite() || (ratio.ln()).abs() < (1.0 + SMALLEST_DIFFERENCE).ln() {
-        return Verdict::Tie;
-    }
-    if (a.median < b.median) == a.metric.smaller_is_better() {
-        Verdict::Faster
-    } else {
-        Verdict::Slower
+    let ci95 = ratio_interval(a, b);
+    match ci95.iter().all(|end| end.is_finite()) {
+        true => judge(ci95),
+        // Nothing is as good as nothing.
+        false if a.median == b.median => Verdict::Tie,
+        false => Verdict::Open,
     }
 }
 
@@ -155,12 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_thing_twice_is_a_tie() {
+    fn the_same_thing_twice_has_no_side() {
         let mut apart = 0;
         for seed in 0..500 {
             let a = row_of("a", &noisy(2 * seed, 6, 0.1));
             let b = row_of("b", &noisy(2 * seed + 1, 6, 0.1));
-            apart += usize::from(verdict(&a, &b) != Verdict::Tie);
+            let verdict = verdict(&a, &b);
+            apart += usize::from(matches!(verdict, Verdict::Faster | Verdict::Slower));
         }
         assert!(apart <= 2, "{apart} of 500 identical pairs were told apart");
     }
@@ -189,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_below_three_per_cent_is_none() {
+    fn a_difference_below_five_per_cent_is_a_tie() {
         let a = row_of("a", &[1.0; 10]);
-        let b = row_of("b", &[1.02; 10]);
+        let b = row_of("b", &[1.04; 10]);
         assert_eq!(verdict(&a, &b), Verdict::Tie);
     }
 }

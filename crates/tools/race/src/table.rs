@@ -164,17 +164,17 @@ fn block(results: &Results, points: &[Point<'_>]) -> String {
         let mut line = vec![size(point.bytes)];
         for name in &columns {
             let row = rows.iter().copied().find(|row| row.environment == *name);
-            line.push(row.map_or_else(|| "-".to_owned(), |row| cell(row, mine)));
+            line.push(row.map_or_else(|| "-".to_owned(), |row| cell(results, row, mine)));
         }
         if ours {
-            line.push(summary(mine, best_peer(&rows)));
+            line.push(summary(results, mine, best_peer(&rows)));
         }
         lines.push(line);
     }
     align(&lines)
 }
 
-fn cell(row: &Row, mine: Option<&Row>) -> String {
+fn cell(results: &Results, row: &Row, mine: Option<&Row>) -> String {
     if !row.measured() {
         return "failed".to_owned();
     }
@@ -186,18 +186,19 @@ fn cell(row: &Row, mine: Option<&Row>) -> String {
     let mark = if noted { "*" } else { "" };
     match mine {
         Some(mine) if mine.environment != row.environment => {
-            format!("{value}{mark} ({})", times(stats::ratio(mine, row)))
+            format!("{value}{mark} ({})", times(results.ratio(mine, row)))
         }
         _ => format!("{value}{mark}"),
     }
 }
 
-fn summary(mine: Option<&Row>, best: Option<&Row>) -> String {
+fn summary(results: &Results, mine: Option<&Row>, best: Option<&Row>) -> String {
     let (Some(mine), Some(best)) = (mine, best) else {
         return "-".to_owned();
     };
-    let ratio = times(stats::ratio(mine, best));
-    match stats::verdict(mine, best) {
+    let ratio = times(results.ratio(mine, best));
+    match results.verdict(mine, best) {
+        Verdict::Open => format!("not decided ({ratio} of {})", best.environment),
         Verdict::Tie => format!("tie with {} ({ratio})", best.environment),
         Verdict::Faster => format!("{ratio} of {}", best.environment),
         Verdict::Slower => format!("{ratio} of {}, slower", best.environment),
@@ -315,6 +316,7 @@ pub(crate) mod tests {
             machine: Machine::default(),
             environments: names.into_iter().map(environment).collect(),
             rows,
+            ratios: Vec::new(),
             notes: Vec::new(),
         }
     }

@@ -4,8 +4,8 @@ use super::appearance::{self, LIMIT, Look};
 use super::page;
 use super::text::{date, digits, duration, html};
 use crate::collect::UNSTEADY;
+use crate::duet::ratio::TIE;
 use crate::results::{Environment, Machine, Results};
-use crate::stats::SMALLEST_DIFFERENCE;
 
 /// Versions and every setting.
 pub fn environments(results: &Results, looks: &[Look]) -> String {
@@ -153,10 +153,16 @@ pub fn method(results: &Results) -> String {
          batch, not inside it, and the cost of reading it is taken off."
             .into(),
         "Processes are pinned alike in every environment; payloads are checked.".into(),
+        "Environments whose tasks can wait outside their library <em>take turns</em> (duet benchmarking): the jobs of all are up at once, \
+         and each has slices of some milliseconds in an order drawn anew for each round, the others asleep. The ratio of two slices of one \
+         round is the sample, so a mood of the machine falls on both; intervals come of a bootstrap over launches, and rounds within \
+         them."
+            .into(),
         format!(
-            "Intervals are 95\u{a0}% confidence intervals of the median, by ranks, with no assumption about the distribution. \
-             Two medians tie if their intervals overlap or they differ by less than {}\u{a0}%.",
-            (SMALLEST_DIFFERENCE * 100.0).round()
+            "Intervals of medians are 95\u{a0}% confidence intervals by ranks, with no assumption about the distribution. A verdict goes by the \
+             interval of the ratio: a <em>tie</em> if it lies between {} and {}, ahead or behind if it lies on one side of 1, and \
+             <em>not decided</em> otherwise.",
+            TIE[0], TIE[1]
         ),
         "The 99\u{a0}% quantile is over all samples, where a sample is the mean of one batch.".into(),
         "Ratios are never averaged; the verdict counts headlines. Where a row is missing or failed, the table says so."

@@ -1,10 +1,10 @@
 //! The headlines: the points of the race a reader asks for first, and how ours stands at each.
 //!
-//! A headline is stated only if it was measured; [`crate::stats::verdict`] says who is ahead.
+//! A headline is stated only if it was measured; [`Results::verdict`] says who is ahead.
 
 use super::appearance::{LIMIT, OURS, TRUSTED, is_peer};
 use crate::results::{Metric, Results, Row};
-use crate::stats::{Verdict, ratio, verdict};
+use crate::stats::Verdict;
 
 /// Operations and sizes asked for on two tasks.
 const PAIRS: [(&str, &[u64]); 9] = [
@@ -44,6 +44,7 @@ pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
         Verdict::Faster if speed => "faster",
         Verdict::Faster => "less",
         Verdict::Tie => "tie",
+        Verdict::Open => "not decided",
         Verdict::Slower if speed => "slower",
         Verdict::Slower => "more",
     }
@@ -52,6 +53,8 @@ pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
 /// One headline: the rows of one point.
 #[derive(Debug, Clone)]
 pub struct Headline<'a> {
+    /// The race it is of.
+    results: &'a Results,
     /// Our row.
     pub ours: &'a Row,
     /// The best peer's, if one was measured.
@@ -118,6 +121,7 @@ impl<'a> Headline<'a> {
             }
         };
         Headline {
+            results,
             ours,
             best: beside()
                 .filter(|row| is_peer(results, &row.environment))
@@ -131,27 +135,18 @@ impl<'a> Headline<'a> {
     pub fn verdict(&self) -> Option<Verdict> {
         self.best
             .filter(|_| self.ours.measured())
-            .map(|best| verdict(self.ours, best))
+            .map(|best| self.results.verdict(self.ours, best))
     }
 
     /// Ours over another's, below 1 where ours is better; none if either is missing.
     pub fn ratio(&self, other: Option<&Row>) -> Option<f64> {
         let other = other.filter(|other| self.ours.measured() && other.median > 0.0)?;
-        Some(ratio(self.ours, other)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        Some(self.results.ratio(self.ours, other)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
     }
 
-    /// The least and the largest ratio within both confidence intervals.
+    /// The 95 % interval of that ratio.
     pub fn ratio_range(&self, other: &Row) -> Option<[f64; 2]> {
-        let at = |ours: f64, theirs: f64| {
-            let end = |row: &Row, median: f64| Row {
-                median,
-                ..row.clone()
-            };
-            ratio(&end(self.ours, ours), &end(other, theirs))
-        };
-        let [low, high] = self.ours.ci95;
-        let mut ends = [at(low, other.ci95[1]), at(high, other.ci95[0])];
-        ends.sort_by(f64::total_cmp);
+        let ends = self.results.ratio_interval(self.ours, other);
         Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite() && *end >= 0.0))
     }
 }

@@ -46,6 +46,7 @@ pub fn results() -> Results {
         machine: machine(),
         environments: environments(),
         rows,
+        ratios: Vec::new(),
         notes,
     }
 }

@@ -13,10 +13,11 @@ use crate::stats::Verdict;
 pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     let verdicts: Vec<Verdict> = headlines.iter().filter_map(Headline::verdict).collect();
     let number = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
-    let (better, tie, worse) = (
+    let (better, tie, worse, open) = (
         number(Verdict::Faster),
         number(Verdict::Tie),
         number(Verdict::Slower),
+        number(Verdict::Open),
     );
     if verdicts.is_empty() {
         return match results
@@ -44,11 +45,15 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     } else {
         let all = count(verdicts.len() as u64, "headline");
         format!(
-            "Regatta is ahead of the best peer in {better} of {all}, ties in {tie} and is behind in {}",
+            "Regatta is ahead of the best peer in {better} of {all}, ties in {tie} and is behind in {}{}",
             if worse == 0 {
                 "none".to_owned()
             } else {
                 worse.to_string()
+            },
+            match open {
+                0 => String::new(),
+                open => format!("; {open} could not be decided at this noise"),
             }
         )
     };
@@ -85,8 +90,8 @@ pub fn section(headlines: &[Headline]) -> String {
     }
     let lines: String = headlines.iter().map(line).collect();
     let head = "<p>Medians. <em>Ratio</em> is ours over the best peer's, in time or memory: below 1, \
-                ours is better; below it stands the range that both confidence intervals allow. A difference inside the \
-                noise is called a tie (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
+                ours is better; below it stands its 95\u{a0}% interval. A tie says that it lies between 0.95 and 1.05; where the noise \
+                is too large for any verdict, that is said (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
                 race; the figure is ours over it.</p>\n";
     let table = format!(
         "<table class=\"score\"><thead><tr><th>Operation</th><th class=\"n\">Regatta</th><th class=\"n\">Best peer</th>\
@@ -191,6 +196,7 @@ fn chip(headline: &Headline) -> String {
         None if !headline.ours.measured() => ("none", "not measured".to_owned()),
         None => ("none", "no peer".to_owned()),
         Some(Verdict::Tie) => ("tie", "tie".to_owned()),
+        Some(Verdict::Open) => ("none", "not decided".to_owned()),
         Some(verdict) => {
             let class = if verdict == Verdict::Faster {
                 "better"

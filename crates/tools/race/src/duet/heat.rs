@@ -1,0 +1,290 @@
+//! A heat: the groups whose jobs are up together, and a stage on which they take turns.
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixListener;
+
+use anyhow::{Context, Result};
+
+use super::Place;
+use super::player::{Player, Point};
+use crate::output;
+use crate::plan::{Group, Launch, Work};
+use crate::run::{Measured, Outcome, Runner, failure_of};
+
+/// Groups with common points, one of each environment.
+pub(super) struct Heat {
+    number: usize,
+    suite: &'static str,
+    tasks: u32,
+    members: Vec<usize>,
+    points: Vec<Point>,
+}
+
+impl Heat {
+    /// All heats of these groups: operations that the same groups have share one.
+    pub(super) fn all(groups: &[Group], playing: &[usize]) -> Vec<Heat> {
+        let mut owners: BTreeMap<(u32, &str, &str), Vec<usize>> = BTreeMap::new();
+        let mut sizes: Vec<(u32, &'static str, &str, &[u64])> = Vec::new();
+        for &index in playing {
+            let group = &groups[index];
+            let Work::Points(points) = &group.work else {
+                continue;
+            };
+            for (operation, bytes) in points {
+                let known = owners
+                    .entry((group.tasks, group.suite, operation))
+                    .or_default();
+                if known.is_empty() {
+                    sizes.push((group.tasks, group.suite, operation, bytes));
+                }
+                known.push(index);
+            }
+        }
+        let mut heats: Vec<Heat> = Vec::new();
+        for (tasks, suite, operation, bytes) in sizes {
+            let members = &owners[&(tasks, suite, operation)];
+            let points = bytes.iter().map(|&bytes| Point {
+                operation: operation.to_owned(),
+                bytes,
+            });
+            let alike = |heat: &&mut Heat| heat.members == *members;
+            match heats.iter_mut().find(alike) {
+                Some(heat) => heat.points.extend(points),
+                None => heats.push(Heat {
+                    number: heats.len(),
+                    suite,
+                    tasks,
+                    members: members.clone(),
+                    points: points.collect(),
+                }),
+            }
+        }
+        heats
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    pub(super) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    pub(super) fn place(&self, point: &Point) -> Place {
+        Place {
+            suite: self.suite,
+            tasks: self.tasks,
+            point: point.clone(),
+        }
+    }
+
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        let mut operations: Vec<&str> = self.points.iter().map(|p| p.operation.as_str()).collect();
+        operations.dedup();
+        format!("in turns, {} tasks, {}", self.tasks, operations.join(" "))
+    }
+}
+
+/// An environment on stage.
+struct Part {
+    group: usize,
+    competitor: usize,
+    /// None: it has failed, which `failure` says.
+    player: Option<Player>,
+    failure: Option<String>,
+    /// Operations of a slice of the point at hand; 0: it does not have that point.
+    length: u64,
+    points: Vec<output::Point>,
+}
+
+/// The environments of a heat, all up.
+pub(super) struct Stage<'a> {
+    runner: &'a Runner,
+    parts: Vec<Part>,
+    line_ns: f64,
+    began: std::time::Instant,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts them one after the other. One that cannot be started takes no turns.
+    pub(super) fn start(
+        runner: &'a Runner,
+        groups: &[Group],
+        members: &[usize],
+        points: &[Point],
+        seed: u64,
+    ) -> Stage<'a> {
+        let line_ns = runner.line_ns();
+        let began = std::time::Instant::now();
+        let mut parts = Vec::new();
+        for &index in members {
+            let group = Group {
+                work: Work::Points(by_operation(points)),
+                ..groups[index].clone()
+            };
+            let (player, failure) = match enter(runner, &group, index, seed) {
+                Ok(player) => (Some(player), None),
+                Err(error) => (None, Some(format!("failed: {error:#}"))),
+            };
+            parts.push(Part {
+                group: index,
+                competitor: group.competitor,
+                player,
+                failure,
+                length: 0,
+                points: Vec::new(),
+            });
+        }
+        Stage {
+            runner,
+            parts,
+            line_ns,
+            began,
+        }
+    }
+
+    /// Makes a point ready in all environments. `known` is told what was found (0: nothing was looked for), and says how many operations a
+    /// slice has.
+    pub(super) fn prepare(
+        &mut self,
+        point: &Point,
+        seconds: f64,
+        mut known: impl FnMut(usize, u64) -> u64,
+        first: bool,
+    ) {
+        for part in &mut self.parts {
+            let Some(player) = &mut part.player else {
+                continue;
+            };
+            let known_length = known(part.competitor, 0);
+            let seconds = if first || known_length == 0 {
+                seconds
+            } else {
+                0.0
+            };
+            match player.prepare(point, seconds) {
+                Ok(length) => part.length = known(part.competitor, length).max(1),
+                Err(error) => part.fail(&error),
+            }
+        }
+    }
+
+    /// A turn of each environment, in an order drawn anew; microseconds of an operation, by environment.
+    pub(super) fn round(
+        &mut self,
+        point: &Point,
+        random: &mut fastrand::Rng,
+    ) -> BTreeMap<usize, f64> {
+        let mut order: Vec<usize> = (0..self.parts.len()).collect();
+        random.shuffle(&mut order);
+        let mut times = BTreeMap::new();
+        for index in order {
+            let part = &mut self.parts[index];
+            let Some(player) = &mut part.player else {
+                continue;
+            };
+            match player.slice(point, part.length) {
+                Ok(us) => {
+                    part.keep(point, us);
+                    times.insert(part.competitor, us);
+                }
+                Err(error) => part.fail(&error),
+            }
+        }
+        times
+    }
+
+    /// Lets all leave; a launch of each.
+    pub(super) fn finish(self, round: u32) -> Vec<Outcome> {
+        let (before, began) = (self.line_ns, self.began);
+        let mut outcomes = Vec::new();
+        for part in self.parts {
+            outcomes.push(part.outcome(round, before, began));
+        }
+        let after = self.runner.line_ns();
+        for outcome in &mut outcomes {
+            outcome.line_ns[1] = after;
+        }
+        outcomes
+    }
+}
+
+impl Part {
+    fn fail(&mut self, error: &anyhow::Error) {
+        self.failure = Some(format!("failed: {error:#}"));
+        // Ends it with all its processes.
+        self.player = None;
+    }
+
+    fn keep(&mut self, point: &Point, us: f64) {
+        let same = |kept: &&mut output::Point| {
+            kept.operation == point.operation && kept.bytes == point.bytes
+        };
+        match self.points.iter_mut().find(same) {
+            Some(kept) => kept.us.push(us),
+            None => self.points.push(output::Point {
+                operation: point.operation.clone(),
+                bytes: point.bytes,
+                batch: self.length,
+                us: vec![us],
+            }),
+        }
+    }
+
+    fn outcome(self, round: u32, before: f64, began: std::time::Instant) -> Outcome {
+        let mut measured = Measured::default();
+        let mut failure = self.failure;
+        if let Some(player) = self.player {
+            match player.finish() {
+                Ok(finished) => {
+                    measured.output = output::parse(&finished.stdout);
+                    let work = Work::Points(Vec::new());
+                    failure = failure.or_else(|| failure_of(&finished, &measured.output, &work));
+                }
+                Err(error) => failure = Some(format!("failed: {error:#}")),
+            }
+        }
+        measured.output.points = self.points;
+        Outcome {
+            launch: Launch {
+                group: self.group,
+                round,
+                seed: 0,
+            },
+            line_ns: [before; 2],
+            measured,
+            failure,
+            seconds: began.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// Points as the plan has them: operations with their sizes.
+fn by_operation(points: &[Point]) -> Vec<(String, Vec<u64>)> {
+    let mut all: Vec<(String, Vec<u64>)> = Vec::new();
+    for point in points {
+        match all
+            .iter_mut()
+            .find(|(operation, _)| *operation == point.operation)
+        {
+            Some((_, sizes)) => sizes.push(point.bytes),
+            None => all.push((point.operation.clone(), vec![point.bytes])),
+        }
+    }
+    all
+}
+
+/// Starts the job of a group, with a socket of its own.
+fn enter(runner: &Runner, group: &Group, index: usize, seed: u64) -> Result<Player> {
+    let socket = runner.work.join(format!("turns-{index}"));
+    let _ = std::fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket)
+        .with_context(|| format!("cannot listen at {}", socket.display()))?;
+    let mut command = runner.duet_command(group, seed, &socket)?;
+    Player::start(&mut command, listener, &socket, group.tasks, runner.limit)
+}

@@ -1,0 +1,302 @@
+//! Environments that take turns within milliseconds.
+//!
+//! A machine with neighbours changes its speed by the second. Launches one after the other then differ by the machine's moods more than
+//! by the libraries. So the jobs of all environments are up at the same time (a *heat*), and take turns of some milliseconds (*slices*) in
+//! an order that is drawn anew for each *round*; whoever has no turn sleeps outside its library. The sample is the ratio of two slices
+//! of one round (duet benchmarking: Bulej and others, 2020). Heats are repeated, because a job's luck with its memory is part of the noise.
+//!
+//! *Order of spending.* Every heat is run as often as intervals need at least. Then only points that are open go on, until none is, or the
+//! time is up. A point is open while some peer's verdict is ([`ratio::judge`]).
+//! *Takes part:* environments of one host whose tasks can wait outside their library without using a processor. The others (PVM's
+//! daemons route messages) are launched in turn as before, and compared by their own intervals.
+
+mod heat;
+pub mod player;
+pub mod ratio;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::network::Network;
+use crate::plan::{Effort, Group, Wishes, Work};
+use crate::progress::Progress;
+use crate::results::Ratio;
+use crate::run::{Outcome, Runner};
+use crate::settings::Family;
+use crate::stats::Verdict;
+use heat::Heat;
+use player::Point;
+
+/// How much time a duet spends.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// A slice, in seconds.
+    slice: f64,
+    /// Rounds of a point in one heat.
+    rounds: u32,
+    /// How often each heat is run, at least and at most.
+    heats: [u32; 2],
+    /// All heats.
+    budget: Duration,
+}
+
+impl Pace {
+    fn of(wishes: &Wishes) -> Pace {
+        let (slice, rounds, heats, seconds) = match wishes.effort {
+            Effort::Quick => (0.004, 6, [3, 9], 130),
+            Effort::Normal => (0.006, 8, [4, 15], 600),
+            Effort::Full => (0.008, 10, [6, 30], 3600),
+        };
+        Pace {
+            slice: wishes
+                .budget
+                .map_or(slice, |ms| ms * 1e-3 / f64::from(rounds)),
+            rounds,
+            heats: wishes.launches.map_or(heats, |number| [number; 2]),
+            budget: Duration::from_secs(seconds),
+        }
+    }
+}
+
+/// Can this group's environment take turns with others?
+pub fn takes_part(group: &Group, family: Family, network: Network) -> bool {
+    let waits = !matches!(family, Family::Pvm | Family::RegattaPvm);
+    let points = matches!(group.work, Work::Points(_));
+    network.is_local() && points && waits && group.suite != crate::ping_pong::SUITE
+}
+
+/// The times of one point in one heat: of each round, the microseconds of each environment that had its turn.
+type Rounds = Vec<BTreeMap<usize, f64>>;
+
+/// A point with its number of tasks and its suite.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    suite: &'static str,
+    tasks: u32,
+    point: Point,
+}
+
+/// All that was measured of a point.
+#[derive(Debug, Default)]
+struct Record {
+    heats: Vec<Rounds>,
+    seconds: f64,
+}
+
+/// What the duet found.
+#[derive(Default)]
+pub struct Played {
+    /// A launch of each environment for each heat.
+    pub outcomes: Vec<Outcome>,
+    /// Of each point, the ratios of the first environment to the others.
+    pub ratios: Vec<Ratio>,
+    /// Sentences about it.
+    pub notes: Vec<String>,
+}
+
+/// A duet under way.
+pub struct Duet<'a> {
+    runner: &'a Runner,
+    groups: &'a [Group],
+    /// Index of the environment that is compared with all others.
+    ours: usize,
+    pace: Pace,
+    random: fastrand::Rng,
+    records: BTreeMap<Place, Record>,
+    /// How many operations of a point are a slice, by environment.
+    lengths: BTreeMap<(usize, Place), u64>,
+    failures: BTreeMap<usize, u32>,
+}
+
+/// An environment that has failed so often takes part no more.
+const MOST_FAILURES: u32 = 2;
+
+impl<'a> Duet<'a> {
+    /// For those of the groups that `playing` names.
+    pub fn new(runner: &'a Runner, groups: &'a [Group], wishes: &Wishes, seed: u64) -> Duet<'a> {
+        let ours = runner
+            .competitors
+            .iter()
+            .position(|one| one.name == "regatta");
+        Duet {
+            runner,
+            groups,
+            ours: ours.unwrap_or(0),
+            pace: Pace::of(wishes),
+            random: fastrand::Rng::with_seed(seed),
+            records: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        }
+    }
+
+    /// Plays all heats of the groups with these indices.
+    pub fn play(mut self, playing: &[usize], progress: &mut Progress, stop: &AtomicBool) -> Played {
+        let heats = Heat::all(self.groups, playing);
+        let mut played = Played::default();
+        let began = Instant::now();
+        let [fewest, most] = self.pace.heats;
+        progress.more(heats.len() * fewest as usize);
+        for round in 0..most {
+            let mut ran = false;
+            for heat in &heats {
+                let late = round >= fewest && began.elapsed() > self.pace.budget;
+                if late || stop.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let points = self.open_points(heat, round < fewest);
+                if !points.is_empty() {
+                    ran = true;
+                    played
+                        .outcomes
+                        .extend(self.run(heat, &points, round, progress));
+                }
+            }
+            if !ran {
+                break;
+            }
+        }
+        played.ratios = self.ratios();
+        played.notes.extend(self.open_note(&played.ratios));
+        played
+    }
+
+    /// The points of a heat that are still to be measured.
+    fn open_points(&self, heat: &Heat, all: bool) -> Vec<Point> {
+        let is_open = |point: &&Point| {
+            all || self
+                .ratios_of(&heat.place(point))
+                .iter()
+                .any(|ratio| ratio.verdict == Verdict::Open && !self.is_limit(&ratio.against))
+        };
+        heat.points().iter().filter(is_open).cloned().collect()
+    }
+
+    fn is_limit(&self, name: &str) -> bool {
+        let family =
+            |one: &crate::discover::Competitor| one.name == name && one.family == Family::Limit;
+        self.runner.competitors.iter().any(family)
+    }
+
+    fn ratios(&self) -> Vec<Ratio> {
+        let of = |place| self.ratios_of(place);
+        self.records.keys().flat_map(of).collect()
+    }
+
+    /// Ours to each other environment that was there.
+    fn ratios_of(&self, place: &Place) -> Vec<Ratio> {
+        let Some(record) = self.records.get(place) else {
+            return Vec::new();
+        };
+        let others = (0..self.runner.competitors.len()).filter(|&other| other != self.ours);
+        let of = |other| {
+            let pair =
+                |times: &BTreeMap<usize, f64>| Some(times.get(&self.ours)? / times.get(&other)?);
+            let launches: Vec<Vec<f64>> = record
+                .heats
+                .iter()
+                .map(|rounds| rounds.iter().filter_map(pair).collect())
+                .collect();
+            let estimate = ratio::estimate(&launches, place.point.bytes)?;
+            let verdict = ratio::judge(estimate.ci95);
+            let more = match verdict {
+                Verdict::Open => record.seconds * (ratio::effort_to_decide(&estimate) - 1.0),
+                _ => 0.0,
+            };
+            Some(Ratio {
+                suite: place.suite.to_owned(),
+                operation: place.point.operation.clone(),
+                network: Network::Local.name().to_owned(),
+                tasks: place.tasks,
+                bytes: place.point.bytes,
+                environment: self.runner.competitors[self.ours].name.clone(),
+                against: self.runner.competitors[other].name.clone(),
+                median: estimate.median,
+                ci95: estimate.ci95,
+                rounds: launches.iter().map(|rounds| rounds.len() as u32).sum(),
+                launches: launches.iter().filter(|rounds| !rounds.is_empty()).count() as u32,
+                verdict,
+                more_seconds: more,
+            })
+        };
+        others.filter_map(of).collect()
+    }
+
+    fn open_note(&self, ratios: &[Ratio]) -> Option<String> {
+        let open: Vec<&Ratio> = ratios
+            .iter()
+            .filter(|ratio| ratio.verdict == Verdict::Open && !self.is_limit(&ratio.against))
+            .collect();
+        let seconds: f64 = open.iter().map(|ratio| ratio.more_seconds).sum();
+        (!open.is_empty()).then(|| {
+            format!(
+                "{} of {} comparisons in turns are not decided; at this noise that would take about {:.0} more minutes",
+                open.len(),
+                ratios.len(),
+                (seconds / 60.0).ceil()
+            )
+        })
+    }
+
+    /// One heat: all environments are up, and take turns.
+    fn run(
+        &mut self,
+        heat: &Heat,
+        points: &[Point],
+        round: u32,
+        progress: &mut Progress,
+    ) -> Vec<Outcome> {
+        let name = heat.name();
+        progress.begin(&name);
+        let began = Instant::now();
+        let members: Vec<usize> = heat
+            .members()
+            .iter()
+            .copied()
+            .filter(|group| self.failures.get(group).copied().unwrap_or(0) < MOST_FAILURES)
+            .collect();
+        let mut stage = heat::Stage::start(
+            self.runner,
+            self.groups,
+            &members,
+            points,
+            self.random.u64(..),
+        );
+        for point in points {
+            let place = heat.place(point);
+            let started = Instant::now();
+            stage.prepare(
+                point,
+                self.pace.slice,
+                |competitor, length| {
+                    let known = self
+                        .lengths
+                        .entry((competitor, place.clone()))
+                        .or_insert(length);
+                    if length > 0 {
+                        *known = length;
+                    }
+                    *known
+                },
+                round == 0,
+            );
+            let rounds: Rounds = (0..self.pace.rounds)
+                .map(|_| stage.round(point, &mut self.random))
+                .collect();
+            let record = self.records.entry(place).or_default();
+            record.heats.push(rounds);
+            record.seconds += started.elapsed().as_secs_f64();
+        }
+        let outcomes = stage.finish(round);
+        for outcome in &outcomes {
+            if let Some(failure) = &outcome.failure {
+                *self.failures.entry(outcome.launch.group).or_default() += 1;
+                progress.print(&format!("{name}: {failure}"));
+            }
+        }
+        let [fewest, _] = self.pace.heats;
+        progress.end(heat.number(), &name, fewest, began.elapsed().as_secs_f64());
+        outcomes
+    }
+}
