@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -83,7 +83,13 @@ impl Folder {
     fn create(hosts: Option<&Hosts>) -> Result<Folder> {
         let folder = match hosts {
             Some(hosts) => hosts.file("work"),
-            None => std::env::temp_dir().join(format!("regatta-race-{}", std::process::id())),
+            None => {
+                // A process may run several races.
+                static NUMBER: AtomicU32 = AtomicU32::new(0);
+                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+                let name = format!("regatta-race-{}-{number}", std::process::id());
+                std::env::temp_dir().join(name)
+            }
         };
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
@@ -190,7 +196,7 @@ impl Race {
         let duet = Duet::new(runner, groups, &self.wishes, self.seed);
         let played = duet.play(&playing, &mut progress, stop);
         self.notes.extend(played.notes);
-        // What is launched one after the other has its own time.
+        // Launches one after the other have a time of their own.
         let started = Instant::now();
         let mut field = Field {
             runner,

@@ -230,7 +230,7 @@ pub struct Ratio {
     pub rounds: u32,
     /// Launches of both that these are of.
     pub launches: u32,
-    /// What the interval says.
+    /// The verdict of the interval.
     pub verdict: Verdict,
     /// About how many more seconds it would take to decide; 0 where it is decided.
     pub more_seconds: f64,

@@ -159,3 +159,118 @@ impl Drop for Player {
         let _ = std::fs::remove_file(&self.socket);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job of `tasks` tasks which are threads of this test, each doing `act`; the process that was launched only waits.
+    fn play(name: &str, tasks: u32, act: fn(UnixStream)) -> Result<Player> {
+        let folder = std::env::temp_dir().join(format!("regatta-player-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let socket = folder.join(name);
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket)?;
+        for _ in 0..tasks {
+            let path = socket.clone();
+            std::thread::spawn(move || act(UnixStream::connect(path).expect("it listens")));
+        }
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        Player::start(
+            &mut command,
+            listener,
+            &socket,
+            tasks,
+            Duration::from_secs(5),
+        )
+    }
+
+    /// A task that does what it is told in so many microseconds.
+    fn obedient(mut stream: UnixStream) {
+        let mut lines = BufReader::new(stream.try_clone().expect("a second handle"));
+        let _ = stream.write_all(b"task 0 of 2\n");
+        let mut line = String::new();
+        while lines.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+            let answer: &[u8] = match line.split(' ').next() {
+                Some("prepare") => b"ready 70\n",
+                Some("slice") => b"took 2.5\n",
+                _ => return,
+            };
+            let _ = stream.write_all(answer);
+            line.clear();
+        }
+    }
+
+    fn point() -> Point {
+        Point {
+            operation: "ring".to_owned(),
+            bytes: 8,
+        }
+    }
+
+    #[test]
+    fn a_job_takes_its_turns() {
+        let mut player = play("turns", 2, obedient).expect("both come");
+        assert_eq!(player.prepare(&point(), 0.004).expect("it answers"), 70);
+        assert_eq!(player.slice(&point(), 70).expect("it answers"), 2.5);
+    }
+
+    #[test]
+    fn a_task_that_ends_or_talks_nonsense_is_an_error() {
+        let silent = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 1\n");
+        };
+        let mut player = play("silent", 1, silent).expect("it comes");
+        assert!(player.slice(&point(), 1).is_err());
+        let babbling = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 1\ntook forever\ntook -1\n");
+            let _ = stream.read_to_end_of_words();
+        };
+        let mut player = play("babbling", 1, babbling).expect("it comes");
+        assert!(player.slice(&point(), 1).is_err());
+        assert!(
+            player.slice(&point(), 1).is_err(),
+            "a negative time is none"
+        );
+    }
+
+    #[test]
+    fn single_tasks_of_many_jobs_are_no_job() {
+        let alone = |mut stream: UnixStream| {
+            let _ = stream.write_all(b"task 0 of 1\n");
+        };
+        let refused = play("alone", 2, alone).err().expect("it is refused");
+        assert!(
+            refused.to_string().contains("something else than 2 tasks"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_job_that_ends_before_it_has_come_is_not_waited_for() {
+        let socket =
+            std::env::temp_dir().join(format!("regatta-player-gone-{}", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a place");
+        let mut command = Command::new("true");
+        let limit = Duration::from_secs(100);
+        let began = Instant::now();
+        let refused = Player::start(&mut command, listener, &socket, 1, limit).err();
+        assert!(refused.is_some_and(|error| error.to_string().contains("ended before")));
+        assert!(began.elapsed() < limit / 2);
+        assert!(!socket.exists(), "it leaves nothing");
+    }
+
+    /// Keeps the connection open until the other side closes it.
+    trait UntilClosed {
+        fn read_to_end_of_words(&mut self) -> std::io::Result<usize>;
+    }
+
+    impl UntilClosed for UnixStream {
+        fn read_to_end_of_words(&mut self) -> std::io::Result<usize> {
+            let mut words = Vec::new();
+            std::io::Read::read_to_end(self, &mut words)
+        }
+    }
+}

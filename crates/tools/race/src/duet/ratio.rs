@@ -55,7 +55,7 @@ pub fn estimate(launches: &[Vec<f64>], seed: u64) -> Option<Estimate> {
     })
 }
 
-/// What an interval of ratios says. A tie is a statement as well: the ratio lies between the two numbers of [`TIE`].
+/// The verdict of an interval of ratios. A tie is a statement as well: the ratio lies between the two numbers of [`TIE`].
 pub fn judge(ci95: [f64; 2]) -> Verdict {
     match ci95 {
         [low, high] if low >= TIE[0] && high <= TIE[1] => Verdict::Tie,

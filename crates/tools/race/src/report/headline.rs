@@ -107,7 +107,8 @@ impl<'a> Headline<'a> {
         each.map(|ours| Headline::of(results, ours)).collect()
     }
 
-    fn of(results: &'a Results, ours: &'a Row) -> Headline<'a> {
+    /// Our row of a point, with the others beside it.
+    pub fn of(results: &'a Results, ours: &'a Row) -> Headline<'a> {
         let beside = || {
             let same = move |row: &&Row| row.point() == ours.point() && row.measured();
             results.rows.iter().filter(same)

@@ -8,6 +8,7 @@ mod appearance;
 mod axes;
 mod chart;
 mod context;
+mod glance;
 mod headline;
 mod page;
 mod panels;
@@ -37,6 +38,7 @@ pub fn render(results: &Results, reference: &[Point]) -> String {
     let plots = plots::section(results, &looks, reference);
     let sections = [
         page::header(results, &scoreboard::verdict(results, &headlines)),
+        glance::section(results),
         warnings::summary(results),
         scoreboard::section(&headlines),
         plots.html,

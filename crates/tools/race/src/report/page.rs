@@ -62,6 +62,7 @@ pub fn header(results: &Results, verdict: &str) -> String {
 
 fn nav() -> String {
     let links = [
+        ("glance", "At a glance"),
         ("score", "Scoreboard"),
         ("plots", "Plots"),
         ("rows", "All numbers"),
