@@ -84,7 +84,7 @@ struct Record {
     seconds: f64,
 }
 
-/// What the duet found.
+/// Findings of a duet.
 #[derive(Default)]
 pub struct Played {
     /// A launch of each environment for each heat.
@@ -113,7 +113,7 @@ pub struct Duet<'a> {
 const MOST_FAILURES: u32 = 2;
 
 impl<'a> Duet<'a> {
-    /// For those of the groups that `playing` names.
+    /// A duet of these groups, or of some of them.
     pub fn new(runner: &'a Runner, groups: &'a [Group], wishes: &Wishes, seed: u64) -> Duet<'a> {
         let ours = runner
             .competitors
