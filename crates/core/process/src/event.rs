@@ -1,33 +1,38 @@
 //! Events as messages: the bytes that `rg_event` in `regatta.h` describes.
 
+use std::mem::offset_of;
+
+use regatta_abi as abi;
 use regatta_wire::control::{Ending, Event};
 
 /// The first word of an event, which tells it from other messages.
-pub const MARK: u32 = u32::from_le_bytes(*b"RGev");
+pub const MARK: u32 = abi::EVENT_MARK;
+/// Bytes before the name.
+const HEAD: usize = offset_of!(abi::Event, name);
 /// Bytes for the name of a host or a program, with its end.
-pub const NAME: usize = 64;
+pub const NAME: usize = BYTES - HEAD;
 /// Bytes of an event.
-pub const BYTES: usize = 32 + NAME;
+pub const BYTES: usize = size_of::<abi::Event>();
 
 /// The bytes of an event of the watch with this number.
 pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
     let (kind, task, host, name) = match event {
-        Event::TaskEnded { task, host, .. } => (1, *task as i32, *host, &[][..]),
-        Event::HostLost { host, name } => (2, -1, *host, name.as_bytes()),
-        Event::HostAdded { host, name } => (3, -1, *host, name.as_bytes()),
+        Event::TaskEnded { task, host, .. } => (abi::TASK_EXIT, *task as i32, *host, &[][..]),
+        Event::HostLost { host, name } => (abi::HOST_LOST, -1, *host, name.as_bytes()),
+        Event::HostAdded { host, name } => (abi::HOST_ADDED, -1, *host, name.as_bytes()),
         Event::TaskCame {
             task,
             host,
             program,
             ..
-        } => (4, *task as i32, *host, &program[..]),
+        } => (abi::TASKS, *task as i32, *host, &program[..]),
     };
     let (ending, value) = match event {
         Event::TaskEnded { ending, .. } => match *ending {
-            Ending::Exited(status) => (1, status),
-            Ending::Signalled(signal) => (2, signal),
-            Ending::Lost => (3, 0),
-            Ending::Unknown => (4, 0),
+            Ending::Exited(status) => (abi::BY_EXIT, status),
+            Ending::Signalled(signal) => (abi::BY_SIGNAL, signal),
+            Ending::Lost => (abi::BY_HOST, 0),
+            Ending::Unknown => (abi::UNKNOWN, 0),
         },
         Event::TaskCame { parent, .. } => {
             (0, parent.map_or(crate::state::NONE, |parent| parent as i32))
@@ -35,60 +40,58 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
         _ => (0, 0),
     };
     let words = [
-        MARK as i32,
-        kind,
-        task,
-        host as i32,
-        ending,
-        value,
-        watch as i32,
-        0,
+        (offset_of!(abi::Event, mark), MARK as i32),
+        (offset_of!(abi::Event, kind), kind),
+        (offset_of!(abi::Event, tid), task),
+        (offset_of!(abi::Event, host), host as i32),
+        (offset_of!(abi::Event, how), ending),
+        (offset_of!(abi::Event, value), value),
+        (offset_of!(abi::Event, watch), watch as i32),
     ];
     let mut bytes = [0; BYTES];
-    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-        place.copy_from_slice(&word.to_ne_bytes());
+    for (at, word) in words {
+        bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
     }
     let length = name.len().min(NAME - 1);
-    bytes[32..32 + length].copy_from_slice(&name[..length]);
+    bytes[HEAD..HEAD + length].copy_from_slice(&name[..length]);
     bytes
 }
 
 /// The event in a message, and the number of its watch; none if it is another message.
 pub fn read(bytes: &[u8]) -> Option<(u32, Event)> {
-    let word = |at: usize| {
-        Some(i32::from_ne_bytes(
-            bytes.get(4 * at..)?.first_chunk().copied()?,
-        ))
-    };
-    if bytes.len() != BYTES || word(0)? as u32 != MARK {
+    let word = |at: usize| Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    if bytes.len() != BYTES || word(offset_of!(abi::Event, mark))? as u32 != MARK {
         return None;
     }
-    let host = word(3)? as u32;
-    let name = bytes[32..].split(|&byte| byte == 0).next()?;
+    let task = word(offset_of!(abi::Event, tid))? as u32;
+    let host = word(offset_of!(abi::Event, host))? as u32;
+    let how = word(offset_of!(abi::Event, how))?;
+    let value = word(offset_of!(abi::Event, value))?;
+    let name = bytes[HEAD..].split(|&byte| byte == 0).next()?;
     let program = name.to_vec();
     let name = String::from_utf8_lossy(name).into_owned();
-    let event = match word(1)? {
-        1 => Event::TaskEnded {
-            task: word(2)? as u32,
+    let event = match word(offset_of!(abi::Event, kind))? {
+        abi::TASK_EXIT => Event::TaskEnded {
+            task,
             host,
-            ending: match (word(4)?, word(5)?) {
-                (1, status) => Ending::Exited(status),
-                (2, signal) => Ending::Signalled(signal),
-                (3, _) => Ending::Lost,
+            ending: match how {
+                abi::BY_EXIT => Ending::Exited(value),
+                abi::BY_SIGNAL => Ending::Signalled(value),
+                abi::BY_HOST => Ending::Lost,
                 _ => Ending::Unknown,
             },
         },
-        2 => Event::HostLost { host, name },
-        3 => Event::HostAdded { host, name },
-        4 => Event::TaskCame {
-            task: word(2)? as u32,
+        abi::HOST_LOST => Event::HostLost { host, name },
+        abi::HOST_ADDED => Event::HostAdded { host, name },
+        abi::TASKS => Event::TaskCame {
+            task,
             host,
-            parent: u32::try_from(word(5)?).ok(),
+            parent: u32::try_from(value).ok(),
             program,
         },
         _ => return None,
     };
-    Some((word(6)? as u32, event))
+    Some((word(offset_of!(abi::Event, watch))? as u32, event))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The output of started tasks, as messages: the bytes that `rg_output` in `regatta.h` describes.
 
+use regatta_abi as abi;
 use regatta_engine::ReceiptCredit;
 use regatta_wire::control::{Manner, Then};
 use rustc_hash::FxHashMap;
@@ -7,11 +8,11 @@ use rustc_hash::FxHashMap;
 use crate::state::Process;
 
 /// The first word of such a message, which tells it from others.
-pub const MARK: u32 = u32::from_le_bytes(*b"RGou");
+pub const MARK: u32 = abi::OUTPUT_MARK;
 /// Bytes before the text.
-pub const HEAD: usize = 16;
+pub const HEAD: usize = std::mem::offset_of!(abi::Output, text);
 /// Most bytes of text in one message; a longer line comes in pieces.
-pub const MOST: usize = 4096;
+pub const MOST: usize = abi::OUTPUT_MOST as usize;
 
 /// In place of a stream: the task has been started, and the text is the number of who has done that, or -1.
 const BORN: u32 = 0;

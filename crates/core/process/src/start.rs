@@ -4,7 +4,7 @@
 use regatta_wire::control::HostStart;
 
 /// The first word of such a message, which tells it from others.
-pub const MARK: u32 = u32::from_le_bytes(*b"RGst");
+pub const MARK: u32 = regatta_abi::START_MARK;
 
 /// The bytes for a task with this number and ticket. Texts end with zeros, as C has it; one that has a
 /// zero inside ends there.
@@ -39,7 +39,7 @@ pub(crate) fn bytes(
 }
 
 /// The first word of the message that tells of hosts.
-pub const HOSTS_MARK: u32 = u32::from_le_bytes(*b"RGho");
+pub const HOSTS_MARK: u32 = regatta_abi::HOSTS_MARK;
 
 /// The bytes for hosts whose agents are to be started, asked for under this number.
 pub(crate) fn hosts(request: u32, hosts: &[HostStart]) -> Vec<u8> {

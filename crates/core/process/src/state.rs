@@ -49,10 +49,7 @@ pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
 /// Threads of this process that sleep on its bell.
 pub(crate) static SLEEPERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A peer that is nobody.
-pub const NONE: i32 = -2;
-/// Any source, any tag.
-pub const ANY: i32 = -1;
+pub use regatta_abi::{ANY, NONE};
 
 /// The lock, held, with the engine in it.
 ///

@@ -3,20 +3,15 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard};
 
+use regatta_abi::{self as abi, IN_PLACE, Op as RgOp};
 use regatta_process::{
     self as process, Builtin, Element, Error, Operator, Parts, Reduction, Result, UserCombine,
     Views,
 };
 
 use crate::error::{answer, argument, fail};
-use crate::memory::{RgGroup, RgRequest, block, output, reserve};
+use crate::memory::{GroupHandle, RgGroup, RgRequest, block, output, reserve};
 use crate::message::started;
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RgOp {
-    id: i32,
-}
 
 /// A place for a user's operator. A freed place is used again under another generation, so that a
 /// stale id never reaches somebody else's operator.
@@ -48,17 +43,17 @@ fn place(users: &mut [Slot], op: RgOp) -> Result<&mut Slot> {
 }
 
 fn operator(op: RgOp) -> Result<Operator> {
-    let builtin = match op.id {
-        1 => Builtin::Sum,
-        2 => Builtin::Product,
-        3 => Builtin::Max,
-        4 => Builtin::Min,
-        5 => Builtin::And,
-        6 => Builtin::Or,
-        7 => Builtin::Xor,
-        8 => Builtin::BitAnd,
-        9 => Builtin::BitOr,
-        10 => Builtin::BitXor,
+    let builtin = match op {
+        abi::SUM => Builtin::Sum,
+        abi::PRODUCT => Builtin::Product,
+        abi::MAX => Builtin::Max,
+        abi::MIN => Builtin::Min,
+        abi::AND => Builtin::And,
+        abi::OR => Builtin::Or,
+        abi::XOR => Builtin::Xor,
+        abi::BAND => Builtin::BitAnd,
+        abi::BOR => Builtin::BitOr,
+        abi::BXOR => Builtin::BitXor,
         _ => {
             let mut users = users();
             let found = place(&mut users, op)?.operator;
@@ -68,20 +63,23 @@ fn operator(op: RgOp) -> Result<Operator> {
     Ok(Operator::Builtin(builtin))
 }
 
+/// The shortest element of bytes; longer ones have higher numbers.
+const ONE_BYTE: c_int = abi::bytes(1);
+
 fn element(kind: c_int) -> Result<Element> {
     Ok(match kind {
-        1 => Element::I8,
-        2 => Element::I16,
-        3 => Element::I32,
-        4 => Element::I64,
-        5 => Element::U8,
-        6 => Element::U16,
-        7 => Element::U32,
-        8 => Element::U64,
-        9 => Element::F32,
-        10 => Element::F64,
-        11 => Element::LongDouble,
-        0x10001.. => Element::Bytes((kind - 0x10000) as usize),
+        abi::INT8 => Element::I8,
+        abi::INT16 => Element::I16,
+        abi::INT32 => Element::I32,
+        abi::INT64 => Element::I64,
+        abi::UINT8 => Element::U8,
+        abi::UINT16 => Element::U16,
+        abi::UINT32 => Element::U32,
+        abi::UINT64 => Element::U64,
+        abi::FLOAT => Element::F32,
+        abi::DOUBLE => Element::F64,
+        abi::LONG_DOUBLE => Element::LongDouble,
+        ONE_BYTE.. => Element::Bytes((kind - abi::bytes(0)) as usize),
         _ => return Err(Error::Argument(format!("{kind} is not an element type"))),
     })
 }
@@ -135,8 +133,6 @@ extern "C" fn rg_op_free(op: RgOp) -> c_int {
         Err(error) => fail(&error),
     }
 }
-
-const IN_PLACE: usize = 1;
 
 /// Input memory, or `None` for RG_IN_PLACE.
 fn input(memory: *const c_void, len: usize) -> Result<Option<Views>> {

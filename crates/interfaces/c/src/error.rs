@@ -3,57 +3,28 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use regatta_abi as abi;
+pub(crate) use regatta_abi::{ERR_NOTHING as NOTHING, OK};
 use regatta_process::control::Why;
 use regatta_process::{Error, Result};
 
-pub(crate) const OK: c_int = 0;
-/// Nothing came in time.
-pub(crate) const NOTHING: c_int = -23;
-
-/// The header's name and words for each code, in the order -1, -2, ...
-const WORDS: [&CStr; 23] = [
-    c"an argument makes no sense",
-    c"called before rg_init or after rg_finalize",
-    c"no such task or rank",
-    c"not a tag: tags are 0 to 2147483647",
-    c"stale or made-up handle",
-    c"the message was longer than the buffer; the front was kept",
-    c"a task this call depends on has died",
-    c"a task this call depends on has left",
-    c"memory, or a limit on it, is used up",
-    c"blocked senders wait for each other in a circle",
-    c"not an error code of Regatta",
-    c"the request was cancelled",
-    c"memory shared with another task is damaged",
-    c"started by a launcher Regatta cannot speak to",
-    c"launcher and library are of different versions",
-    c"the operating system refused",
-    c"not supported",
-    c"a program to be started is missing, or cannot be executed",
-    c"no such host in the job",
-    c"nothing has this name",
-    c"something has this name already",
-    c"it belongs to another task",
-    c"no message came in that time",
-];
-
 pub(crate) fn code(error: &Error) -> c_int {
     match error {
-        Error::Argument(_) => -1,
-        Error::State(_) => -2,
-        Error::Task(_) => -3,
-        Error::Tag(_) => -4,
-        Error::Handle(_) => -5,
-        Error::Truncated { .. } => -6,
-        Error::Dead(_) => -7,
-        Error::Left(_) => -8,
-        Error::Memory(_) => -9,
-        Error::Cycle(_) => -10,
-        Error::Cancelled => -12,
-        Error::Corrupt { .. } => -13,
-        Error::Launcher(_) => -14,
-        Error::Version(_) => -15,
-        Error::System(_) => -16,
+        Error::Argument(_) => abi::ERR_ARGUMENT,
+        Error::State(_) => abi::ERR_STATE,
+        Error::Task(_) => abi::ERR_TASK,
+        Error::Tag(_) => abi::ERR_TAG,
+        Error::Handle(_) => abi::ERR_HANDLE,
+        Error::Truncated { .. } => abi::ERR_TRUNCATED,
+        Error::Dead(_) => abi::ERR_DEAD,
+        Error::Left(_) => abi::ERR_LEFT,
+        Error::Memory(_) => abi::ERR_MEMORY,
+        Error::Cycle(_) => abi::ERR_CYCLE,
+        Error::Cancelled => abi::ERR_CANCELLED,
+        Error::Corrupt { .. } => abi::ERR_CORRUPT,
+        Error::Launcher(_) => abi::ERR_LAUNCHER,
+        Error::Version(_) => abi::ERR_VERSION,
+        Error::System(_) => abi::ERR_SYSTEM,
         Error::Refused(why, _) => refusal(*why),
     }
 }
@@ -61,16 +32,16 @@ pub(crate) fn code(error: &Error) -> c_int {
 /// The code for why the launcher does not do something.
 pub(crate) fn refusal(why: Why) -> c_int {
     match why {
-        Why::Argument => -1,
-        Why::State => -2,
-        Why::Task => -3,
-        Why::Memory => -9,
-        Why::System => -16,
-        Why::Program => -18,
-        Why::Host => -19,
-        Why::Name => -20,
-        Why::Exists => -21,
-        Why::Denied => -22,
+        Why::Argument => abi::ERR_ARGUMENT,
+        Why::State => abi::ERR_STATE,
+        Why::Task => abi::ERR_TASK,
+        Why::Memory => abi::ERR_MEMORY,
+        Why::System => abi::ERR_SYSTEM,
+        Why::Program => abi::ERR_PROGRAM,
+        Why::Host => abi::ERR_HOST,
+        Why::Name => abi::ERR_NAME,
+        Why::Exists => abi::ERR_EXISTS,
+        Why::Denied => abi::ERR_DENIED,
     }
 }
 
@@ -112,16 +83,39 @@ pub(crate) fn argument(what: &str) -> Error {
     Error::Argument(what.into())
 }
 
+/// The words for a code.
+fn words(code: c_int) -> &'static CStr {
+    match code {
+        abi::OK => c"no error",
+        abi::ERR_ARGUMENT => c"an argument makes no sense",
+        abi::ERR_STATE => c"called before rg_init or after rg_finalize",
+        abi::ERR_TASK => c"no such task or rank",
+        abi::ERR_TAG => c"not a tag: tags are 0 to 2147483647",
+        abi::ERR_HANDLE => c"stale or made-up handle",
+        abi::ERR_TRUNCATED => c"the message was longer than the buffer; the front was kept",
+        abi::ERR_DEAD => c"a task this call depends on has died",
+        abi::ERR_LEFT => c"a task this call depends on has left",
+        abi::ERR_MEMORY => c"memory, or a limit on it, is used up",
+        abi::ERR_CYCLE => c"blocked senders wait for each other in a circle",
+        abi::ERR_CANCELLED => c"the request was cancelled",
+        abi::ERR_CORRUPT => c"memory shared with another task is damaged",
+        abi::ERR_LAUNCHER => c"started by a launcher Regatta cannot speak to",
+        abi::ERR_VERSION => c"launcher and library are of different versions",
+        abi::ERR_SYSTEM => c"the operating system refused",
+        abi::ERR_UNSUPPORTED => c"not supported",
+        abi::ERR_PROGRAM => c"a program to be started is missing, or cannot be executed",
+        abi::ERR_HOST => c"no such host in the job",
+        abi::ERR_NAME => c"nothing has this name",
+        abi::ERR_EXISTS => c"something has this name already",
+        abi::ERR_DENIED => c"it belongs to another task",
+        abi::ERR_NOTHING => c"no message came in that time",
+        _ => c"not an error code of Regatta",
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn rg_strerror(code: c_int) -> *const c_char {
-    let words = match code {
-        0 => c"no error",
-        _ => usize::try_from(-(code as i64) - 1)
-            .ok()
-            .and_then(|at| WORDS.get(at).copied())
-            .unwrap_or(c"not an error code of Regatta"),
-    };
-    words.as_ptr()
+    words(code).as_ptr()
 }
 
 #[unsafe(no_mangle)]

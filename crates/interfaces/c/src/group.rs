@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use regatta_process::{self as process, Error, GroupId, Result};
 
 use crate::error::{OK, answer, argument, fail, number};
-use crate::memory::{RgGroup, output};
+use crate::memory::{GroupHandle, RgGroup, output};
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_rank(group: RgGroup) -> c_int {

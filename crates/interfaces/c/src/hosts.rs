@@ -6,7 +6,7 @@ use regatta_process::control::HostStarted;
 use regatta_process::{self as process, Error, Hosted, Result};
 
 use crate::error::{OK, answer, argument, fail, reason, refusal};
-use crate::memory::{RgGroup, output};
+use crate::memory::{GroupHandle, RgGroup, output};
 use crate::text::{put_all, required};
 
 /// The texts of an array.

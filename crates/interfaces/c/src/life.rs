@@ -2,15 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
+use regatta_abi::{BEGIN, BEGIN_ONLY, LOOK};
 use regatta_process::Error;
 
 use crate::error::{answer, argument};
 use crate::text::required;
-
-/// Flag of `rg_enter`: begin the job if it is not there.
-const BEGIN: c_int = 1;
-const BEGIN_ONLY: c_int = 2;
-const LOOK: c_int = 3;
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_init() -> c_int {

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use regatta_process::{self as process, Views};
 
 use crate::error::{NOTHING, OK, answer, fail};
-use crate::memory::{RgGroup, RgStatus, output};
+use crate::memory::{GroupHandle, RgGroup, RgStatus, output};
 use crate::message::report;
 
 fn start(views: &Views) -> *mut c_void {

@@ -2,46 +2,24 @@
 
 use std::ffi::{c_int, c_void};
 
+pub(crate) use regatta_abi::{
+    Group as RgGroup, Request as RgRequest, Status as RgStatus, View as RgView,
+};
 use regatta_process::{Error, GroupId, Refused, Result, View, Views};
 
 use crate::error::argument;
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RgGroup {
-    pub id: i32,
+/// Handles of groups.
+pub(crate) trait GroupHandle {
+    /// The handle as the engine has it.
+    fn id(self) -> GroupId;
 }
 
-impl RgGroup {
+impl GroupHandle for RgGroup {
     #[inline(always)]
-    pub(crate) fn id(self) -> GroupId {
+    fn id(self) -> GroupId {
         GroupId(self.id)
     }
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RgRequest {
-    pub id: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RgStatus {
-    pub source: i32,
-    pub tag: i32,
-    pub length: usize,
-    pub error: i32,
-    pub reserved: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RgView {
-    pub base: *mut c_void,
-    pub block: usize,
-    pub count: usize,
-    pub stride: isize,
 }
 
 /// No object is longer than this; a longer length is a negative number gone astray.

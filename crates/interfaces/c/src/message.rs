@@ -7,7 +7,8 @@ use regatta_process::{self as process, Came, Error, Mode, Result, Status, TagSel
 
 use crate::error::{NOTHING, OK, answer, argument, code, fail};
 use crate::memory::{
-    RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output, strided,
+    GroupHandle, RgGroup, RgRequest, RgStatus, RgView, block, block_checked, is_block, output,
+    strided,
 };
 
 /// Tell the caller what became of an operation.

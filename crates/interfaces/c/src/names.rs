@@ -2,21 +2,23 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use regatta_process::control::NameInfo;
+use regatta_abi::{self as abi, Entry as RgEntry};
+use regatta_process::control::{NameInfo, flags};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{answer, argument};
 use crate::memory::{block, output};
 use crate::text::{name, put, put_all};
 
-#[repr(C)]
-pub struct RgEntry {
-    pub index: i32,
-    pub owner: i32,
-    pub flags: i32,
-    pub length: u32,
-    pub name: [c_char; 112],
-}
+// The flags of the header go to the launcher as they are.
+const _: () = assert!(
+    flags::PERSISTENT == abi::PERSISTENT as u32
+        && flags::SEVERAL == abi::SEVERAL as u32
+        && flags::OVERWRITABLE == abi::OVERWRITABLE as u32
+        && flags::FIRST == abi::FIRST as u32
+        && flags::DELETE == abi::TAKE as u32
+        && flags::WAIT == abi::AWAIT as u32
+);
 
 fn index_from(index: c_int) -> Result<u32> {
     u32::try_from(index).map_err(|_| argument("index is negative"))

@@ -2,51 +2,17 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use regatta_abi::{
+    HOST_ADDED, HOST_LOST, Host as RgHost, NamedGroup as RgNamedGroup, OUTPUT_BIRTHS,
+    OUTPUT_BLOCKS, OUTPUT_JOB, OUTPUT_LINES, SpawnOptions as RgSpawnOptions, TASK_EXIT, TASKS,
+    Task as RgTask,
+};
 use regatta_process::control::{GroupInfo, HostInfo, Output, Place, Spawn, TaskInfo, What};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
-use crate::memory::{RgGroup, output};
+use crate::memory::{GroupHandle, RgGroup, output};
 use crate::text::{list, name, optional, put, put_all, required};
-
-#[repr(C)]
-pub struct RgSpawnOptions {
-    pub host: *const c_char,
-    pub search: *const c_char,
-    pub architecture: *const c_char,
-    pub directory: *const c_char,
-    pub environment: *const *const c_char,
-    pub elsewhere: i32,
-    pub output: i32,
-    pub output_tag: i32,
-    pub output_group: RgGroup,
-    pub orphans: i32,
-    pub on_behalf: i32,
-    pub through: *const c_char,
-    pub output_to: i32,
-    pub reserved: i32,
-}
-
-#[repr(C)]
-pub struct RgTask {
-    pub tid: i32,
-    pub parent: i32,
-    pub host: i32,
-    pub pid: i32,
-    pub program: [c_char; 240],
-}
-
-#[repr(C)]
-pub struct RgHost {
-    pub host: i32,
-    pub cores: i32,
-    pub tasks: i32,
-    pub alive: i32,
-    pub name: [c_char; 64],
-    pub architecture: [c_char; 32],
-    pub speed: i32,
-    pub reserved: i32,
-}
 
 /// Reads the options of a spawn.
 ///
@@ -81,20 +47,17 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
     )
 }
 
-/// Added to how output comes: births do, too.
-const BIRTHS: i32 = 16;
-
 /// Where the options of a spawn send what the tasks write.
 fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
     let Some(options) = options else {
         return Ok(Output::AsMine);
     };
-    let births = options.output & BIRTHS != 0;
-    let lines = match options.output & !BIRTHS {
+    let births = options.output & OUTPUT_BIRTHS != 0;
+    let lines = match options.output & !OUTPUT_BIRTHS {
         0 if !births => return Ok(Output::AsMine),
-        1 if !births => return Ok(Output::Job),
-        2 => true,
-        3 => false,
+        OUTPUT_JOB if !births => return Ok(Output::Job),
+        OUTPUT_LINES => true,
+        OUTPUT_BLOCKS => false,
         _ => {
             return Err(argument(
                 "output is none of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
@@ -278,10 +241,10 @@ extern "C" fn rg_notify(
 ) -> c_int {
     let begun = || -> Result<()> {
         let kind = match kind {
-            1 => What::TaskEnds,
-            2 => What::HostLost,
-            3 => What::HostAdded,
-            4 => What::Tasks,
+            TASK_EXIT => What::TaskEnds,
+            HOST_LOST => What::HostLost,
+            HOST_ADDED => What::HostAdded,
+            TASKS => What::Tasks,
             _ => {
                 return Err(argument(
                     "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
@@ -390,15 +353,6 @@ unsafe extern "C" fn rg_meet_members(
         // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
         unsafe { put_all(all.into_iter().map(tid), tids, capacity, members) }
     }))
-}
-
-#[repr(C)]
-pub struct RgNamedGroup {
-    pub members: i32,
-    pub waiting: i32,
-    pub wanted: i32,
-    pub reserved: i32,
-    pub name: [c_char; 112],
 }
 
 fn named_group(info: GroupInfo) -> RgNamedGroup {

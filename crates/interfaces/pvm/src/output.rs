@@ -5,6 +5,7 @@
 //! has named a file (`pvm_catchout`) whole lines are written there, whenever it calls the library.
 
 use std::ffi::{c_int, c_void};
+use std::mem::offset_of;
 
 use crate::arrival::Select;
 use crate::life::enrol;
@@ -77,14 +78,26 @@ impl Route {
     }
 }
 
+/// The front of a piece of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    task: i32,
+    stream: i32,
+    length: u32,
+}
+
 /// A piece of output, if these bytes are one.
-pub fn piece(bytes: &[u8]) -> Option<(rg::Output, &[u8])> {
-    const HEAD: usize = size_of::<rg::Output>();
-    let (head, text) = bytes.split_at_checked(HEAD)?;
-    // SAFETY: long enough, and every value of its fields is one.
-    let head = unsafe { head.as_ptr().cast::<rg::Output>().read_unaligned() };
+pub fn piece(bytes: &[u8]) -> Option<(Head, &[u8])> {
+    let word = |at: usize| Some(*bytes.get(at..)?.first_chunk()?);
+    let mark = u32::from_ne_bytes(word(offset_of!(rg::Output, mark))?);
+    let head = Head {
+        task: i32::from_ne_bytes(word(offset_of!(rg::Output, tid))?),
+        stream: i32::from_ne_bytes(word(offset_of!(rg::Output, stream))?),
+        length: u32::from_ne_bytes(word(offset_of!(rg::Output, length))?),
+    };
+    let text = bytes.get(offset_of!(rg::Output, text)..)?;
     let text = text.get(..head.length as usize)?;
-    (head.mark == rg::OUTPUT_MARK).then_some((head, text))
+    (mark == rg::OUTPUT_MARK).then_some((head, text))
 }
 
 /// A task has been started that writes to us: the first of the messages it makes, if it makes some.
@@ -108,12 +121,12 @@ fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>
 
 /// A piece has come: the message it makes, if it makes one.
 pub fn receive_piece(
-    head: &rg::Output,
+    head: &Head,
     text: &[u8],
     tag: i32,
     context: i32,
 ) -> Result<Option<c_int>, i32> {
-    let Some(task) = tid::of_task(head.tid) else {
+    let Some(task) = tid::of_task(head.task) else {
         return Ok(None);
     };
     if head.stream != BIRTH {
