@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use regatta_tests::{Cluster, Job, Running, command, program, slowness};
+use regatta_tests::{Cluster, Job, Running, command, look_until, program, slowness};
 
 /// A finished command as a user sees it: status, output and errors.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
@@ -316,6 +316,17 @@ fn a_killed_task_is_told_at_once_and_survived() {
     }
 }
 
+/// The process of the guardian of the first node of the job with this name, if it runs.
+fn guardians(job: &str) -> Vec<String> {
+    let script = "for process in /proc/[0-9]*; do
+    [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
+    tr '\\0' '\\n' <$process/environ | grep -qx \"SLURM_JOB_NAME=$1\" || continue
+    tr '\\0' '\\n' <$process/environ | grep -qx SLURM_NODEID=0 && echo ${process#/proc/}
+done";
+    let (_, found, _) = told(Cluster::shared(), &["sh", "-c", script, "sh", job]);
+    found.split_whitespace().map(str::to_owned).collect()
+}
+
 #[test]
 fn tasks_fall_with_their_guardian_and_others_hear_of_it() {
     let mut job = srun_after(
@@ -326,19 +337,10 @@ fn tasks_fall_with_their_guardian_and_others_hear_of_it() {
     )
     .start();
     victim(&mut job, 4);
-    // Tasks 0 and 1 are on the first node, whose guardian was started first.
-    let script = "for process in /proc/[0-9]*; do
-    [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
-    tr '\\0' '\\n' <$process/environ | grep -qx \"SLURM_JOB_NAME=falling\" || continue
-    tr '\\0' '\\n' <$process/environ | grep -qx SLURM_NODEID=0 && echo ${process#/proc/}
-done";
-    let (_, guardians, _) = told(Cluster::shared(), &["sh", "-c", script]);
-    let mut killed = 0;
-    for guardian in guardians.split_whitespace() {
-        kill(guardian);
-        killed += 1;
-    }
-    assert!(killed > 0, "no guardian was found");
+    // Tasks 0 and 1 are on the first node.
+    guardians("falling")
+        .iter()
+        .for_each(|guardian| kill(guardian));
     let ended = job.end();
     for rank in [2, 3] {
         let named = format!("got {rank} -7 task 1");
@@ -400,6 +402,122 @@ fn programs_of_different_versions_are_told_apart() {
     assert!(text.contains("another 1.99"), "{text}");
 }
 
+/* ---- the command that is the guardian ------------------------------------------------------- */
+
+#[test]
+fn nothing_of_the_task_that_has_started_it_lives_on_in_a_guardian() {
+    let file = File::new("inherited", "kept open by every task");
+    let path = file.0.display().to_string();
+    let mut job = srun_after(
+        &format!("exec 7<{path}!"),
+        &["-N1", "-n2", "--job-name=apart"],
+        "death",
+        &["receive-exact"],
+    )
+    .start();
+    let victim = victim(&mut job, 2);
+    let files = |process: &str| {
+        let words = [
+            "sh",
+            "-c",
+            "readlink /proc/$1/fd/* /proc/$1/exe /proc/$1/cwd",
+            "sh",
+            process,
+        ];
+        told(Cluster::shared(), &words).1
+    };
+    assert!(files(&victim).contains(&path), "the tasks have the file");
+    let guardians = guardians("apart");
+    assert!(!guardians.is_empty(), "no guardian was found");
+    for guardian in guardians {
+        let has = files(&guardian);
+        assert!(!has.contains(&path), "{has}");
+        let regatta = command().canonicalize().expect("the command");
+        assert!(has.contains(&regatta.display().to_string()), "{has}");
+    }
+    kill(&victim);
+    job.read_words("got ");
+    job.end();
+}
+
+#[test]
+fn tasks_that_ignore_the_ends_of_their_children_get_a_guardian() {
+    srun_after(
+        "trap '' CHLD",
+        &["-N2", "-n2"],
+        "traffic",
+        &["random", "90", "1"],
+    )
+    .run()
+    .passed();
+}
+
+/// A folder with a copy of the library, in which the command is what a test puts there.
+struct Apart(std::path::PathBuf);
+
+impl Apart {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rg-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        let library = command().with_file_name("libregatta.so");
+        std::fs::copy(library, path.join("libregatta.so.0")).expect("the library");
+        Self(path)
+    }
+
+    /// Puts this script beside the library, as the command.
+    fn with_command(self, script: &str) -> Self {
+        let path = self.0.join("regatta");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+        self
+    }
+
+    /// Two tasks that use this library are both refused with this code, and this in the sentence.
+    fn refused(&self, code: i32, sentence: &str) {
+        let places = format!(
+            "export LD_LIBRARY_PATH={} PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+            self.0.display()
+        );
+        let ended = srun_after(&places, &["-N1", "-n2"], "slurm_say", &[]).run();
+        assert_ne!(ended.status, 0);
+        let refused = format!("refused {code} ");
+        let lines = ended.text.lines();
+        let lines = lines.filter(|line| line.contains(&refused) && line.contains(sentence));
+        assert_eq!(lines.count(), 2, "{}", ended.story());
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn without_the_command_that_is_said_with_where_it_was_looked_for() {
+    let apart = Apart::new("missing");
+    apart.refused(
+        -14,
+        "the command regatta was not found beside the library or in PATH",
+    );
+    // A command that others could have put there is as good as none, and is named.
+    let apart = apart.with_command("echo 1.99");
+    std::fs::set_permissions(&apart.0, PermissionsExt::from_mode(0o777)).expect("its mode");
+    apart.refused(-14, "/regatta is not started");
+}
+
+#[test]
+fn a_command_of_another_version_is_named_with_both_versions() {
+    let apart = Apart::new("other").with_command("echo 1.99; echo started");
+    apart.refused(
+        -15,
+        "the command speaks version 1.99 of the job protocol, the library ",
+    );
+    let apart =
+        apart.with_command("echo \"error: unrecognized subcommand 'guardian'\" >&2; exit 2");
+    apart.refused(-15, "the command knows no guardian");
+}
+
 /// Ends the step with the first task that fails.
 const TOGETHER: &str = "--kill-on-bad-exit=1";
 
@@ -437,13 +555,20 @@ fn a_task_that_never_comes_is_named() {
 #[test]
 fn a_task_that_dies_before_all_have_come_is_named() {
     let mut job = srun(
-        &[TOGETHER, "-N1", "-n3", "--overcommit"],
+        &[TOGETHER, "-N1", "-n3", "--overcommit", "--job-name=early"],
         "slurm_say",
         &["1"],
     )
     .start();
     let all = [job.read_words("calls "), job.read_words("calls ")];
     let second = all.iter().find(|words| words[0] == "2").expect("rank 2");
+    // It watches the task that has started it, and each that has said hello.
+    look_until("the guardian knows both tasks", || {
+        let guardian = guardians("early").into_iter().next()?;
+        let words = ["sh", "-c", "readlink /proc/$1/fd/*", "sh", &guardian];
+        let (_, files, _) = told(Cluster::shared(), &words);
+        (files.matches("pidfd").count() == 3).then_some(())
+    });
     kill(&second[1]);
     let words = job.read_words("refused ").join(" ");
     assert!(

@@ -18,6 +18,7 @@ mod join_token;
 mod layout_tests;
 mod left;
 mod loan_blocks;
+pub mod local_socket;
 mod opened_rings;
 pub mod paths;
 pub mod place;

@@ -97,3 +97,9 @@ pub fn warn(sentence: &str) {
 pub fn close_inherited() {
     sys::close_inherited(&[]);
 }
+
+/// Has this process hear of the ends of its children, also where the program that it was executed by ignores those of its own: that
+/// is inherited.
+pub fn expect_children() {
+    sys::expect_children();
+}

@@ -107,6 +107,12 @@ fn close_range(first: RawFd, last: RawFd) {
     }
 }
 
+/// Makes what the end of a child does the default again: whoever waits for it is told.
+pub(crate) fn expect_children() {
+    // SAFETY: setting a disposition to the default installs no handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// A descriptor from which the blocked `signals` are read, 128 bytes each.
 pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     let set = sigset(signals);

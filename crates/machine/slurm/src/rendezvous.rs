@@ -2,7 +2,9 @@
 //!
 //! Decoding takes any bytes: what is not a message is `None`, and no length is believed before it was checked.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 use regatta_wire::fields::{Bytes, Field, bytes_of, whole};
 use regatta_wire::{Malformed, choices, fields};
@@ -26,6 +28,29 @@ pub struct Versions {
     pub rendezvous: u32,
     /// Of the job's memory.
     pub job: u32,
+}
+
+/// The word of the command `regatta guardian`, after its versions, that the guardian runs.
+pub const STARTED: &str = "started";
+
+/// The form in which a library and the command `regatta guardian` tell each other their versions. It never changes.
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.rendezvous, self.job)
+    }
+}
+
+impl FromStr for Versions {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (rendezvous, job) = text.split_once('.').ok_or(())?;
+        let number = |text: &str| text.parse().map_err(|_| ());
+        Ok(Self {
+            rendezvous: number(rendezvous)?,
+            job: number(job)?,
+        })
+    }
 }
 
 /// A task to the guardian of its node.
@@ -331,6 +356,23 @@ mod tests {
         assert_eq!(refused().encode(), bytes.concat());
         assert_eq!(Answer::Welcome.encode(), [0]);
         assert_eq!(Record::Left(3).encode(), [2, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn versions_are_read_as_they_are_written_and_nothing_else_is() {
+        assert_eq!(VERSIONS.to_string().parse(), Ok(VERSIONS));
+        for text in [
+            "",
+            "1",
+            "1.",
+            ".1",
+            "1.2.3",
+            "1.-2",
+            "one.two",
+            "1.4294967296",
+        ] {
+            assert_eq!(text.parse::<Versions>(), Err(()), "{text}");
+        }
     }
 
     #[test]

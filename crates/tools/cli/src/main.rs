@@ -8,6 +8,7 @@ mod attend;
 mod console;
 mod daemon;
 mod doctor;
+mod guardian;
 mod hosts;
 mod listing;
 mod machine;
@@ -55,6 +56,8 @@ enum Command {
     #[command(hide = true)]
     Daemon(daemon::Arguments),
     #[command(hide = true)]
+    Guardian(guardian::Arguments),
+    #[command(hide = true)]
     Reach(reach::Arguments),
     #[command(hide = true)]
     Resident(resident::Arguments),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Agent(arguments) => agent::run(&arguments),
         Command::Attend(arguments) => attend::run(&arguments),
+        Command::Guardian(arguments) => guardian::run(&arguments),
         Command::Race(race) => race.run().unwrap_or_else(|error| {
             regatta_launch::warn(&format!("race: {error:#}"));
             ExitCode::FAILURE

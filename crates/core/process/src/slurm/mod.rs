@@ -2,7 +2,8 @@
 //!
 //! Slurm tells each task its rank, its node, and the ranks beside it, but it makes nothing that they share. So the tasks of
 //! a node meet at a *node socket*, an abstract socket named after user, step and node; both sides check by the kernel's word
-//! that the other is of the same user. A task that finds no such socket makes it, and forks a *guardian* to listen there:
+//! that the other is of the same user. A task that finds no such socket makes it, and starts a *guardian* to listen there,
+//! a process of the command `regatta` (`start_guardian`):
 //!
 //! ```text
 //! node 0:  task 0  task 1          node 1:  task 2  task 3
@@ -10,29 +11,16 @@
 //!            guardian ======= TCP ========== guardian
 //! ```
 //!
-//! 1. Each task says hello at the node socket (`node_socket`). When all of the node have, the guardian closes it (`guardian`).
-//! 2. With several nodes, the guardians meet on the first one (`meet`). The way there is a few ports that follow from the
-//!    number of the step; what proves who they are, and hides the job's key, are letters sealed by munge, which only
-//!    processes of this user on nodes of this cluster can open. A caller that proves nothing is served within bounds (`callers`). So `srun` needs no option, and nobody has to trust the ports.
-//!    Where there is no munge, the job ends with a sentence that names `regatta run`, which needs none.
-//! 3. The guardian makes the node's segment with the table of all ranks, and answers each task with its descriptor.
-//! 4. It stays until the last of its tasks has left or ended, watching them by their pidfds, and tells its own table and
-//!    all other guardians at once (`mesh`). Every record between guardians is proved with the job's key. A guardian that is silent or
-//!    gone takes its node's tasks with it, as a lost host does.
+//! Each task says hello at the node socket (`node_socket`). When all of the step have, on whatever node, its guardian answers with the
+//! descriptor of the job's segment. How guardians come together and watch their tasks is said in `crates/machine/guardian`.
 //!
 //! A task's connection to its guardian stays open until it leaves. If the guardian is killed, nobody would tell this node of deaths any
-//! more, and the others take its tasks for dead: so the kernel is asked to kill them then, as it is for tasks of
+//! more, and the others take its tasks for dead: so the kernel is asked to kill them then (`fall`), as it is for tasks of
 //! `regatta run` whose supervisor dies.
-//!
-//! The consequence of a failure is Slurm's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only reported. Nobody here is the
-//! parent of a task, so how it ended is not known, only that it has.
 
-mod callers;
-mod guardian;
-mod meet;
-mod mesh;
+mod fall;
 mod node_socket;
-mod stand;
+mod start_guardian;
 
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
@@ -42,6 +30,7 @@ use regatta_engine::{Error, Result};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Versions};
 use regatta_transport::job::{Job, JoinToken, VERSION};
+use regatta_transport::local_socket;
 
 use crate::join::{Joined, join_error};
 use node_socket::NodeSocket;
@@ -56,30 +45,6 @@ const OURS: Versions = Versions {
     rendezvous: rendezvous::VERSION,
     job: VERSION,
 };
-
-/// Why tasks do not become a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Refusal {
-    /// Because versions differ.
-    versions: bool,
-    sentence: String,
-}
-
-impl Refusal {
-    fn new(sentence: impl Into<String>) -> Self {
-        Self {
-            versions: false,
-            sentence: sentence.into(),
-        }
-    }
-
-    fn error(self) -> Error {
-        match self.versions {
-            true => Error::Version(self.sentence),
-            false => Error::Launcher(self.sentence),
-        }
-    }
-}
 
 /// This task's connection to its guardian.
 static LINE: Mutex<Option<OwnedFd>> = Mutex::new(None);
@@ -96,17 +61,17 @@ pub(crate) fn step() -> Result<Option<Step>> {
 
 /// Becomes a task of the job that all tasks of the step are.
 pub(crate) fn join(step: &Step) -> Result<Joined> {
-    let system = |what: &str, error: std::io::Error| Error::System(format!("{what}: {error}"));
     let patience = patience()?;
     let until = Instant::now() + patience + GRACE;
     let name = node_socket::name(step);
     while Instant::now() < until {
-        let socket = node_socket::open(&name).map_err(|e| system("no socket for this step", e))?;
+        let socket = node_socket::open(&name);
+        let socket =
+            socket.map_err(|error| Error::System(format!("no socket for this step: {error}")))?;
         let line = match socket {
             NodeSocket::Connected(line) => line,
             NodeSocket::Bound(listener) => {
-                stand::beside(listener, step, patience)
-                    .map_err(|e| system("no guardian for this step", e))?;
+                start_guardian::start(listener, patience)?;
                 continue;
             }
             NodeSocket::Busy => {
@@ -152,7 +117,7 @@ fn patience() -> Result<Duration> {
 /// Refuses a node socket that somebody else has made.
 fn own(line: &OwnedFd) -> std::result::Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
-    match node_socket::peer(line) {
+    match local_socket::peer(line) {
         Some((_, other)) if other == user => Ok(()),
         Some((_, other)) => Err(format!(
             "a process of user {other} holds the name at which the tasks of this step would meet on this node: that is an \
@@ -169,7 +134,10 @@ fn welcome(
     descriptors: Vec<OwnedFd>,
 ) -> Result<Joined> {
     if let Answer::Refused { versions, sentence } = answer {
-        return Err(Refusal { versions, sentence }.error());
+        return Err(match versions {
+            true => Error::Version(sentence),
+            false => Error::Launcher(sentence),
+        });
     }
     let mut descriptors = descriptors.into_iter();
     let segment = descriptors.next().ok_or_else(|| {
@@ -180,7 +148,7 @@ fn welcome(
     })?;
     let token = JoinToken::handed(step.rank, step.size);
     let job = Job::join(segment, token).map_err(join_error)?;
-    stand::fall_with(&line);
+    fall::with(&line);
     if let Ok(mut place) = LINE.lock() {
         *place = Some(line);
     }
@@ -196,7 +164,7 @@ fn welcome(
 pub(crate) fn leave() {
     let line = LINE.lock().ok().and_then(|mut place| place.take());
     if let Some(line) = line {
-        stand::fall_no_more(&line);
+        fall::no_more(&line);
         node_socket::part(&line);
     }
 }

@@ -1,20 +1,18 @@
 //! The node socket: the abstract socket at which the tasks of one node meet, and what passes through it.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::Answer;
-use regatta_transport::ready;
-use rustix::event::{PollFd, PollFlags};
+use regatta_transport::local_socket::{HANDED, readable, send};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, Shutdown, SocketAddrUnix,
+    SocketFlags, SocketType,
 };
-use rustix::time::Timespec;
 
 /// No answer is longer: sentences are short.
 const LONGEST: usize = 4096;
@@ -67,28 +65,6 @@ fn socket() -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// Process and user at the other end; the process is 0 when it has no number here.
-pub(super) fn peer(line: impl AsFd) -> Option<(u32, u32)> {
-    let mut found = libc::ucred {
-        pid: 0,
-        uid: u32::MAX,
-        gid: u32::MAX,
-    };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes of a struct of integers, which is as long. The number of a process
-    // may be 0, which the type of the library used elsewhere cannot hold.
-    let result = unsafe {
-        libc::getsockopt(
-            line.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &mut length,
-        )
-    };
-    (result == 0).then_some((found.pid as u32, found.uid))
-}
-
 /// Says one thing and waits for the answer, with the descriptors that came with it. None: there is nobody.
 pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer, Vec<OwnedFd>)> {
     send(line, said, &[]).ok()?;
@@ -96,7 +72,7 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
         return None;
     }
     let mut bytes = [0_u8; LONGEST];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::net::recvmsg(
         line,
@@ -114,36 +90,6 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
         .flatten()
         .collect();
     Some((Answer::decode(&bytes[..received.bytes])?, descriptors))
-}
-
-/// Waits until there is something to read, or nobody any more. False: neither, in time.
-pub(super) fn readable(line: BorrowedFd, until: Instant) -> bool {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).ok();
-        match ready::poll(&mut [PollFd::new(&line, PollFlags::IN)], timeout.as_ref()) {
-            Ok(0) => return false,
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-            Ok(_) => return true,
-        }
-    }
-}
-
-/// Sends a message with descriptors. The receiver reads one message, or is gone: nobody waits here for long.
-pub(super) fn send(line: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    rustix::net::sendmsg(
-        line,
-        &[IoSlice::new(bytes)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
-    Ok(())
 }
 
 /// Says that this end is done, and waits a moment for the other to have taken note.

@@ -1,4 +1,4 @@
-//! The guardian of one node's tasks: brings them together, and tells of their ends. See the module above.
+//! The tasks of one node: they come together, and each is watched to its end.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use regatta_slurm::Step;
 use regatta_slurm::rendezvous::{self, Answer, Hello, Record};
 use regatta_transport::job::{Cause, Job, TaskState};
-use regatta_transport::ready;
+use regatta_transport::{local_socket, ready};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SocketFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-use super::mesh::{BEAT, Mesh, News};
-use super::{OURS, Refusal, meet, node_socket, stand};
+use crate::mesh::{BEAT, Mesh, News};
+use crate::{OURS, Refusal, meet};
 
 /// A task that has said hello.
 struct Task {
@@ -30,8 +30,8 @@ struct Task {
     told: bool,
 }
 
-/// The life of a guardian, which the process `maker` has forked.
-pub(super) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Duration) {
+/// Serves the tasks that say hello at `listener`, until the last of them has ended. The task `maker` has started this process.
+pub(crate) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Duration) {
     let maker =
         Pid::from_raw(maker as i32).and_then(|maker| pidfd_open(maker, PidfdFlags::empty()).ok());
     let until = Instant::now() + patience;
@@ -73,7 +73,7 @@ fn end_with(
             ready(std::iter::once(process.as_fd()), None);
         }
         if !founded.load(Ordering::Relaxed) {
-            stand::end(1);
+            std::process::exit(1);
         }
     })?;
     Ok(())
@@ -87,7 +87,7 @@ const VISITORS: usize = 64;
 /// Whether a caller belongs to the user of this job. Anybody on this node can call, and would hold descriptors.
 fn is_of_this_user(caller: &OwnedFd) -> bool {
     let user = rustix::process::geteuid().as_raw();
-    node_socket::peer(caller).is_some_and(|(_, other)| other == user)
+    local_socket::peer(caller).is_some_and(|(_, other)| other == user)
 }
 
 /// Waits until all tasks of this node have said hello.
@@ -110,10 +110,7 @@ fn gather(
         let ready = ready(fds, Some(left));
         let (called, lines) = ready[1..].split_at(callers.len());
         if let Some(at) = lines.iter().position(|&ready| ready) {
-            return Err(Refusal::new(format!(
-                "task {} (pid {}) of step {} ended before all tasks of its node had called rg_init",
-                tasks[at].rank, tasks[at].pid, step.id
-            )));
+            return Err(ended_early(step, tasks[at].rank, tasks[at].pid));
         }
         let mut called = called.iter();
         let (speaking, silent): (Vec<_>, Vec<_>) = callers
@@ -166,9 +163,32 @@ fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
     )
 }
 
+fn ended_early(step: &Step, rank: u32, pid: u32) -> Refusal {
+    Refusal::new(format!(
+        "task {rank} (pid {pid}) of step {} ended before all tasks of its node had called rg_init",
+        step.id
+    ))
+}
+
+fn unseen(rank: u32) -> Refusal {
+    Refusal::new(format!(
+        "task {rank} cannot be watched: the tasks of this node do not see each other's processes (is each in a \
+         container of its own?). Start the program with `regatta run PROGRAM` inside salloc or sbatch"
+    ))
+}
+
+/// Whether nobody holds the other end any more.
+fn has_parted(line: &OwnedFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(
+        rustix::net::recv(line, &mut [0_u8; 1][..], flags),
+        Ok((0, _))
+    )
+}
+
 /// Reads a caller's hello. Strangers, and tasks that are here already, are sent away; a fault of the whole job is an error.
 fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
-    let Some((pid, user)) = node_socket::peer(&line) else {
+    let Some((pid, user)) = local_socket::peer(&line) else {
         return Ok(None);
     };
     let mut bytes = [0_u8; 64];
@@ -204,10 +224,10 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
     let process = Pid::from_raw(pid as i32)
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
         .ok_or_else(|| {
-            let refusal = Refusal::new(format!(
-                "task {rank} cannot be watched: the tasks of this node do not see each other's processes (is each in a \
-                 container of its own?). Start the program with `regatta run PROGRAM` inside salloc or sbatch"
-            ));
+            let refusal = match has_parted(&line) {
+                true => ended_early(step, rank, pid),
+                false => unseen(rank),
+            };
             answer(&line, &refusal);
             refusal
         })?;
@@ -220,7 +240,7 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
     }))
 }
 
-pub(super) fn other_version(theirs: rendezvous::Versions) -> Refusal {
+pub(crate) fn other_version(theirs: rendezvous::Versions) -> Refusal {
     Refusal {
         versions: true,
         sentence: format!(
@@ -237,7 +257,7 @@ fn answer(line: &OwnedFd, refusal: &Refusal) {
         sentence: refusal.sentence.clone(),
     };
     // A task that does not get it is gone.
-    let _ = node_socket::send(line, &answer.encode(), &[]);
+    let _ = local_socket::send(line, &answer.encode(), &[]);
 }
 
 fn send_refusal(task: &Task, refusal: &Refusal) {
@@ -251,7 +271,7 @@ const HELLO: Duration = Duration::from_secs(1);
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
     tasks.iter().for_each(|task| send_refusal(task, refusal));
     let mut told = tasks.len();
-    while told < step.here.len() && node_socket::readable(listener.as_fd(), until) {
+    while told < step.here.len() && local_socket::readable(listener.as_fd(), until) {
         let Ok(line) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC) else {
             give_way(&mut Vec::new());
             continue;
@@ -261,7 +281,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
         }
         // Its hello is read first: a socket that is closed with something unread resets what was said to it.
         let soon = until.min(Instant::now() + HELLO);
-        if node_socket::readable(line.as_fd(), soon)
+        if local_socket::readable(line.as_fd(), soon)
             && rustix::net::recv(&line, &mut [0_u8; 64][..], RecvFlags::DONTWAIT).is_ok()
         {
             answer(&line, refusal);
@@ -296,7 +316,7 @@ fn found(step: &Step, tasks: &mut [Task], until: Instant) -> Result<(Job, Mesh),
             .collect();
         if let Some(line) = &task.line {
             // Its end is noticed by its pidfd.
-            let _ = node_socket::send(line, &Answer::Welcome.encode(), &descriptors);
+            let _ = local_socket::send(line, &Answer::Welcome.encode(), &descriptors);
         }
     }
     Ok((job, mesh))

@@ -12,7 +12,7 @@ use regatta_slurm::rendezvous::{RECORD, Record, Secret};
 use ring::hmac;
 
 /// How often each says that it is there.
-pub(super) const BEAT: Duration = Duration::from_millis(500);
+pub(crate) const BEAT: Duration = Duration::from_millis(500);
 /// A node whose guardian is silent for so long is lost.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How long the last words may travel.
@@ -22,7 +22,7 @@ const PROOF: usize = 32;
 const WHOLE: usize = RECORD + PROOF;
 
 /// News of other nodes.
-pub(super) enum News {
+pub(crate) enum News {
     /// A node's guardian has said this.
     Told(u32, Record),
     /// A node is lost.
@@ -31,13 +31,13 @@ pub(super) enum News {
 
 /// The connections of this node's guardian.
 #[derive(Default)]
-pub(super) struct Mesh {
+pub(crate) struct Mesh {
     others: Vec<Other>,
     spoken: Option<Instant>,
 }
 
 /// The guardian of another node.
-pub(super) struct Other {
+pub(crate) struct Other {
     node: u32,
     stream: TcpStream,
     ours: Proofs,
@@ -92,7 +92,7 @@ impl Proofs {
 
 impl Other {
     /// The guardian of `node`, which is known to be at the other end.
-    pub(super) fn new(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
+    pub(crate) fn new(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         stream.set_nodelay(true).ok()?;
         Some(Self {
@@ -107,19 +107,19 @@ impl Other {
     }
 
     /// Calls the guardian of `node`, and says who is there.
-    pub(super) fn call(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
+    pub(crate) fn call(key: &Secret, me: u32, node: u32, stream: TcpStream) -> Option<Self> {
         let mut other = Self::new(key, me, node, stream)?;
         other.send(Record::Node(me));
         (!other.lost).then_some(other)
     }
 
     /// How many bytes a guardian that calls, and has said this, still has to say.
-    pub(super) fn rest_of_call(said: &[u8]) -> Option<usize> {
+    pub(crate) fn rest_of_call(said: &[u8]) -> Option<usize> {
         WHOLE.checked_sub(said.len())
     }
 
     /// The guardian that has called here and said this, if it is one.
-    pub(super) fn called(key: &Secret, me: u32, stream: TcpStream, said: &[u8]) -> Option<Self> {
+    pub(crate) fn called(key: &Secret, me: u32, stream: TcpStream, said: &[u8]) -> Option<Self> {
         let whole: [u8; WHOLE] = said.try_into().ok()?;
         // Which key it must have follows from what it says; that it has it is then proved.
         let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
@@ -131,7 +131,7 @@ impl Other {
         Some(other)
     }
 
-    pub(super) fn node(&self) -> u32 {
+    pub(crate) fn node(&self) -> u32 {
         self.node
     }
 
@@ -174,27 +174,27 @@ impl Other {
 }
 
 impl Mesh {
-    pub(super) fn add(&mut self, other: Other) {
+    pub(crate) fn add(&mut self, other: Other) {
         self.others.push(other);
     }
 
     /// Whether nobody is left to talk to.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.others.is_empty()
     }
 
     /// The descriptors to wait for.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.others.iter().map(|other| other.stream.as_fd())
     }
 
     /// Says something to all others.
-    pub(super) fn send_to_all(&mut self, record: Record) {
+    pub(crate) fn send_to_all(&mut self, record: Record) {
         self.others.iter_mut().for_each(|other| other.send(record));
     }
 
     /// Says that we are there, when it is time.
-    pub(super) fn beat(&mut self) {
+    pub(crate) fn beat(&mut self) {
         if self.spoken.is_none_or(|spoken| spoken.elapsed() >= BEAT) {
             self.spoken = Some(Instant::now());
             self.send_to_all(Record::Beat);
@@ -202,7 +202,7 @@ impl Mesh {
     }
 
     /// The messages that have come, and the nodes that are lost.
-    pub(super) fn receive(&mut self) -> Vec<News> {
+    pub(crate) fn receive(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         for other in &mut self.others {
             other.receive(&mut news);
@@ -215,7 +215,7 @@ impl Mesh {
     }
 
     /// Ends all connections when what was said last has arrived: closing one that has unread bytes would throw that away.
-    pub(super) fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         let until = Instant::now() + FAREWELL;
         for other in &self.others {
             let _ = other.stream.shutdown(Shutdown::Write);
@@ -223,7 +223,7 @@ impl Mesh {
         while !self.is_empty() && Instant::now() < until {
             let fds: Vec<_> = self.fds().collect();
             for fd in fds {
-                super::node_socket::readable(fd, until);
+                regatta_transport::local_socket::readable(fd, until);
             }
             self.receive();
         }

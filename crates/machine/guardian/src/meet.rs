@@ -1,4 +1,4 @@
-//! The guardians of a step's nodes come together on the first node, and learn where everything is. See the module above.
+//! The guardians of a step's nodes come together on the first node, and learn where everything is.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -10,9 +10,9 @@ use regatta_slurm::{Step, credential, node_address};
 use regatta_transport::place::{Places, listen_at};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::callers::{self, Bounds, Callers};
-use super::mesh::{Mesh, Other};
-use super::{OURS, Refusal, guardian};
+use crate::callers::{self, Bounds, Callers};
+use crate::mesh::{Mesh, Other};
+use crate::{OURS, Refusal, node};
 
 /// The ports on which the first node may be found: below those that systems give out, above those that services have.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
@@ -31,7 +31,7 @@ const LONGEST_ANSWER: usize = 4 << 20;
 const SEAL: &[u8] = b"MUNGE:";
 
 /// A guardian's knowledge when all have met.
-pub(super) struct Met {
+pub(crate) struct Met {
     pub places: Places,
     /// Where each rank listens.
     pub addresses: Vec<SocketAddr>,
@@ -41,7 +41,7 @@ pub(super) struct Met {
 }
 
 /// Meets the guardians of the other nodes.
-pub(super) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
+pub(crate) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
     let user = rustix::process::geteuid().as_raw();
     match step.node {
         0 => lead(step, user, until),
@@ -218,7 +218,7 @@ fn read_letters(
             letters.insert(letter.node, (letter, stream));
         }
         if versions != OURS {
-            let refusal = guardian::other_version(versions);
+            let refusal = node::other_version(versions);
             send_refusals(&letters, &refusal, user);
             return Err(refusal);
         }

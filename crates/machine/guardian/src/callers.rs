@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use regatta_transport::ready;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::time::Timespec;
 
 /// Bytes that all callers together may have sent before they have proved anything.
@@ -29,11 +30,11 @@ const CHECKERS: usize = 4;
 const CLOSED: Duration = Duration::from_millis(50);
 
 /// How many more bytes a caller must send after these; 0: that is all, none: it makes no sense.
-pub(super) type Need = fn(&[u8]) -> Option<usize>;
+pub(crate) type Need = fn(&[u8]) -> Option<usize>;
 
 /// Bounds of one socket.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Callers that are heard at a time.
     pub places: usize,
     /// From when a caller is let in until it has said everything.
@@ -41,7 +42,7 @@ pub(super) struct Bounds {
 }
 
 /// Callers that have proved who they are; the socket is closed with this.
-pub(super) struct Callers<T> {
+pub(crate) struct Callers<T> {
     pub heard: Receiver<T>,
     listener: Arc<TcpListener>,
 }
@@ -64,7 +65,7 @@ struct Caller {
 type Claim = (TcpStream, Vec<u8>);
 
 /// Lets callers in, and passes on what `prove` makes of those who have said all that `need` demands.
-pub(super) fn listen<T: Send + 'static>(
+pub(crate) fn listen<T: Send + 'static>(
     listener: TcpListener,
     bounds: Bounds,
     need: Need,
@@ -175,7 +176,11 @@ impl Porch {
                 ErrorKind::WouldBlock | ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
                     return true;
                 }
-                _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                _ if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::MFILE | Errno::NFILE)
+                ) =>
+                {
                     self.closed = Some(Instant::now() + CLOSED);
                     return true;
                 }
