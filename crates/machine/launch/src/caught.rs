@@ -263,6 +263,7 @@ impl Caught {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hang_up::await_hang_up;
     use regatta_wire::control::Manner;
 
     const ROUTE: Route = Route {
@@ -320,6 +321,9 @@ mod tests {
             let [output, error] = caught.pipes(task, ROUTE).unwrap();
             let written = fill(&output);
             drop((output, error));
+            for source in caught.sources.values() {
+                await_hang_up(&source.fd);
+            }
             let mut ends = 0;
             let before = routed + others;
             caught.last_words(task, &mut |piece| {

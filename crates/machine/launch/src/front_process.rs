@@ -169,21 +169,84 @@ fn end_of(supervisor: Pid) -> Option<WaitStatus> {
 fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool, signals: &Signals) -> u8 {
     // A supervisor that ended in good order has left nothing; its orphans would be ours by now.
     tree::kill_all(PATIENCE);
-    let status = match (end.exit_status(), end.terminating_signal()) {
-        (Some(status), _) => status as u8,
-        (_, signal) => {
-            let signal = signal.unwrap_or(libc::SIGKILL);
-            report_killed(
-                "process between launcher and supervisor",
-                supervisor,
-                signal,
-            );
-            (128 + signal) as u8
-        }
-    };
-    if interrupted && status == (128 + libc::SIGINT) as u8 {
-        // A shell stops its loop only for a command that died of the interrupt.
+    let conclusion = Conclusion::of(end.exit_status(), end.terminating_signal(), interrupted);
+    if let Some(signal) = conclusion.killed_by {
+        report_killed(
+            "process between launcher and supervisor",
+            supervisor,
+            signal,
+        );
+    }
+    if conclusion.dies_of_interrupt {
         signals.die_of(Signal::INT);
     }
-    status
+    conclusion.status
+}
+
+/// How the front ends, when the process below it has.
+#[derive(Debug, PartialEq, Eq)]
+struct Conclusion {
+    status: u8,
+    /// The signal that has killed the process below, which is then to be said.
+    killed_by: Option<i32>,
+    /// A shell stops its loop only for a command that died of the interrupt.
+    dies_of_interrupt: bool,
+}
+
+impl Conclusion {
+    fn of(exit: Option<i32>, signal: Option<i32>, interrupted: bool) -> Self {
+        let (status, killed_by) = match exit {
+            Some(status) => (status as u8, None),
+            None => {
+                let signal = signal.unwrap_or(libc::SIGKILL);
+                ((128 + signal) as u8, Some(signal))
+            }
+        };
+        Self {
+            status,
+            killed_by,
+            dies_of_interrupt: interrupted && status == (128 + libc::SIGINT) as u8,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_ends_with_the_status_of_the_job() {
+        for status in [0, 3, 125] {
+            let conclusion = Conclusion::of(Some(status), None, true);
+            let expected = Conclusion {
+                status: status as u8,
+                killed_by: None,
+                dies_of_interrupt: false,
+            };
+            assert_eq!(conclusion, expected);
+        }
+    }
+
+    #[test]
+    fn the_front_dies_of_an_interrupt_only_if_it_got_one_and_the_job_ended_by_it() {
+        let dies =
+            |exit, interrupted| Conclusion::of(Some(exit), None, interrupted).dies_of_interrupt;
+        assert!(dies(130, true));
+        // A task that says 130 by itself, and a job that went on to its end after the interrupt.
+        assert!(!dies(130, false) && !dies(0, true));
+    }
+
+    #[test]
+    fn a_process_below_that_was_killed_is_reported_as_a_shell_does() {
+        let conclusion = Conclusion::of(None, Some(libc::SIGTERM), false);
+        assert_eq!(
+            (conclusion.status, conclusion.killed_by),
+            (143, Some(libc::SIGTERM))
+        );
+        let unknown = Conclusion::of(None, None, false);
+        assert_eq!(
+            (unknown.status, unknown.killed_by),
+            (137, Some(libc::SIGKILL))
+        );
+    }
 }

@@ -108,3 +108,63 @@ impl Input {
             .map(|pipe| PollFd::new(pipe, PollFlags::IN))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hang_up::await_hang_up;
+
+    fn input() -> (Input, OwnedFd) {
+        let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let (ours, theirs) = pipe.expect("a pipe");
+        let input = Input {
+            pipe: Some(ours),
+            reader: None,
+            on_their_way: 0,
+            buffer: vec![0; 1024],
+        };
+        (input, theirs)
+    }
+
+    #[test]
+    fn nothing_is_read_while_a_window_of_bytes_has_not_been_dealt_with() {
+        let (mut input, theirs) = input();
+        input.on_their_way = WINDOW - 1;
+        rustix::io::write(&theirs, &[7; 1024 + 9]).expect("room");
+        assert_eq!(input.next().map(|piece| piece.len()), Some(1024));
+        assert_eq!((input.next(), input.polls().count()), (None, 0));
+        input.taken(1023);
+        assert_eq!((input.next(), input.polls().count()), (None, 0));
+        input.taken(1);
+        assert_eq!(input.polls().count(), 1);
+        assert_eq!(input.next(), Some(vec![7; 9]));
+    }
+
+    #[test]
+    fn the_end_is_told_once_by_an_empty_piece_and_a_pause_is_no_end() {
+        let (mut input, theirs) = input();
+        assert_eq!(input.next(), None);
+        rustix::io::write(&theirs, b"last").expect("room");
+        drop(theirs);
+        input.pipe.iter().for_each(await_hang_up);
+        assert_eq!(input.next(), Some(b"last".to_vec()));
+        assert_eq!(input.next(), Some(Vec::new()));
+        assert_eq!((input.next(), input.polls().count()), (None, 0));
+    }
+
+    #[test]
+    fn input_that_nobody_wants_any_more_is_neither_read_nor_waited_for() {
+        let (mut input, theirs) = input();
+        rustix::io::write(&theirs, b"unread").expect("room");
+        input.close();
+        assert_eq!((input.next(), input.polls().count()), (None, 0));
+    }
+
+    #[test]
+    fn more_bytes_dealt_with_than_were_sent_open_the_window_no_further() {
+        let (mut input, _theirs) = input();
+        input.on_their_way = 5;
+        input.taken(usize::MAX);
+        assert_eq!(input.on_their_way, 0);
+    }
+}

@@ -26,6 +26,8 @@ mod fleet;
 mod front_process;
 mod gather;
 mod guests;
+#[cfg(test)]
+mod hang_up;
 pub mod hosts;
 mod input;
 mod join_socket;

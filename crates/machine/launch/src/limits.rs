@@ -16,11 +16,12 @@ pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
     if tasks < SMALL {
         return Ok(());
     }
+    check_by(tasks, &process_limits())
+}
+
+fn check_by(tasks: u32, limits: &[Limit]) -> Result<(), Refusal> {
     let wanted = u64::from(tasks);
-    match process_limits()
-        .into_iter()
-        .find(|limit| limit.value < wanted)
-    {
+    match limits.iter().find(|limit| limit.value < wanted) {
         None => Ok(()),
         Some(limit) => Err(Refusal::of_regatta(format!(
             "{tasks} tasks cannot run here: {} allows {} processes{}. Ask for fewer tasks, or raise it: {}",
@@ -63,7 +64,10 @@ pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
 
 /// Why the kernel gave no process for the task after `started` others.
 pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
-    let limits = process_limits();
+    explain_by(errno, started, &process_limits())
+}
+
+fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
     let culprit = match errno {
         Errno::NOMEM => {
             return Refusal::of_regatta(format!(
@@ -117,18 +121,10 @@ impl Files {
 /// Makes room for so many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
 /// to be raised.
 pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refusal> {
-    let (number, whose, less) = files.words();
     let before = getrlimit(Resource::Nofile);
-    let needed = u64::from(each) * u64::from(number) + SPARE_FILES;
-    if before.current.is_none_or(|limit| limit >= needed) {
+    let Some(needed) = wanted(files, each, &before)? else {
         return Ok(None);
-    }
-    if before.maximum.is_some_and(|limit| limit < needed) {
-        return Err(Refusal::of_regatta(format!(
-            "{whose} need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; {less}, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
-            before.maximum.unwrap_or_default()
-        )));
-    }
+    };
     setrlimit(
         Resource::Nofile,
         Rlimit {
@@ -142,6 +138,22 @@ pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refus
         ))
     })?;
     Ok(Some(before))
+}
+
+/// The limit that has to be set for so many files of ours for each task or host; none: there is room.
+fn wanted(files: Files, each: u32, before: &Rlimit) -> Result<Option<u64>, Refusal> {
+    let (number, whose, less) = files.words();
+    let needed = u64::from(each) * u64::from(number) + SPARE_FILES;
+    if before.current.is_none_or(|limit| limit >= needed) {
+        return Ok(None);
+    }
+    if before.maximum.is_some_and(|limit| limit < needed) {
+        return Err(Refusal::of_regatta(format!(
+            "{whose} need {needed} open files of the launcher, and the limit RLIMIT_NOFILE allows {}; {less}, or raise it: ulimit -Hn {needed} (as root), or LimitNOFILE= of the service",
+            before.maximum.unwrap_or_default()
+        )));
+    }
+    Ok(Some(needed))
 }
 
 struct Limit {
@@ -195,4 +207,69 @@ fn process_limits() -> Vec<Limit> {
         });
     }
     limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(name: &str, value: u64, remaining: bool) -> Limit {
+        Limit {
+            name: name.to_owned(),
+            value,
+            remaining,
+            remedy: format!("raise {name}"),
+        }
+    }
+
+    #[test]
+    fn a_job_that_just_fits_every_limit_is_not_refused() {
+        let limits = [limit("pid_max", 100, false), limit("pids.max", 90, true)];
+        assert_eq!(check_by(90, &limits), Ok(()));
+        let refused = check_by(91, &limits).expect_err("one too many").sentence;
+        assert!(
+            refused.contains("pids.max allows 90 processes more")
+                && refused.ends_with("raise pids.max"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn the_strictest_limit_is_named_though_its_number_is_larger_than_the_jobs() {
+        let limits = [limit("pid_max", 4000, false), limit("NPROC", 3000, false)];
+        let said = explain_by(Errno::AGAIN, 7, &limits).sentence;
+        assert!(
+            said.contains("the nearest limit is NPROC, which allows 3000."),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn no_limit_of_processes_is_named_where_memory_or_something_else_is_lacking() {
+        let limits = [limit("NPROC", 1, false)];
+        for (errno, word) in [(Errno::NOMEM, "memory"), (Errno::PERM, "no more processes")] {
+            let said = explain_by(errno, 7, &limits).sentence;
+            assert!(said.contains(word) && !said.contains("NPROC"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_only_when_it_must_be_and_as_far_as_it_may() {
+        let before = |current, maximum| Rlimit { current, maximum };
+        let needed = 3 * 100 + SPARE_FILES;
+        let wanted = |before| wanted(Files::Tasks(100), 3, &before);
+        assert_eq!(wanted(before(Some(needed), Some(needed))), Ok(None));
+        assert_eq!(wanted(before(None, None)), Ok(None));
+        assert_eq!(
+            wanted(before(Some(needed - 1), Some(needed))),
+            Ok(Some(needed))
+        );
+        assert_eq!(wanted(before(Some(64), None)), Ok(Some(needed)));
+        let refused = wanted(before(Some(64), Some(needed - 1)));
+        let refused = refused.expect_err("more than may be had").sentence;
+        assert!(
+            refused.contains(&format!("ulimit -Hn {needed}")),
+            "{refused}"
+        );
+    }
 }

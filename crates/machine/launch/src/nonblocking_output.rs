@@ -112,3 +112,75 @@ impl Sink {
         self.fd.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+
+    use super::*;
+    use crate::hang_up::await_hang_up;
+
+    /// More than a pipe holds.
+    const MUCH: usize = 300 << 10;
+
+    #[test]
+    fn bytes_that_the_reader_does_not_take_wait_and_come_in_their_order() {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let mut sink = Sink::new(writer.as_fd()).expect("a sink");
+        let all: Vec<u8> = (0..MUCH).map(|at| (at / 256) as u8).collect();
+        sink.push(&[&all[..9], &all[9..]]);
+        sink.flush();
+        assert!(!sink.is_empty(), "a pipe has taken {MUCH} bytes");
+        let (mut read, mut piece) = (Vec::new(), [0; 4096]);
+        while read.len() < all.len() {
+            let count = reader.read(&mut piece).expect("bytes");
+            read.extend_from_slice(&piece[..count]);
+            sink.flush();
+        }
+        assert!(sink.is_empty() && read == all);
+    }
+
+    #[test]
+    fn whoever_shares_the_pipe_finds_it_as_it_was() {
+        let (_reader, writer) = std::io::pipe().expect("a pipe");
+        let _sink = Sink::new(writer.as_fd()).expect("a sink");
+        let flags = rustix::fs::fcntl_getfl(&writer).expect("its flags");
+        assert!(!flags.contains(OFlags::NONBLOCK));
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure_and_a_full_disk_is_one() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut sink = Sink::new(writer.as_fd()).expect("a sink");
+        drop(reader);
+        await_hang_up(&writer);
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("a full disk");
+        let mut lost = Sink::new(full.as_fd()).expect("a sink");
+        for sink in [&mut sink, &mut lost] {
+            sink.push(&[b"words"]);
+            sink.flush();
+            assert!(sink.is_closed() && sink.is_empty());
+            // Nothing piles up for nobody.
+            sink.push(&[b"more"]);
+            assert!(sink.is_empty());
+        }
+        assert_eq!((sink.failure(), lost.failure()), (None, Some(Errno::NOSPC)));
+    }
+
+    #[test]
+    fn the_tasks_are_not_read_further_only_while_much_waits() {
+        let (_reader, writer) = std::io::pipe().expect("a pipe");
+        let mut sink = Sink::new(writer.as_fd()).expect("a sink");
+        sink.push(&[&vec![0; FULL]]);
+        assert!(!sink.is_full());
+        sink.push(&[b"x"]);
+        assert!(sink.is_full());
+        // The part that the pipe has taken does not wait any more.
+        sink.flush();
+        assert!(!sink.is_full());
+    }
+}

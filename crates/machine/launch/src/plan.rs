@@ -166,3 +166,33 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_no_message_can_hold_is_the_longest_that_one_can() {
+        let millis = |unreachable| {
+            let across = Across {
+                unreachable,
+                ..Across::new(Vec::new())
+            };
+            across.unreachable_millis()
+        };
+        // Never is not the same as after the longest time.
+        assert_eq!(millis(None), None);
+        assert_eq!(millis(Some(Duration::MAX)), Some(u32::MAX));
+        assert_eq!(millis(Some(Duration::from_secs(5))), Some(5000));
+    }
+
+    #[test]
+    fn a_job_that_stays_does_not_end_with_its_last_task() {
+        let stays = Plan {
+            stays: true,
+            ..Plan::new("", 1)
+        };
+        assert!(stays.policy().resident);
+        assert!(!Plan::new("", 1).policy().resident);
+    }
+}

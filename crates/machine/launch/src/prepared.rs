@@ -461,3 +461,55 @@ fn find(
         (why, refusal.sentence)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_begins_in_the_directory_in_which_the_tasks_are_to_run() {
+        let found = |name: &str, directory: Option<&str>| {
+            let search = Some("/nowhere:/bin".as_ref());
+            find(name.as_ref(), directory.map(OsStr::new), search)
+        };
+        assert_eq!(found("./sh", Some("/bin")), Ok("/bin/./sh".into()));
+        assert_eq!(found("/bin/sh", Some("/tmp")), Ok("/bin/sh".into()));
+        // A name without a slash is searched for, wherever they run.
+        assert_eq!(found("sh", Some("/tmp")), Ok("/bin/sh".into()));
+        let missing = found("./sh", Some("/tmp")).expect_err("there is none");
+        assert_eq!(missing.0, Why::Program);
+    }
+
+    #[test]
+    fn tasks_that_are_to_start_when_the_job_ends_are_kept_to_be_refused() {
+        let prepared = || Prepared {
+            image: Image::empty(),
+            program: PathBuf::new(),
+            listeners: VecDeque::new(),
+            route: None,
+        };
+        let share = |spawn, first| SpawnedTasks {
+            spawn,
+            first,
+            count: 2,
+        };
+        let mut tasks = PreparedTasks::default();
+        tasks.by_spawn.insert(1, prepared());
+        tasks.starting.push_back((share(2, 4), Some(prepared())));
+        tasks.stop();
+        assert!(tasks.by_spawn.is_empty());
+        // Each of them is told of, to the task that waits for the answer.
+        let left: Vec<u32> = tasks
+            .starting
+            .iter()
+            .flat_map(|(share, _)| share.tasks())
+            .collect();
+        assert_eq!(left, [4, 5]);
+        assert!(
+            tasks
+                .starting
+                .iter()
+                .all(|(_, prepared)| prepared.is_none())
+        );
+    }
+}

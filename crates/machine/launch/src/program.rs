@@ -122,3 +122,93 @@ pub(crate) fn interpreter(path: &Path) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     line.split_whitespace().next().map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of this test's own.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let folder = format!("regatta-program-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(folder);
+            std::fs::create_dir_all(&path).expect("a directory");
+            Scratch(path)
+        }
+
+        fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+            let path = self.0.join(name);
+            let folder = path.parent().expect("its directory");
+            std::fs::create_dir_all(folder).expect("a directory");
+            std::fs::write(&path, text).expect("a file");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("its mode");
+            path
+        }
+
+        fn search(&self, folders: &[&str]) -> std::ffi::OsString {
+            let folders = folders.iter().map(|folder| self.0.join(folder));
+            std::env::join_paths(folders).expect("a search path")
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_first_file_of_that_name_that_can_be_executed_is_meant() {
+        let scratch = Scratch::new("first");
+        scratch.file("one/tool", "", 0o644);
+        std::fs::create_dir_all(scratch.0.join("two/tool")).expect("a directory");
+        let third = scratch.file("three/tool", "", 0o755);
+        scratch.file("four/tool", "", 0o755);
+        let search = scratch.search(&["none", "one", "two", "three", "four"]);
+        assert_eq!(find("tool".as_ref(), Some(&search)), Ok(third));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_executed_is_named_where_there_is_no_other() {
+        let scratch = Scratch::new("only");
+        let only = scratch.file("one/tool", "", 0o640);
+        let refused = find("tool".as_ref(), Some(&scratch.search(&["one", "none"])));
+        let refused = refused.expect_err("it is not executable");
+        assert_eq!(refused.status, STATUS_NOT_EXECUTABLE);
+        let remedy = format!("its mode is 640): chmod +x {}", only.display());
+        assert!(refused.sentence.ends_with(&remedy), "{refused}");
+        let refused = find("tool".as_ref(), Some(&scratch.search(&["none"])));
+        assert_eq!(refused.expect_err("there is none").status, STATUS_NOT_FOUND);
+    }
+
+    #[test]
+    fn a_name_with_a_slash_is_a_path_and_is_not_searched_for() {
+        let scratch = Scratch::new("slash");
+        let file = scratch.file("one/tool", "", 0o755);
+        let search = scratch.search(&["one"]);
+        assert_eq!(find(file.as_os_str(), None), Ok(file.clone()));
+        let refused = find("./tool".as_ref(), Some(&search)).expect_err("not here");
+        assert_eq!(refused.status, STATUS_NOT_FOUND);
+        let folder = find(scratch.0.as_os_str(), None).expect_err("a directory");
+        assert_eq!(folder.status, STATUS_NOT_EXECUTABLE);
+    }
+
+    #[test]
+    fn a_script_whose_interpreter_is_missing_is_not_said_to_be_missing_itself() {
+        let scratch = Scratch::new("script");
+        let script = scratch.file("script", "#! /no/such/shell -e\nexit\n", 0o755);
+        assert_eq!(interpreter(&script).as_deref(), Some("/no/such/shell"));
+        let said = explain(&script, Errno::NOENT).sentence;
+        assert!(
+            said.ends_with("asks for the interpreter /no/such/shell, which does not exist"),
+            "{said}"
+        );
+        let other = scratch.file("other", "no script", 0o755);
+        assert_eq!(interpreter(&other), None);
+        let said = explain(&other, Errno::NOENT).sentence;
+        assert!(said.contains("the loader it asks for"), "{said}");
+    }
+}

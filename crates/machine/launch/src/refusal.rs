@@ -47,3 +47,17 @@ impl std::fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_of_another_of_our_commands_loses_its_prefix_and_no_other_does() {
+        let said = |sentence: &str| Refusal::of_regatta(sentence).sentence;
+        assert_eq!(said("regatta: no such host"), "no such host");
+        assert_eq!(said("ssh: no such host"), "ssh: no such host");
+        // Only the command that tells the user puts it there again.
+        assert_eq!(said("regatta: regatta: twice"), "regatta: twice");
+    }
+}

@@ -339,3 +339,46 @@ fn ground(
         addresses: vec![SocketAddr::new(address, 1)],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_job_is_called_after_its_launcher_wherever_its_name_stood() {
+        let growth = Growth {
+            host: "alpha".to_owned(),
+            job: "alpha:1".to_owned(),
+            ..Growth::default()
+        };
+        let rsh = ["regatta", "reach", "--job", "alpha:1", "alpha:12", "{host}"];
+        let across = named(Across {
+            rsh: Some(rsh.map(str::to_owned).into()),
+            growth: Some(growth),
+            ..Across::new(Vec::new())
+        });
+        let job = format!("alpha:{}", std::process::id());
+        assert_eq!(across.growth.map(|growth| growth.job), Some(job.clone()));
+        let words = across.rsh.expect("the command");
+        assert_eq!(
+            words,
+            ["regatta", "reach", "--job", &job, "alpha:12", "{host}"]
+        );
+    }
+
+    #[test]
+    fn a_log_begins_anew_and_is_reached_through_no_link() {
+        let name = format!("regatta-log-{}", std::process::id());
+        let log = std::env::temp_dir().join(name);
+        let link = log.with_extension("link");
+        std::fs::write(&log, "of the last job").expect("a log");
+        std::os::unix::fs::symlink(&log, &link).expect("a link");
+        assert!(open_log(&link).is_err());
+        assert_eq!(std::fs::read(&log).expect("the log").len(), 15);
+        open_log(&log).expect("a log");
+        assert_eq!(std::fs::read(&log).expect("the log"), b"");
+        for path in [&log, &link] {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

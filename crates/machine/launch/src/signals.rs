@@ -66,15 +66,8 @@ impl Signals {
             if rustix::io::read(&self.fd, &mut record[..]) != Ok(RECORD) {
                 return None;
             }
-            let word =
-                |at: usize| i32::from_ne_bytes(record[at..at + 4].try_into().unwrap_or_default());
-            let signal =
-                Signal::from_named_raw(word(0)).filter(|signal| FORWARDED.contains(signal));
-            if let Some(signal) = signal {
-                return Some(Arrived {
-                    signal,
-                    from_terminal: word(8) == FROM_KERNEL,
-                });
+            if let Some(arrived) = Arrived::of_record(&record) {
+                return Some(arrived);
             }
         }
     }
@@ -93,6 +86,17 @@ impl AsFd for Signals {
 }
 
 impl Arrived {
+    /// The signal in a record of the kernel's; none: it is one that nobody forwards.
+    fn of_record(record: &[u8; RECORD]) -> Option<Self> {
+        let word =
+            |at: usize| i32::from_ne_bytes(record[at..at + 4].try_into().unwrap_or_default());
+        let signal = Signal::from_named_raw(word(0)).filter(|signal| FORWARDED.contains(signal))?;
+        Some(Self {
+            signal,
+            from_terminal: word(8) == FROM_KERNEL,
+        })
+    }
+
     /// For the pipe between the two halves of the launcher.
     pub(crate) fn to_bytes(self) -> [u8; 2] {
         [self.signal.as_raw() as u8, u8::from(self.from_terminal)]
@@ -104,5 +108,53 @@ impl Arrived {
             signal,
             from_terminal: bytes[1] != 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's record of a signal that came this way.
+    fn record(signal: i32, code: i32) -> [u8; RECORD] {
+        let mut record = [0; RECORD];
+        record[..4].copy_from_slice(&signal.to_ne_bytes());
+        record[8..12].copy_from_slice(&code.to_ne_bytes());
+        record
+    }
+
+    #[test]
+    fn a_signal_of_the_terminal_is_told_from_one_that_somebody_sent() {
+        let interrupt = Signal::INT.as_raw();
+        for (code, from_terminal) in [(FROM_KERNEL, true), (libc::SI_USER, false)] {
+            let arrived = Arrived::of_record(&record(interrupt, code));
+            let expected = Arrived {
+                signal: Signal::INT,
+                from_terminal,
+            };
+            assert_eq!(arrived, Some(expected));
+        }
+    }
+
+    #[test]
+    fn ends_of_children_and_unknown_signals_are_forwarded_to_nobody() {
+        for signal in [Signal::CHILD.as_raw(), Signal::KILL.as_raw(), 0, 64, -1] {
+            assert_eq!(Arrived::of_record(&record(signal, 0)), None, "{signal}");
+        }
+    }
+
+    #[test]
+    fn every_forwarded_signal_passes_the_pipe_as_it_came() {
+        for signal in FORWARDED {
+            for from_terminal in [false, true] {
+                let arrived = Arrived {
+                    signal,
+                    from_terminal,
+                };
+                assert_eq!(Arrived::from_bytes(arrived.to_bytes()), Some(arrived));
+            }
+        }
+        assert_eq!(Arrived::from_bytes([0, 1]), None);
+        assert_eq!(Arrived::from_bytes([255, 0]), None);
     }
 }

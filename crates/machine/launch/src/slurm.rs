@@ -42,12 +42,7 @@ pub fn given(
     };
     refuse_many_launchers(environment, "regatta run PROGRAM")?;
     fits(tasks, oversubscribe, &allocation)?;
-    let here = environment("SLURMD_NODENAME");
-    let hosts = match &allocation.nodes[..] {
-        // The limits that Slurm has set for this process are those of the job on this node.
-        [only] if here.as_ref() == Some(&only.name) => None,
-        nodes => Some(nodes.iter().map(host).collect()),
-    };
+    let hosts = hosts(&allocation.nodes, environment("SLURMD_NODENAME").as_deref());
     if hosts.is_some() && by_srun {
         require_srun(&allocation)?;
     }
@@ -56,6 +51,15 @@ pub fn given(
         hosts,
         rsh: srun(&allocation.job),
     }))
+}
+
+/// The nodes as hosts, seen from the node `here`; none: there is only this one.
+fn hosts(nodes: &[Node], here: Option<&str>) -> Option<Vec<Host>> {
+    match nodes {
+        // The limits that Slurm has set for this process are those of the job on this node.
+        [only] if here == Some(&only.name) => None,
+        nodes => Some(nodes.iter().map(host).collect()),
+    }
 }
 
 /// The nodes of a job, for a virtual machine.
@@ -204,4 +208,88 @@ pub fn describe() -> Option<String> {
         }
     };
     Some(format!("{place}{munge}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, slots: u32) -> Node {
+        Node {
+            name: name.to_owned(),
+            slots,
+            processors: slots,
+        }
+    }
+
+    fn job(slots: &[u32]) -> Allocation {
+        let names = (1..).map(|number| format!("n{number}"));
+        let nodes = names.zip(slots).map(|(name, &slots)| node(&name, slots));
+        Allocation {
+            job: "7".to_owned(),
+            nodes: nodes.collect(),
+        }
+    }
+
+    #[test]
+    fn only_a_job_of_the_node_where_we_are_needs_no_step() {
+        let one = [node("n1", 2)];
+        assert_eq!(hosts(&one, Some("n1")), None);
+        // On a login node, or on a node of another job.
+        for here in [None, Some("login")] {
+            assert_eq!(hosts(&one, here).map(|hosts| hosts.len()), Some(1));
+        }
+        let two = [node("n1", 2), node("n2", 2)];
+        assert_eq!(hosts(&two, Some("n1")).map(|hosts| hosts.len()), Some(2));
+    }
+
+    #[test]
+    fn more_tasks_than_there_is_room_for_are_refused_unless_they_are_asked_for() {
+        let job = job(&[2, 1]);
+        assert_eq!(fits(Some(3), false, &job), Ok(()));
+        assert_eq!(fits(None, false, &job), Ok(()));
+        assert_eq!(fits(Some(4), true, &job), Ok(()));
+        let refused = fits(Some(4), false, &job).expect_err("no room for 4");
+        assert_eq!(refused.status, crate::STATUS_USAGE);
+        assert!(
+            refused.sentence.contains("room for 3 tasks on 2 nodes"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_launcher_is_refused_only_where_srun_has_started_several_of_it() {
+        let refused = |tasks: Option<&str>, step: Option<&str>, command: &str| {
+            let environment = |name: &str| match name {
+                "SLURM_STEP_NUM_TASKS" => tasks.map(str::to_owned),
+                "SLURM_STEP_ID" => step.map(str::to_owned),
+                _ => None,
+            };
+            refuse_many_launchers(&environment, command).err()
+        };
+        for (tasks, step) in [(None, None), (Some("4"), None), (Some("1"), Some("0"))] {
+            assert_eq!(refused(tasks, step, "regatta up"), None);
+        }
+        let run = refused(Some("4"), Some("0"), "regatta run PROGRAM").expect("four launchers");
+        assert!(
+            run.sentence
+                .contains("say `srun -n 4 PROGRAM` without `regatta run`"),
+            "{run}"
+        );
+        let up = refused(Some("4"), Some("0"), "regatta up").expect("four machines");
+        assert!(
+            up.sentence.ends_with("say `regatta up` without srun"),
+            "{up}"
+        );
+    }
+
+    #[test]
+    fn a_step_is_of_this_job_and_holds_back_no_other() {
+        let words = srun("7");
+        assert!(is_srun(&words[0]) && is_srun("/opt/slurm/bin/srun"));
+        assert!(!is_srun("/opt/srun/ssh"));
+        for word in ["--jobid=7", "--overlap", "--nodelist={host}"] {
+            assert!(words.iter().any(|known| known == word), "{word}");
+        }
+    }
 }

@@ -164,3 +164,96 @@ impl Streams {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{ErrorKind, Write};
+
+    use super::*;
+    use crate::hang_up::await_hang_up;
+
+    /// Bytes and ends that have been heard, in their order.
+    type Record = Vec<(u32, usize, Option<Vec<u8>>)>;
+
+    fn note(record: &mut Record) -> impl FnMut(Heard) -> bool {
+        |heard| {
+            record.push(match heard {
+                Heard::Bytes(rank, which, bytes) => (rank, which, Some(bytes.to_vec())),
+                Heard::End(rank, which) => (rank, which, None),
+            });
+            true
+        }
+    }
+
+    fn task(streams: &mut Streams, rank: u32) -> [File; 2] {
+        streams.pipes(rank).expect("pipes").map(File::from)
+    }
+
+    #[test]
+    fn each_stream_is_heard_as_its_tasks_own_and_its_end_once() {
+        let mut streams = Streams::new().expect("streams");
+        let [mut output, mut error] = task(&mut streams, 7);
+        output.write_all(b"out").expect("room");
+        error.write_all(b"err").expect("room");
+        drop(error);
+        let errors = streams.streams[1].as_ref().expect("its errors");
+        await_hang_up(&errors.fd);
+        let mut record = Record::new();
+        for _ in 0..3 {
+            streams.pump(|| true, &mut note(&mut record));
+        }
+        record.sort();
+        let words = |bytes: &[u8]| Some(bytes.to_vec());
+        let expected = [(7, 0, words(b"out")), (7, 1, None), (7, 1, words(b"err"))];
+        assert_eq!(record, expected);
+    }
+
+    #[test]
+    fn nothing_is_read_while_nothing_more_is_wanted() {
+        let mut streams = Streams::new().expect("streams");
+        let [mut output, _error] = task(&mut streams, 0);
+        output.write_all(b"later").expect("room");
+        let mut record = Record::new();
+        streams.pump(|| false, &mut note(&mut record));
+        assert!(!streams.drain(|| false, &mut note(&mut record)));
+        assert_eq!(record, []);
+        streams.pump(|| true, &mut note(&mut record));
+        assert_eq!(record, [(0, 0, Some(b"later".to_vec()))]);
+    }
+
+    #[test]
+    fn a_writer_that_nobody_hears_any_more_gets_a_broken_pipe() {
+        let mut streams = Streams::new().expect("streams");
+        let [mut first, _error] = task(&mut streams, 0);
+        let [mut second, mut other] = task(&mut streams, 1);
+        first.write_all(b"to nobody").expect("room");
+        streams.pump(|| true, &mut |_| false);
+        streams.deafen(1, 0);
+        for unheard in [&mut first, &mut second] {
+            await_hang_up(&*unheard);
+            let broken = unheard.write_all(b"more").expect_err("no reader");
+            assert_eq!(broken.kind(), ErrorKind::BrokenPipe);
+        }
+        // The other stream of that task is another thing.
+        other.write_all(b"heard").expect("a reader");
+        let mut record = Record::new();
+        streams.pump(|| true, &mut note(&mut record));
+        assert_eq!(record, [(1, 1, Some(b"heard".to_vec()))]);
+    }
+
+    #[test]
+    fn the_last_words_are_read_though_a_stray_keeps_the_pipe_open() {
+        let mut streams = Streams::new().expect("streams");
+        let [mut output, _stray] = task(&mut streams, 3);
+        rustix::pipe::fcntl_setpipe_size(&output, 2 * PIECE).expect("a large pipe");
+        output.write_all(&[b'x'; PIECE + 1]).expect("room");
+        let mut record = Record::new();
+        assert!(streams.drain(|| true, &mut note(&mut record)));
+        let (ends, pieces): (Record, Record) =
+            record.into_iter().partition(|(.., bytes)| bytes.is_none());
+        let read = pieces.iter().filter_map(|(.., bytes)| bytes.as_ref());
+        assert_eq!(read.map(Vec::len).sum::<usize>(), PIECE + 1);
+        assert_eq!(ends, [(3, 0, None), (3, 1, None)]);
+    }
+}

@@ -109,3 +109,84 @@ pub(crate) fn job_event(lifecycle: &Lifecycle, tasks: u32, took: Duration) -> Va
     }
     event
 }
+
+#[cfg(test)]
+mod tests {
+    use regatta_transport::job::TaskState;
+
+    use super::*;
+    use crate::plan::Plan;
+
+    /// A job of as many tasks, each of which ended well in this state.
+    fn over(states: &[TaskState]) -> Lifecycle {
+        let count = states.len() as u32;
+        let mut lifecycle = Lifecycle::new(Plan::new("x", count).policy(), count);
+        states.iter().for_each(|_| lifecycle.task_started());
+        for (rank, &state) in (0..).zip(states) {
+            let end = (End::Exited(0), state);
+            lifecycle.task_ended(
+                Duration::ZERO,
+                (rank, 100 + rank),
+                end,
+                false,
+                &mut Vec::new(),
+            );
+        }
+        lifecycle
+    }
+
+    fn said(states: &[TaskState]) -> Option<String> {
+        let (name, path) = ("tool".as_ref(), Path::new("/nonexistent/tool"));
+        never_joined(&over(states), states.len() as u32, name, path)
+    }
+
+    #[test]
+    fn a_long_list_of_names_is_cut_with_how_many_more_there_are() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+        assert_eq!(few(&names[..4]), "a, b, c, d");
+        assert_eq!(few(&names), "a, b, c, d and 1 more");
+    }
+
+    #[test]
+    fn tasks_that_did_not_join_are_named_where_others_did() {
+        use TaskState::{Expected, Left};
+        assert_eq!(said(&[Left, Left]), None);
+        let some = said(&[Expected, Left, Expected]).expect("two did not join");
+        assert!(
+            some.starts_with("tasks 0, 2 ended without joining the job"),
+            "{some}"
+        );
+    }
+
+    #[test]
+    fn where_no_task_joined_the_program_is_the_reason() {
+        use TaskState::Expected;
+        let all = said(&[Expected, Expected]).expect("none joined");
+        assert!(
+            all.starts_with("none of the 2 tasks joined Regatta: tool is not a Regatta program"),
+            "{all}"
+        );
+        let one = said(&[Expected]).expect("it did not join");
+        assert!(one.starts_with("the task never joined Regatta"), "{one}");
+    }
+
+    #[test]
+    fn a_program_that_reads_the_end_of_a_job_finds_its_first_failure() {
+        let quiet = job_event(&over(&[TaskState::Left]), 1, Duration::ZERO);
+        assert_eq!(quiet.get("first_failure"), None);
+        let mut failed = Lifecycle::new(Plan::new("x", 1).policy(), 1);
+        failed.task_started();
+        let end = End::Signalled {
+            signal: 9,
+            core: false,
+        };
+        let end = (end, TaskState::Joined);
+        failed.task_ended(Duration::ZERO, (0, 100), end, false, &mut Vec::new());
+        let event = job_event(&failed, 1, Duration::from_millis(1500));
+        assert_eq!(event["status"], 137);
+        assert_eq!(event["seconds"], 1.5);
+        assert_eq!(event["first_failure"]["signal"], 9);
+        assert_eq!(event["first_failure"]["pid"], 100);
+        assert_eq!(event["first_failure"].get("status"), None);
+    }
+}

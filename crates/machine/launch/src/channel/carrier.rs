@@ -98,3 +98,63 @@ impl Carrier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::pipe::PipeFlags;
+
+    use super::*;
+    use crate::hang_up::await_hang_up;
+
+    /// Streams, and their other ends: where they read from, and where they write to.
+    fn streams() -> (Carrier, OwnedFd, OwnedFd) {
+        let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let (input, to_us) = pipe().expect("a pipe");
+        let (from_us, output) = pipe().expect("a pipe");
+        let output = Some(output);
+        (Carrier::Streams { input, output }, to_us, from_us)
+    }
+
+    #[test]
+    fn nothing_yet_is_not_the_end() {
+        let (mut carrier, to_us, _from_us) = streams();
+        let mut bytes = [0; 9];
+        assert_eq!(carrier.read(&mut bytes), Some(0));
+        rustix::io::write(&to_us, b"last").expect("room");
+        drop(to_us);
+        await_hang_up(carrier.input().expect("where it reads"));
+        assert_eq!(carrier.read(&mut bytes), Some(4));
+        assert_eq!(carrier.read(&mut bytes), None);
+    }
+
+    #[test]
+    fn no_room_now_is_not_the_same_as_no_reader_any_more() {
+        let (mut carrier, _to_us, from_us) = streams();
+        let much = vec![0; 1 << 20];
+        let taken = carrier.write(&much).expect("a reader");
+        assert!((1..much.len()).contains(&taken));
+        assert_eq!(carrier.write(&much), Some(0));
+        drop(from_us);
+        await_hang_up(carrier.output(true).expect("where it writes"));
+        assert_eq!(carrier.write(&much), None);
+    }
+
+    #[test]
+    fn streams_that_say_no_more_still_hear() {
+        let (mut carrier, to_us, _from_us) = streams();
+        assert!(carrier.is_open());
+        carrier.close();
+        assert!(!carrier.is_open());
+        assert_eq!(carrier.write(b"x"), None);
+        assert!(carrier.output(true).is_none() && carrier.input().is_some());
+        rustix::io::write(&to_us, b"word").expect("room");
+        assert_eq!(carrier.read(&mut [0; 9]), Some(4));
+    }
+
+    #[test]
+    fn room_is_waited_for_only_when_bytes_wait() {
+        let (carrier, ..) = streams();
+        assert!(carrier.output(false).is_none());
+        assert!(carrier.output(true).is_some());
+    }
+}

@@ -1,0 +1,18 @@
+//! The end of a pipe, for tests: a process that another test starts has all descriptors of this one until it becomes its program.
+
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A process that becomes its program takes milliseconds.
+const LIMIT: Timespec = Timespec {
+    tv_sec: 60,
+    tv_nsec: 0,
+};
+
+/// Waits until no process has the other end of this pipe.
+pub(crate) fn await_hang_up(end: impl AsFd) {
+    // Hang-ups and errors are told though nobody asks for them.
+    let told = poll(&mut [PollFd::new(&end, PollFlags::empty())], Some(&LIMIT));
+    assert_eq!(told, Ok(1), "the end of a pipe");
+}
