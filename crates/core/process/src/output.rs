@@ -14,7 +14,7 @@ pub const HEAD: usize = std::mem::offset_of!(abi::Output, text);
 /// Most bytes of text in one message; a longer line comes in pieces.
 pub const MOST: usize = abi::OUTPUT_MOST as usize;
 
-/// In place of a stream: the task has been started, and the text is the number of who has done that, or -1.
+/// In place of a stream: the task has been started, and the text is the number of who has done that, or `RG_NONE`.
 const BORN: u32 = 0;
 
 /// Lines that have begun, by task and stream.
@@ -35,6 +35,16 @@ fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
     let words = [MARK, task, stream + 1, text.len() as u32];
     let head = words.iter().flat_map(|word| word.to_ne_bytes());
     head.chain(text.iter().copied()).collect()
+}
+
+/// The message that a task has been started, by `parent` or by the launcher.
+fn birth(task: u32, parent: Option<u32>) -> Vec<u8> {
+    let parent = parent
+        .map_or(abi::NONE, |parent| parent as i32)
+        .to_ne_bytes();
+    let words = [MARK, task, BORN, parent.len() as u32];
+    let head = words.iter().flat_map(|word| word.to_ne_bytes());
+    head.chain(parent).collect()
 }
 
 /// The task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
@@ -79,10 +89,7 @@ fn cut(
 impl Process {
     /// A task has been started whose output comes here.
     pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: Manner) {
-        let parent = parent.map_or(-1, |parent| parent as i32).to_ne_bytes();
-        let words = [MARK, task, BORN, parent.len() as u32];
-        let head = words.iter().flat_map(|word| word.to_ne_bytes());
-        let message: Vec<u8> = head.chain(parent).collect();
+        let message = birth(task, parent);
         let credit = ReceiptCredit {
             of: task,
             amount: 0,
@@ -140,6 +147,14 @@ mod tests {
         assert_eq!(read(b"RGou"), None);
         assert_eq!(read(&[0; HEAD]), None);
         assert_eq!(read(&message(7, 1, b"text")[..HEAD + 3]), None);
+    }
+
+    #[test]
+    fn the_text_of_a_birth_is_the_number_of_the_parent_or_that_of_nobody() {
+        for (parent, number) in [(Some(3), 3), (None, abi::NONE)] {
+            let text = i32::to_ne_bytes(number);
+            assert_eq!(read(&birth(7, parent)), Some((7, BORN, &text[..])));
+        }
     }
 
     proptest! {
