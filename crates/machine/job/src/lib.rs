@@ -3,7 +3,7 @@
 //! Pure: no clock, no sockets, no threads, no processes. The launcher hands in what has happened together with the time, and carries out what
 //! comes back. Time is a [`std::time::Duration`] since the start of the job, and never goes back.
 //!
-//! Four parts decide; the launcher feeds them all.
+//! These parts decide; the launcher feeds them all.
 //!
 //! # Lifecycle
 //!
@@ -22,6 +22,12 @@
 //!
 //! [`Spawns`] takes each request for more tasks through its steps on all hosts that it concerns: prepare, enter, start. It gives the tasks
 //! their numbers, in the registry and the lifecycle.
+//!
+//! # Hosts, barriers, reachability
+//!
+//! [`HostRequests`] answers tasks that request hosts. [`Barriers`] knows the shared barriers that are lent to named groups, and which of them
+//! a request shuts. [`Reachability`] knows the pairs of tasks that cannot reach each other: what the user reads of them, and when they are
+//! given up.
 //!
 //! # Replication
 //!
@@ -43,14 +49,20 @@
 //! - Bytes from others (requests, changes, snapshots) never cause a panic; malformed ones are refused.
 #![forbid(unsafe_code)]
 
+pub mod barriers;
 mod end;
 pub mod failover;
+pub mod hosting;
 pub mod lifecycle;
+pub mod reachability;
 pub mod registry;
 pub mod spawn;
 pub mod words;
 
+pub use barriers::Barriers;
 pub use end::{End, Ended, Failure};
+pub use hosting::HostRequests;
 pub use lifecycle::{Action, Lifecycle, OnFailure, Policy};
+pub use reachability::{Reachability, ReachabilityEffect};
 pub use registry::{Change, Effect, HostRecord, Registry, ReplicatedRegistry};
 pub use spawn::{SpawnEffect, SpawnedBy, Spawns};

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use regatta_job::failover::{Leadership, Replication};
-use regatta_job::{Action, End, Ended, Lifecycle, Registry, ReplicatedRegistry, Spawns};
+use regatta_job::{
+    Action, Barriers, End, Ended, Lifecycle, Reachability, Registry, ReplicatedRegistry, Spawns,
+};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitStatus};
 use rustix::time::Timespec;
@@ -39,11 +41,10 @@ use growing::Growing;
 use guests::RemoteCaller;
 use history::History;
 use outputs::Owed;
-use reach::Reaches;
 use regatta_transport::job::{Cause, MOST_TASKS, TaskState};
-use shared_barriers::SharedBarriers;
 use starters::{Awaited, Starter};
 
+mod barriers;
 mod clocks;
 mod elsewhere;
 mod growing;
@@ -54,7 +55,6 @@ mod outputs;
 mod reach;
 mod requests;
 pub(crate) mod resuming;
-mod shared_barriers;
 mod spawning;
 mod starters;
 
@@ -129,7 +129,7 @@ struct Supervisor<'p> {
     /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
     tether: Option<Link>,
     wakes: Wakes,
-    reaches: Reaches,
+    reachability: Reachability,
     /// The task that starts the tasks of this host, if it is not us.
     starter: Option<Starter>,
     awaited: Awaited,
@@ -149,7 +149,7 @@ struct Supervisor<'p> {
     lifecycle: Lifecycle,
     /// The tasks, hosts, names and groups of the job.
     registry: ReplicatedRegistry,
-    shared_barriers: SharedBarriers,
+    barriers: Barriers,
     /// Messages to tasks that wait until a copy of the registry knows what they are about.
     replication: Replication,
     /// Tasks that are being started for others.
@@ -178,9 +178,10 @@ struct Parts<'p> {
 
 impl<'p> Parts<'p> {
     fn assemble(self) -> Supervisor<'p> {
+        let across = self.plan.across.as_ref();
         Supervisor {
             registry: self.registry,
-            shared_barriers: SharedBarriers::default(),
+            barriers: Barriers::default(),
             replication: Replication::default(),
             leadership: None,
             tether: None,
@@ -197,7 +198,7 @@ impl<'p> Parts<'p> {
             tasks: self.tasks,
             remotes: Vec::new(),
             wakes: Wakes::new(),
-            reaches: Reaches::default(),
+            reachability: Reachability::new(across.and_then(|across| across.unreachable)),
             starter: None,
             awaited: Awaited::default(),
             join_socket: None,

@@ -60,7 +60,7 @@ impl Supervisor<'_> {
                 task,
                 address,
                 silent,
-            }) => self.handle_reach(by, task, address, silent),
+            }) => self.handle_reach((by, task), address, silent),
             Some(Effect::Halt) => {
                 let mut actions = Vec::new();
                 self.lifecycle.halt(self.started.elapsed(), &mut actions);

@@ -1,0 +1,238 @@
+//! Requests of tasks for hosts: which may be had, and the answer when it is known of each what has become of it.
+
+use regatta_wire::control::{Tell, Why};
+
+use crate::registry::Refused;
+
+/// A request for more hosts than this is a mistake.
+const MOST: usize = 4096;
+
+/// One host of a request: the place of its outcome in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostPlace {
+    request: u32,
+    index: usize,
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+struct HostRequest {
+    number: u32,
+    /// The task that requests the hosts, and the number of its request.
+    by: u32,
+    id: u32,
+    outcomes: Vec<Option<Result<u32, Why>>>,
+    /// The first sentence about a host that cannot be had.
+    sentence: String,
+}
+
+impl HostRequest {
+    fn answer(&self) -> Option<Tell> {
+        let hosts = self.outcomes.iter().copied().collect::<Option<Vec<_>>>()?;
+        Some(Tell::Hosted {
+            id: self.id,
+            hosts,
+            sentence: self.sentence.clone(),
+        })
+    }
+}
+
+/// All requests that are not answered yet. Each is answered once, when the outcome of each of its hosts is known: its number in the job, or
+/// why it cannot be had.
+#[derive(Debug, Default)]
+pub struct HostRequests {
+    open: Vec<HostRequest>,
+    next: u32,
+}
+
+impl HostRequests {
+    /// A task requests so many hosts, under this number.
+    pub fn begin(
+        &mut self,
+        (by, id): (u32, u32),
+        count: usize,
+    ) -> Result<impl Iterator<Item = HostPlace> + use<>, Refused> {
+        if count > MOST {
+            return Err((Why::Argument, format!("{count} hosts are too many at once")));
+        }
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.open.push(HostRequest {
+            number,
+            by,
+            id,
+            outcomes: vec![None; count],
+            sentence: String::new(),
+        });
+        Ok((0..count).map(move |index| HostPlace {
+            request: number,
+            index,
+        }))
+    }
+
+    /// It is known what has become of a host.
+    pub fn resolve(&mut self, place: HostPlace, outcome: Result<u32, Refused>) {
+        let mut open = self.open.iter_mut();
+        let Some(request) = open.find(|request| request.number == place.request) else {
+            return;
+        };
+        let outcome = outcome.map_err(|(why, sentence)| {
+            if request.sentence.is_empty() {
+                request.sentence = sentence;
+            }
+            why
+        });
+        if let Some(known) = request.outcomes.get_mut(place.index) {
+            *known = Some(outcome);
+        }
+    }
+
+    /// The answers that are complete, with the tasks they are for.
+    pub fn take_answers(&mut self) -> Vec<(u32, Tell)> {
+        let mut answers = Vec::new();
+        self.open.retain(|request| match request.answer() {
+            Some(answer) => {
+                answers.push((request.by, answer));
+                false
+            }
+            None => true,
+        });
+        answers
+    }
+
+    /// Forgets the whole request that a host is of: the task that made it, and its number for it.
+    pub fn withdraw(&mut self, place: HostPlace) -> Option<(u32, u32)> {
+        let mut open = self.open.iter();
+        let at = open.position(|request| request.number == place.request)?;
+        let request = self.open.remove(at);
+        Some((request.by, request.id))
+    }
+}
+
+/// Facts about a host that a task requests, by which it may become one of the job's or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestedHost<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// It is one of the job's, or about to be.
+    pub is_of_job: bool,
+    /// Whether the virtual machine that the job has its hosts from has it; None: the job has them from no machine.
+    pub is_of_machine: Option<bool>,
+    /// The request is for a second agent on a host that has one.
+    pub again: bool,
+}
+
+impl RequestedHost<'_> {
+    /// Why the job may not have it.
+    pub fn check(&self) -> Result<(), Refused> {
+        let name = self.name;
+        if self.is_of_job {
+            let sentence = format!("the host {name} is of the job already");
+            return Err((Why::Exists, sentence));
+        }
+        // The commands that lead to hosts lead to those of the machine only.
+        if self.is_of_machine == Some(false) {
+            let sentence = format!(
+                "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
+            );
+            return Err((Why::Host, sentence));
+        }
+        if self.again {
+            let sentence = format!("the host {name} can be of a job only once");
+            return Err((Why::Exists, sentence));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(why: Why, sentence: &str) -> Result<u32, Refused> {
+        Err((why, sentence.to_owned()))
+    }
+
+    #[test]
+    fn a_request_is_answered_once_when_all_of_it_is_known() {
+        let mut requests = HostRequests::default();
+        let places: Vec<HostPlace> = requests.begin((3, 9), 3).expect("places").collect();
+        requests.resolve(places[1], refused(Why::Host, "nobody"));
+        requests.resolve(places[2], refused(Why::System, "no answer"));
+        assert!(requests.take_answers().is_empty());
+        requests.resolve(places[0], Ok(4));
+        let answer = Tell::Hosted {
+            id: 9,
+            hosts: vec![Ok(4), Err(Why::Host), Err(Why::System)],
+            sentence: "nobody".to_owned(),
+        };
+        assert_eq!(requests.take_answers(), [(3, answer)]);
+        requests.resolve(places[0], Ok(5));
+        assert!(requests.take_answers().is_empty());
+    }
+
+    #[test]
+    fn a_request_that_is_withdrawn_gets_no_answer_and_others_do() {
+        let mut requests = HostRequests::default();
+        let first: Vec<HostPlace> = requests.begin((3, 9), 2).expect("places").collect();
+        let second: Vec<HostPlace> = requests.begin((3, 10), 1).expect("places").collect();
+        assert_eq!(requests.withdraw(first[1]), Some((3, 9)));
+        assert_eq!(requests.withdraw(first[0]), None);
+        first
+            .iter()
+            .chain(&second)
+            .for_each(|place| requests.resolve(*place, Ok(1)));
+        let answers = requests.take_answers();
+        assert!(matches!(answers[..], [(3, Tell::Hosted { id: 10, .. })]));
+    }
+
+    #[test]
+    fn a_request_for_no_host_is_answered_at_once_and_one_for_too_many_is_refused() {
+        let mut requests = HostRequests::default();
+        assert!(requests.begin((3, 9), MOST + 1).is_err());
+        assert!(requests.begin((3, 9), 0).is_ok());
+        assert_eq!(requests.take_answers().len(), 1);
+    }
+
+    #[test]
+    fn a_host_is_of_a_job_once_and_of_its_machine() {
+        let host = RequestedHost {
+            name: "beta",
+            is_of_job: false,
+            is_of_machine: None,
+            again: false,
+        };
+        let why = |host: RequestedHost| host.check().map_err(|(why, _)| why);
+        assert_eq!(why(host), Ok(()));
+        let is_of_machine = Some(true);
+        assert_eq!(
+            why(RequestedHost {
+                is_of_machine,
+                ..host
+            }),
+            Ok(())
+        );
+        let is_of_machine = Some(false);
+        assert_eq!(
+            why(RequestedHost {
+                is_of_machine,
+                ..host
+            }),
+            Err(Why::Host)
+        );
+        let is_of_job = true;
+        let member = RequestedHost {
+            is_of_job,
+            is_of_machine,
+            ..host
+        };
+        assert_eq!(why(member), Err(Why::Exists));
+        assert_eq!(
+            why(RequestedHost {
+                again: true,
+                ..host
+            }),
+            Err(Why::Exists)
+        );
+    }
+}

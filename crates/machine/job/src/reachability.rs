@@ -1,0 +1,480 @@
+//! Tasks that cannot reach each other although the launcher reaches both: reported to the user, and given up if that is wanted.
+//!
+//! *Who decides.* The task whose messages are not acknowledged reports it ([`regatta_wire::control::Ask::Reach`]), again and again
+//! while it lasts, so that the next launcher hears it too. The other one may only wait for messages, and notices nothing. So the
+//! launcher decides for both, once for each pair of tasks, and tells both the same: a verdict is not taken back. It decides
+//! nothing about a host that it has not heard itself since the silence began: such a host may be lost, which is another matter
+//! (`--host-timeout`). And it decides only when a report has just come: a task that is stopped, or gets no processor, reports
+//! neither that the silence lasts nor that it is over.
+//!
+//! *What is reported.* One line for all pairs of tasks on the same two hosts, and one when the last of them is reached again; of two
+//! hosts that are cut off from each other again and again, no more than that in [`QUIET`]. Of very many pairs of hosts only
+//! the first [`NAMED`] are named, the others counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::{Lifecycle, Registry};
+
+#[cfg(test)]
+mod tests;
+
+/// Two hosts of which nothing more is to be said are not named again before this time is over.
+const QUIET: Duration = Duration::from_secs(10);
+/// So many pairs of hosts are named at a time.
+const NAMED: usize = 8;
+/// Pairs of hosts that are not named are counted for so long before the number is said.
+const COUNTING: Duration = Duration::from_secs(1);
+/// The daemon is told of so many pairs of hosts.
+const LISTED: usize = 64;
+
+/// Two numbers, the lower one first: of tasks, or of hosts.
+type Two = (u32, u32);
+
+fn two(one: u32, other: u32) -> Two {
+    (one.min(other), one.max(other))
+}
+
+/// One thing to do. Effects are carried out in the order in which they come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReachabilityEffect {
+    /// Tell the user this sentence.
+    Report(String),
+    /// Write an event about two tasks, for programs that read these.
+    Event {
+        /// The event.
+        event: ReachabilityEvent,
+        /// The task that has reported it, and the other one.
+        by: u32,
+        /// See there.
+        peer: u32,
+        /// The length of the silence.
+        lasted: Duration,
+    },
+    /// Tell a task that another one is dead to it, and why.
+    GiveUp {
+        /// The task to tell.
+        to: u32,
+        /// The other one.
+        task: u32,
+        /// The reason.
+        sentence: String,
+    },
+}
+
+/// A change between two tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReachabilityEvent {
+    /// They cannot reach each other.
+    Unreachable,
+    /// They reach each other again.
+    Reachable,
+    /// They have given each other up.
+    GivenUp,
+}
+
+impl ReachabilityEvent {
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReachabilityEvent::Unreachable => "unreachable",
+            ReachabilityEvent::Reachable => "reachable",
+            ReachabilityEvent::GivenUp => "given-up",
+        }
+    }
+}
+
+/// The first pair of tasks on two hosts that cannot reach each other, for whoever asks for the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnreachablePair {
+    /// The task that has reported it, and the other one.
+    pub task: u32,
+    /// See there.
+    pub peer: u32,
+    /// The length of the silence.
+    pub lasted: Duration,
+    /// All pairs of tasks on these hosts have given each other up.
+    pub given_up: bool,
+}
+
+/// Two tasks of which at least one does not reach the other.
+#[derive(Debug)]
+struct Pair {
+    /// When the launcher heard of it, and how long the silence had lasted by then.
+    reported: Duration,
+    silent: Duration,
+    /// The one or two of them that have reported it.
+    by: BTreeSet<u32>,
+    /// The task that reported it first, and where the other one listens.
+    first: u32,
+    address: Option<SocketAddr>,
+    /// A report has come since the last look: the silence lasts.
+    renewed: bool,
+    given_up: bool,
+}
+
+impl Pair {
+    fn lasted(&self, now: Duration) -> Duration {
+        self.silent + now.saturating_sub(self.reported)
+    }
+
+    /// The task that reported it first, and the other one of these two.
+    fn ordered(&self, tasks: Two) -> Two {
+        match self.first == tasks.0 {
+            true => tasks,
+            false => (tasks.1, tasks.0),
+        }
+    }
+
+    /// The report, without its end.
+    fn sentence(&self, tasks: Two, lifecycle: &Lifecycle) -> String {
+        let (one, other) = self.ordered(tasks);
+        let (one, other) = (named(one, lifecycle), named(other, lifecycle));
+        let at = self.address.map(|address| format!(" ({})", address.ip()));
+        format!("{one} cannot reach {other}{}", at.unwrap_or_default())
+    }
+}
+
+fn named(task: u32, lifecycle: &Lifecycle) -> String {
+    match lifecycle.host(task) {
+        Some(host) => format!("task {task} on {host}"),
+        None => format!("task {task}"),
+    }
+}
+
+/// How far the user has been told of two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    #[default]
+    Nothing,
+    Named,
+    /// As one of many.
+    Counted,
+}
+
+/// All such pairs of tasks on the same two hosts.
+#[derive(Debug, Default)]
+struct Between {
+    pairs: BTreeMap<Two, Pair>,
+    told: Told,
+    /// The user has been told that tasks of these hosts have given each other up.
+    given_up: bool,
+    /// The last pair has reached each other again, after so long.
+    healed: Option<(Two, Duration)>,
+    /// Nothing more is said of these hosts before this moment.
+    quiet: Option<Duration>,
+}
+
+impl Between {
+    /// Something is to be said of these hosts, now or later.
+    fn waits(&self) -> bool {
+        self.told == Told::Nothing && !self.pairs.is_empty()
+    }
+
+    fn is_quiet(&self, now: Duration) -> bool {
+        self.quiet.is_some_and(|until| now < until)
+    }
+}
+
+/// Pairs of tasks that cannot reach each other, by their hosts. Time is that since the start of the job.
+#[derive(Debug, Default)]
+pub struct Reachability {
+    /// How long tasks wait for one that cannot be reached; None: as long as it takes.
+    patience: Option<Duration>,
+    hosts: BTreeMap<Two, Between>,
+    /// So many pairs of hosts are not named, and their number is to be said then.
+    counted: usize,
+    count_due: Option<Duration>,
+    /// The daemon of the virtual machine, if there is one, has not been told the latest.
+    changed: bool,
+}
+
+impl Reachability {
+    /// Of tasks that give each other up after so long; None: they wait.
+    pub fn new(patience: Option<Duration>) -> Self {
+        Self {
+            patience,
+            ..Self::default()
+        }
+    }
+
+    /// A task reports that another one, which listens at `address`, has not answered for so long; without a time, that it answers
+    /// again.
+    pub fn report(
+        &mut self,
+        now: Duration,
+        registry: &Registry,
+        (by, task): (u32, u32),
+        address: Option<SocketAddr>,
+        silent: Option<Duration>,
+    ) {
+        let (Some(one), Some(other)) = (registry.host_of(by), registry.host_of(task)) else {
+            return;
+        };
+        let (hosts, tasks) = (two(one, other), two(by, task));
+        let Some(silent) = silent else {
+            return self.reached(now, by, hosts, tasks);
+        };
+        if by == task || !registry.is_alive(by) || !registry.is_alive(task) {
+            return;
+        }
+        let between = self.hosts.entry(hosts).or_default();
+        between.healed = None;
+        let pair = between.pairs.entry(tasks).or_insert_with(|| Pair {
+            reported: now,
+            silent,
+            by: BTreeSet::new(),
+            first: by,
+            address,
+            renewed: true,
+            given_up: false,
+        });
+        pair.by.insert(by);
+        pair.renewed = true;
+    }
+
+    fn reached(&mut self, now: Duration, by: u32, hosts: Two, tasks: Two) {
+        let Some(between) = self.hosts.get_mut(&hosts) else {
+            return;
+        };
+        let Some(pair) = between.pairs.get_mut(&tasks) else {
+            return;
+        };
+        pair.by.remove(&by);
+        if !pair.by.is_empty() || pair.given_up {
+            return;
+        }
+        let lasted = pair.lasted(now);
+        between.pairs.remove(&tasks);
+        if between.pairs.is_empty() {
+            between.healed = Some((tasks, lasted));
+        }
+    }
+
+    /// A task is no more: nobody waits for it, and that its hosts reach each other again nobody has seen.
+    pub fn task_ended(&mut self, now: Duration, task: u32) {
+        for between in self.hosts.values_mut() {
+            let before = between.pairs.len();
+            between
+                .pairs
+                .retain(|pair, _| pair.0 != task && pair.1 != task);
+            let emptied = between.pairs.is_empty() && before > 0;
+            if emptied && std::mem::take(&mut between.told) != Told::Nothing {
+                between.quiet = Some(now + QUIET);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Says who cannot reach whom, and who can again, and gives up pairs whose time is over. `heard` says whether the launcher has heard
+    /// a host within a time that ends now.
+    pub fn look(
+        &mut self,
+        now: Duration,
+        lifecycle: &Lifecycle,
+        heard: impl Fn(u32, Duration) -> bool,
+    ) -> Vec<ReachabilityEffect> {
+        let mut effects = Vec::new();
+        let (patience, mut named) = (self.patience, self.named());
+        for (&hosts, between) in &mut self.hosts {
+            let is_sure = |pair: &Pair| {
+                let lasted = pair.lasted(now);
+                heard(hosts.0, lasted) && heard(hosts.1, lasted)
+            };
+            let told = between.told;
+            between.report_healed(now, lifecycle, &mut effects);
+            if between.told != told {
+                self.changed = true;
+                named -= usize::from(told == Told::Named);
+            }
+            if between.waits() && !between.is_quiet(now) {
+                let is_named = named < NAMED;
+                if between.report_cut(now, (lifecycle, patience), is_named, is_sure, &mut effects) {
+                    self.changed = true;
+                    named += usize::from(is_named);
+                    if !is_named {
+                        self.counted += 1;
+                        self.count_due.get_or_insert(now + COUNTING);
+                    }
+                }
+            }
+            if let Some(limit) = patience {
+                self.changed |= between.give_up(now, (lifecycle, limit), is_sure, &mut effects);
+            }
+        }
+        self.report_count(now, &mut effects);
+        effects
+    }
+
+    fn named(&self) -> usize {
+        let named = |between: &&Between| between.told == Told::Named;
+        self.hosts.values().filter(named).count()
+    }
+
+    fn report_count(&mut self, now: Duration, effects: &mut Vec<ReachabilityEffect>) {
+        if self.count_due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.count_due = None;
+        let pairs = match std::mem::take(&mut self.counted) {
+            1 => "1 more pair of hosts has".to_owned(),
+            counted => format!("{counted} more pairs of hosts have"),
+        };
+        effects.push(ReachabilityEffect::Report(format!(
+            "{pairs} tasks that cannot reach each other (--json names one of each)"
+        )));
+    }
+
+    /// The pairs of which the daemon of the virtual machine is to tell whoever asks for the hosts, if they have changed since the last
+    /// call; for each two hosts one. Forgets hosts of which nothing is left to be said.
+    pub fn take_changed(&mut self, now: Duration) -> Option<Vec<UnreachablePair>> {
+        let changed = std::mem::take(&mut self.changed).then(|| self.unreachable(now));
+        self.hosts
+            .retain(|_, between| !between.pairs.is_empty() || between.is_quiet(now));
+        changed
+    }
+
+    fn unreachable(&self, now: Duration) -> Vec<UnreachablePair> {
+        let told = self.hosts.values();
+        let told = told.filter(|between| between.told != Told::Nothing);
+        let first = |between: &Between| {
+            let (&tasks, pair) = between.pairs.first_key_value()?;
+            let (task, peer) = pair.ordered(tasks);
+            Some(UnreachablePair {
+                task,
+                peer,
+                lasted: pair.lasted(now),
+                given_up: between.pairs.values().all(|pair| pair.given_up),
+            })
+        };
+        told.filter_map(first).take(LISTED).collect()
+    }
+
+    /// The daemon has not been told, or whoever was to tell it has ended: all is said again.
+    pub fn tell_again(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether there is nothing to look at.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// When [`Reachability::look`] must be called next. That a pair is to be given up, the next report of it tells.
+    pub fn deadline(&self, now: Duration) -> Option<Duration> {
+        let waiting = self.hosts.values().filter(|between| between.waits());
+        let quiet = waiting.filter_map(|between| between.quiet.filter(|until| now < *until));
+        quiet.chain(self.count_due).min()
+    }
+}
+
+impl Between {
+    fn report_healed(
+        &mut self,
+        now: Duration,
+        lifecycle: &Lifecycle,
+        effects: &mut Vec<ReachabilityEffect>,
+    ) {
+        let Some((tasks, lasted)) = self.healed.take() else {
+            return;
+        };
+        let told = std::mem::take(&mut self.told);
+        if told == Told::Nothing {
+            return;
+        }
+        self.quiet = Some(now + QUIET);
+        effects.push(event(ReachabilityEvent::Reachable, tasks, lasted));
+        if told == Told::Named {
+            let (one, other) = (named(tasks.0, lifecycle), named(tasks.1, lifecycle));
+            let seconds = lasted.as_secs_f64();
+            effects.push(ReachabilityEffect::Report(format!(
+                "{one} and {other} reach each other again, after {seconds:.1} s"
+            )));
+        }
+    }
+
+    /// Reports the first pair of which the launcher is sure, by name or as one to be counted. False: there is none.
+    fn report_cut(
+        &mut self,
+        now: Duration,
+        (lifecycle, patience): (&Lifecycle, Option<Duration>),
+        by_name: bool,
+        is_sure: impl Fn(&Pair) -> bool,
+        effects: &mut Vec<ReachabilityEffect>,
+    ) -> bool {
+        let Some((&tasks, pair)) = self.pairs.iter().find(|(_, pair)| is_sure(pair)) else {
+            return false;
+        };
+        let lasted = pair.lasted(now);
+        let ordered = pair.ordered(tasks);
+        effects.push(event(ReachabilityEvent::Unreachable, ordered, lasted));
+        self.told = match by_name {
+            true => Told::Named,
+            false => Told::Counted,
+        };
+        if by_name {
+            let patience = match patience {
+                None => "waiting (--unreachable=SECONDS gives up)".to_owned(),
+                Some(limit) => format!("giving up after {} s (--unreachable)", limit.as_secs_f64()),
+            };
+            let (sentence, seconds) = (pair.sentence(tasks, lifecycle), lasted.as_secs_f64());
+            effects.push(ReachabilityEffect::Report(format!(
+                "{sentence}: no answer for {seconds:.1} s; {patience}"
+            )));
+        }
+        true
+    }
+
+    /// Tells both tasks of each pair whose time is over, and whose silence was just reported again, that the other one is dead to
+    /// them. False: there is none.
+    fn give_up(
+        &mut self,
+        now: Duration,
+        (lifecycle, limit): (&Lifecycle, Duration),
+        is_sure: impl Fn(&Pair) -> bool,
+        effects: &mut Vec<ReachabilityEffect>,
+    ) -> bool {
+        let mut over = Vec::new();
+        for (&tasks, pair) in &mut self.pairs {
+            let renewed = std::mem::take(&mut pair.renewed);
+            let lasted = pair.lasted(now);
+            if !pair.given_up && renewed && lasted >= limit && is_sure(pair) {
+                pair.given_up = true;
+                let (sentence, seconds) = (pair.sentence(tasks, lifecycle), lasted.as_secs_f64());
+                let sentence = format!("{sentence}: no answer for {seconds:.1} s (--unreachable)");
+                over.push((tasks, sentence));
+            }
+        }
+        let Some((_, first)) = over.first() else {
+            return false;
+        };
+        if !std::mem::replace(&mut self.given_up, true) {
+            let more = match over.len() - 1 {
+                0 => String::new(),
+                1 => ", and 1 more pair of tasks on these hosts".to_owned(),
+                more => format!(", and {more} more pairs of tasks on these hosts"),
+            };
+            effects.push(ReachabilityEffect::Report(format!(
+                "{first}; both go on as if the other were dead{more}"
+            )));
+        }
+        for ((one, other), sentence) in over {
+            effects.push(event(ReachabilityEvent::GivenUp, (one, other), limit));
+            for (to, task) in [(one, other), (other, one)] {
+                let sentence = sentence.clone();
+                effects.push(ReachabilityEffect::GiveUp { to, task, sentence });
+            }
+        }
+        true
+    }
+}
+
+fn event(event: ReachabilityEvent, (by, peer): Two, lasted: Duration) -> ReachabilityEffect {
+    ReachabilityEffect::Event {
+        event,
+        by,
+        peer,
+        lasted,
+    }
+}
