@@ -8,15 +8,13 @@
 //! ```
 //!
 //! One line is also what is given to the console's `add` and to `pvm_addhosts`. Variables (`$NAME`) are kept as they stand:
-//! each host has its own, so they are [`expand()`]ed there.
+//! each host has its own, so they are replaced there.
 
 #![forbid(unsafe_code)]
 
-mod expand;
 mod fault;
 mod line;
 
-pub use expand::expand;
 pub use fault::{Fault, Problem};
 pub use line::{host, words};
 

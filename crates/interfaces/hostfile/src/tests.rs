@@ -130,28 +130,12 @@ fn what_is_wrong_is_said_with_the_number_of_its_line() {
     );
 }
 
-#[test]
-fn variables_are_replaced_where_the_host_is() {
-    let home = |name: &str| match name {
-        "HOME" => Some("/home/joe".to_owned()),
-        "ARCH" => Some("LINUX64".to_owned()),
-        _ => None,
-    };
-    assert_eq!(
-        expand("$HOME/bin/$ARCH:/opt", home),
-        "/home/joe/bin/LINUX64:/opt"
-    );
-    assert_eq!(expand("${HOME}x $NONE. $ $", home), "/home/joex . $ $");
-    assert_eq!(expand("${HOME", home), "${HOME");
-}
-
 proptest! {
     #[test]
     fn no_text_is_too_strange(text in "\\PC{0,200}", more in "[ -~\n]{0,300}") {
         let _ = File::read(&text);
         let _ = File::read(&more);
         let _ = host(&more, &Options::default());
-        let _ = expand(&more, |_| None);
     }
 
     #[test]

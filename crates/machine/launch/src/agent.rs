@@ -26,6 +26,7 @@ use rustix::time::Timespec;
 use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
+use crate::host_starter::NewHostStarter;
 use crate::owner::{self, Owner};
 use crate::reach::{self, Beacon};
 use crate::refusal::Refusal;
@@ -46,16 +47,20 @@ use regatta_transport::place::Places;
 use regatta_wire::control::Why;
 use regatta_wire::world::World;
 
+mod called;
 mod owner_lost;
 mod requests;
+
+pub use called::serve_caller;
 
 /// How long the launcher may be silent before it has said how long it may be.
 const AT_FIRST: Duration = Duration::from_secs(60);
 /// How long is tried to end what is left.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job.
-pub fn run(temporary: bool) -> Result<u8, Refusal> {
+/// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job. Should this agent become the
+/// launcher, hosts are started by `starter`.
+pub fn run(temporary: bool, starter: NewHostStarter) -> Result<u8, Refusal> {
     if !rsh::is_channel() {
         return Err(Refusal::usage(
             "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand",
@@ -70,11 +75,11 @@ pub fn run(temporary: bool) -> Result<u8, Refusal> {
         .map_err(|errno| {
             Refusal::of_regatta(format!("the agent cannot use its channel: {errno}"))
         })?;
-    serve(link)
+    serve(link, starter)
 }
 
 /// Serves the launcher at the other end of a channel.
-pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
+fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
     // A session of our own keeps the keys of a terminal here, if there is one, from our tasks.
     let _ = rustix::process::setsid();
     let signals = Signals::catch()?;
@@ -92,8 +97,8 @@ pub(crate) fn serve(link: Link) -> Result<u8, Refusal> {
             };
             let served = front_process::adopt_orphans()
                 .and_then(|()| Agent::new(link, signals, owner)?.serve());
-            let ended =
-                served.and_then(|resources| resources.map_or(Ok(()), succession::lead::lead));
+            let lead = |resources| succession::lead::lead(resources, starter);
+            let ended = served.and_then(|resources| resources.map_or(Ok(()), lead));
             tree::kill_all(PATIENCE);
             if let Err(refusal) = ended {
                 crate::warn(&refusal.sentence);

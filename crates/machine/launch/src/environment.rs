@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::expand::expand;
+
 /// A variable, and what it says.
 pub(crate) type Variable = (OsString, OsString);
 
@@ -93,7 +95,7 @@ fn in_front(
 pub(crate) fn directory_here(directory: OsString) -> OsString {
     match directory.to_str() {
         Some(text) if !text.starts_with('/') => {
-            regatta_hostfile::expand(text, |name| std::env::var(name).ok()).into()
+            expand(text, |name| std::env::var(name).ok()).into()
         }
         _ => directory,
     }

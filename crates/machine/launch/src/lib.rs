@@ -5,29 +5,28 @@
 #![deny(unsafe_code)]
 
 pub mod agent;
-mod agent_call;
 mod agent_join_socket;
 mod bind;
 pub mod bootstrap;
 pub mod bootstrap_peer;
-pub mod called_agent;
 mod caught;
 pub mod cgroup;
 mod channel;
 pub mod channel_keeper;
 mod clock;
-mod contact_line;
 mod controls;
 pub mod cores;
 mod elf;
 mod environment;
 pub mod examine;
+mod expand;
 mod fleet;
 mod front_process;
 mod gather;
 mod guests;
 #[cfg(test)]
 mod hang_up;
+pub mod host_starter;
 pub mod hosts;
 mod input;
 mod join_socket;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::host_starter::NewHostStarter;
 use crate::hosts::{Host, Map};
 use crate::reach::Choice;
 pub use regatta_job::OnFailure;
@@ -70,9 +71,12 @@ pub struct Across {
 }
 
 /// Where a running job hears of hosts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Growth {
-    /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it.
+    /// Makes the host starter, which reads the requests of tasks for hosts.
+    pub starter: NewHostStarter,
+    /// The command that tells of them, in words: a line of JSON for each change, as `regatta hosts --watch --json` writes it. Empty: only
+    /// tasks ask for hosts.
     pub command: Vec<String>,
     /// The runs of the hosts that the job begins with, in their order, and of hosts that it must not take.
     pub known: Vec<String>,
@@ -82,6 +86,20 @@ pub struct Growth {
     pub run: String,
     /// The name of the job there.
     pub job: String,
+}
+
+impl Growth {
+    /// Hosts come only when tasks request them.
+    pub fn new(starter: NewHostStarter) -> Self {
+        Self {
+            starter,
+            command: Vec::new(),
+            known: Vec::new(),
+            host: String::new(),
+            run: String::new(),
+            job: String::new(),
+        }
+    }
 }
 
 impl Across {

@@ -170,7 +170,7 @@ impl Tasks {
                     let own = std::env::var_os(name).or_else(|| self.variable(name));
                     own.map(|value| value.to_string_lossy().into_owned())
                 };
-                regatta_hostfile::expand(text, known).into()
+                crate::expand::expand(text, known).into()
             }
             _ => OsString::from_vec(search.to_vec()),
         }

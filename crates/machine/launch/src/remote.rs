@@ -9,10 +9,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
-use regatta_hostfile::Options;
-
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order};
+use crate::host_starter::HostSettings;
 use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::signals::Signals;
@@ -63,8 +62,8 @@ pub(crate) struct Remote {
     said: String,
     /// Since when its last line may be the last word of a command of our own.
     held: Option<Instant>,
-    /// The options of the request for it.
-    pub options: Options,
+    /// The settings of the request for it.
+    pub settings: HostSettings,
     /// Its agent was started by others, and has been called.
     pub called: bool,
 }
@@ -142,7 +141,7 @@ impl Remote {
             errors: None,
             said: String::new(),
             held: None,
-            options: Options::default(),
+            settings: HostSettings::default(),
             called: true,
         }
     }

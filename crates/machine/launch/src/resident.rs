@@ -24,6 +24,7 @@ use crate::bind::Share;
 use crate::channel::messages::Preparation;
 use crate::environment::{self, Variable};
 use crate::fleet::{Fleet, Ground};
+use crate::host_starter::NewHostStarter;
 use crate::hosts::Host;
 use crate::join_socket::{self, JoinSocket};
 use crate::output::Output;
@@ -60,8 +61,12 @@ pub struct Beginning<'a> {
     pub socket: Claimed,
     /// See there.
     pub stays: Stays<'a>,
-    /// Its hosts; none: this one alone.
+    /// Its hosts; none: this one alone, and those that tasks request.
     pub machine: Option<Machine>,
+    /// The command that leads to hosts outside of a machine, in words; none: ssh.
+    pub shell: Option<Vec<String>>,
+    /// By whom such hosts are started.
+    pub starter: NewHostStarter,
     /// The environment of whoever wanted it on another host; none: ours.
     pub environment: Option<Vec<(OsString, OsString)>>,
 }
@@ -172,7 +177,10 @@ fn serve(
     let environment = environment::with_libraries(environment);
     let machine = beginning.machine;
     let address = machine.as_ref().map(|machine| machine.address);
-    let across = machine.map_or_else(by_shell, |machine| named(machine.across));
+    let across = match machine {
+        Some(machine) => named(machine.across),
+        None => by_shell(beginning.shell, beginning.starter),
+    };
     let address = address.unwrap_or_else(likeliest);
     let ground = ground(beginning.name, address, &across, &environment)?;
     let names = across.hosts.iter().map(|host| host.name.clone());
@@ -270,19 +278,16 @@ fn detach((nothing, log): (&File, &File)) -> Result<(), Refusal> {
 
 /// Where tasks begin on each host.
 const HOME: &str = "$HOME";
-/// The command by which PVM's users reach other hosts, if it is not ssh.
-const SHELL: &str = "PVM_RSH";
 
 /// This host, and how others are reached that tasks ask for.
-fn by_shell() -> Across {
+fn by_shell(shell: Option<Vec<String>>, starter: NewHostStarter) -> Across {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()
         .into_owned();
-    let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
     Across {
-        rsh: shell.map(|shell| vec![shell, "{host}".to_owned()]),
-        growth: Some(Growth::default()),
+        rsh: shell,
+        growth: Some(Growth::new(starter)),
         ..Across::new(vec![Host {
             name,
             slots: None,

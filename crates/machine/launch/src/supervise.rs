@@ -310,8 +310,7 @@ impl<'p> Supervisor<'p> {
             self.handle_join_socket();
             self.handle_guests();
             self.handle_starter();
-            self.handle_hosters();
-            self.handle_persons();
+            self.handle_host_starter();
             self.watch_reaches();
             self.speak();
             self.pump();

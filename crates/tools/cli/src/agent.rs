@@ -31,8 +31,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         regatta_launch::close_inherited();
     }
     let outcome = match &arguments.apart {
-        Some(wanted) => regatta_launch::called_agent::run(wanted),
-        None => regatta_launch::agent::run(arguments.temporary),
+        Some(wanted) => regatta_hosting::called_agent::run(wanted),
+        None => regatta_launch::agent::run(arguments.temporary, regatta_hosting::starter),
     };
     let status = outcome.unwrap_or_else(|refusal| {
         regatta_launch::warn(&refusal.sentence);

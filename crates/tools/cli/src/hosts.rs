@@ -222,6 +222,7 @@ fn by_daemon(place: &Place, report: &Report, known: Vec<String>) -> (Vec<String>
     let mut hosts = report.hosts.iter();
     let here = hosts.find(|host| host.state == "here");
     let growth = Growth {
+        starter: regatta_hosting::starter,
         command: tell.map(str::to_owned).to_vec(),
         known,
         run: here.map(|host| host.run.clone()).unwrap_or_default(),

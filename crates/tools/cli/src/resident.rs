@@ -86,6 +86,8 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
             false => Stays::UntilTold(&log),
         },
         machine: site.map(|site| site.machine),
+        shell: regatta_hosting::shell(),
+        starter: regatta_hosting::starter,
         environment,
     })
 }

@@ -1,6 +1,9 @@
-//! A channel over two pipes.
+//! A channel over two pipes, or over a connection.
 
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+
+use regatta_transport::calls::{Call, CallListener, Greeting, Keys};
 
 use super::messages::{Order, Report};
 use super::*;
@@ -88,4 +91,54 @@ fn a_frame_that_is_too_long_is_refused_by_both_sides() {
     here.send_raw(&(LONGEST as u32 + 1).to_le_bytes());
     there.read();
     assert_eq!(there.next::<Order>(), Err(Malformed));
+}
+
+/// Both ends of a connection: who has called, and who was called.
+fn connection() -> (Link, Link) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let mut listener = CallListener::new(listener.into()).expect("a listener");
+    let keys = Keys::new(&[7; 32]);
+    let mut call = Some(Call::to(address).expect("a call"));
+    let (mut here, mut there) = (None, None);
+    while here.is_none() || there.is_none() {
+        there = listener.attend(&keys).pop().or(there);
+        here = match call.take().map(|call| call.advance(&keys)) {
+            Some(Greeting::Met(conversation)) => Some(conversation),
+            Some(Greeting::Under(under)) => {
+                call = Some(under);
+                None
+            }
+            None => here,
+            Some(_) => panic!("nobody answers"),
+        };
+    }
+    let link = |end: Option<Conversation>| Link::of_call(end.expect("an end"));
+    (link(here), link(there))
+}
+
+#[test]
+fn a_connection_carries_what_pipes_carry() {
+    let (mut launcher, mut agent) = connection();
+    let bytes = vec![7; 1 << 20];
+    agent
+        .send(&Report::Answer { bytes: vec![1] })
+        .expect("room");
+    launcher.send(&Order::Charge { bytes }).expect("room");
+    launcher.send(&Order::Beat {}).expect("room");
+    let (mut heard, mut answered) = (Vec::new(), None);
+    while heard.len() < 2 || answered.is_none() {
+        launcher.flush();
+        agent.flush();
+        agent.read();
+        launcher.read();
+        heard.extend(agent.next::<Order>().expect("an order"));
+        answered = answered.or(launcher.next::<Report>().expect("a report"));
+    }
+    assert_eq!(heard[1], Order::Beat {});
+    assert!(matches!(&heard[0], Order::Charge { bytes } if bytes.len() == 1 << 20));
+    launcher.close();
+    while !agent.is_ended() {
+        agent.read();
+    }
 }

@@ -22,6 +22,7 @@ use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
 use crate::channel::messages::{Preparation, State};
 use crate::fleet::Ground;
+use crate::host_starter::NewHostStarter;
 use crate::hosts::{Host, Map};
 use crate::output::Output;
 use crate::owner::Owner;
@@ -46,8 +47,8 @@ pub(crate) struct AgentResources {
     pub following: Following,
 }
 
-/// Takes the job over, and stays with it to its end.
-pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
+/// Takes the job over, and stays with it to its end. From then on hosts that tasks request are started by `starter`.
+pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
     let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
     let (Some(line), Some(registry), (Some(mut news), Some(mut told))) = (
@@ -98,7 +99,8 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
         .map(|candidate| candidate.run.clone())
         .chain([own]);
     let known = known_runs(&registry, runs);
-    let plan = plan(&will, &resources, usual, &here, known);
+    let growth = growth(&will, &here, known, starter);
+    let plan = plan(&will, &resources, usual, growth);
     let cause = cause.to_owned();
     let name = here.name.clone();
     let stock = take_stock(resources, registry, (line, cause), rally, here)?;
@@ -211,23 +213,26 @@ fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> A
     }
 }
 
-fn plan(
+fn growth(
     will: &FailoverPlan,
-    resources: &AgentResources,
-    across: Across,
     here: &Candidate,
     known: Vec<String>,
-) -> Plan {
-    let template = &resources.template;
-    let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+    starter: NewHostStarter,
+) -> Growth {
     let own = std::iter::once(OWN.to_owned());
-    let growth = Growth {
+    Growth {
+        starter,
         command: own.chain(will.tell.iter().cloned()).collect(),
         known,
         host: here.name.clone(),
         run: here.run.clone(),
         job: will.job.clone(),
-    };
+    }
+}
+
+fn plan(will: &FailoverPlan, resources: &AgentResources, across: Across, growth: Growth) -> Plan {
+    let template = &resources.template;
+    let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
     Plan {
         arguments: template.arguments.iter().map(text).collect(),
         across: Some(Across {

@@ -20,19 +20,16 @@ use serde_json::{Value, json};
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
+use crate::host_starter::Reached;
 use crate::news::{Listed, News};
 use crate::plan::Across;
 use crate::remote::{self, Remote};
 use crate::signals::Signals;
 use crate::succession::failover_plan;
 use arriving::{Arriving, Step};
-use hosters::Hosters;
-use persons::Person;
 use wishes::Wishes;
 
 mod arriving;
-mod hosters;
-mod persons;
 mod wishes;
 
 /// The state of a job that can take in hosts.
@@ -44,8 +41,6 @@ pub(super) struct Growing<'p> {
     /// None: nobody tells, but tasks may ask for hosts.
     news: Option<News>,
     wishes: Wishes,
-    hosters: Hosters,
-    person: Option<Person>,
     listed: Vec<Listed>,
     /// The hosts that there are from the first have not all arrived.
     gathering: bool,
@@ -72,6 +67,10 @@ impl<'p> Growing<'p> {
         let growth = across.growth.as_ref()?;
         let tells = !growth.command.is_empty();
         let news = tells.then(|| News::open(&growth.command, signals));
+        let reached = Reached {
+            in_machine: tells,
+            by_ssh: across.rsh.is_none(),
+        };
         Some(Self {
             across,
             gathering: vacant && news.is_some(),
@@ -79,9 +78,7 @@ impl<'p> Growing<'p> {
             takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
             news,
-            wishes: Wishes::default(),
-            hosters: Hosters::default(),
-            person: None,
+            wishes: Wishes::new((growth.starter)(reached)),
             listed: Vec::new(),
             told: false,
             known: growth.known.iter().cloned().collect(),
@@ -141,11 +138,8 @@ impl<'p> Growing<'p> {
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
         let news = self.news.iter().flat_map(News::polls);
-        let calling = self.arriving.iter().filter_map(Arriving::poll);
-        let person = self.person.iter().map(Person::poll);
         news.chain(arriving.flat_map(Remote::polls))
-            .chain(calling)
-            .chain(person)
+            .chain(self.wishes.starter.polls())
     }
 
     /// Until something has to be done for a host that arrives.
@@ -156,12 +150,7 @@ impl<'p> Growing<'p> {
         };
         let until = |arriving: &Arriving| match &arriving.step {
             Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
-            Step::Asked(_) => None,
-            // Somebody else asks at the terminal.
-            Step::ByHand(_) => self.person.is_none().then_some(persons::AGAIN),
-            Step::Calling(calling) => {
-                Some(calling.until().saturating_duration_since(Instant::now()))
-            }
+            Step::Starting => None,
             Step::Greeting(remote, _) => Some(left(arriving, remote)),
             Step::Preparing(remote) => Some(remote.until_beat().min(left(arriving, remote))),
         };
@@ -170,12 +159,15 @@ impl<'p> Growing<'p> {
             until(arriving).into_iter().chain(concluded).min()
         };
         let revival = self.news.as_ref().and_then(News::until_revival);
-        self.arriving.iter().filter_map(until).chain(revival).min()
+        let others = self.wishes.starter.until();
+        let all = self.arriving.iter().filter_map(until);
+        all.chain(revival).chain(others).min()
     }
 
     /// Nobody is taken in any more.
     pub(super) fn end(&mut self) {
         self.news.iter_mut().for_each(News::close);
+        self.wishes.starter.abandon();
         for arriving in std::mem::take(&mut self.arriving) {
             self.part(arriving.step);
         }
@@ -287,8 +279,9 @@ impl Supervisor<'_> {
         match (arrived, arriving.step) {
             (Ok(true), Step::Preparing(mut remote)) => {
                 let number = remote.number;
-                let options = arriving.wish.as_ref().map(|wish| wish.options.clone());
-                remote.options = options.unwrap_or_default();
+                let wish = arriving.wish.as_ref();
+                let settings = wish.map(|wish| wish.host.settings.clone());
+                remote.settings = settings.unwrap_or_default();
                 self.admit(growing, remote, &arriving.host.run);
                 self.fulfil(growing, arriving.wish, Ok(number));
             }
@@ -340,7 +333,7 @@ impl Supervisor<'_> {
             name: remote.name.clone(),
             architecture: hello.architecture,
             cores: hello.cores,
-            speed: remote.options.speed.unwrap_or(DEFAULT_SPEED),
+            speed: remote.settings.speed.unwrap_or(DEFAULT_SPEED),
             alive: true,
         });
         remote.heard = Instant::now();

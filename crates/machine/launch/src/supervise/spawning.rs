@@ -127,10 +127,10 @@ impl Supervisor<'_> {
         let prepared = if let Some(remote) = remotes.find(|remote| remote.number == host) {
             let mut order = order.clone();
             // The host's own options count more than those of the task that requests it.
-            if let Some(programs) = &remote.options.programs {
+            if let Some(programs) = &remote.settings.programs {
                 order.search = Some(programs.clone().into_bytes());
             }
-            if let (Some(through), Some(debugger)) = (&mut order.through, &remote.options.debugger)
+            if let (Some(through), Some(debugger)) = (&mut order.through, &remote.settings.debugger)
             {
                 *through = debugger.clone().into_bytes();
             }

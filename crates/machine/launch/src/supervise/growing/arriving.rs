@@ -4,13 +4,8 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use rustix::event::PollFd;
-
 use super::Growing;
-use super::persons::Hand;
 use super::wishes::Wish;
-use crate::agent_call::{Called, Calling};
-use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;
 use crate::news::Listed;
@@ -42,12 +37,8 @@ pub(super) struct Arriving {
 pub(super) enum Step {
     /// Nothing leads there; tried again then.
     Waiting(Instant),
-    /// A task is to start its agent, and has been asked under this number.
-    Asked(u32),
-    /// A person is to start its agent.
-    ByHand(Hand),
-    /// The agent runs, and is being called.
-    Calling(Calling),
+    /// Others start its agent ([`crate::host_starter`]).
+    Starting,
     /// A shell is to become an agent; whether it has.
     Greeting(Remote, bool),
     /// The agent makes the job's table.
@@ -74,27 +65,10 @@ impl Growing<'_> {
                     let remote = self.open(arriving, signals)?;
                     arriving.step = Step::Greeting(remote, false);
                 }
-                step @ (Step::Asked(_) | Step::ByHand(_)) => {
-                    arriving.step = step;
+                Step::Starting => {
+                    arriving.step = Step::Starting;
                     return Ok(false);
                 }
-                Step::Calling(mut calling) => match calling.advance() {
-                    Called::Under => {
-                        arriving.step = Step::Calling(calling);
-                        return Ok(false);
-                    }
-                    Called::Met(conversation) => {
-                        let link = Link::of_call(conversation);
-                        let remote = Remote::without_command(&arriving.host.name, u32::MAX, link);
-                        arriving.step = Step::Greeting(remote, false);
-                    }
-                    Called::Nobody => {
-                        let name = &arriving.host.name;
-                        return Err(Refusal::of_regatta(format!(
-                            "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
-                        )));
-                    }
-                },
                 Step::Greeting(remote, ready) => {
                     match self.greet((remote, ready), arriving, others, notes)? {
                         step @ Step::Preparing(_) => arriving.step = step,
@@ -232,7 +206,7 @@ impl Growing<'_> {
 impl Arriving {
     /// With the time that whoever has to type something may take.
     pub(super) fn patient<'a>(&self, across: &'a Across) -> Cow<'a, Across> {
-        match self.wish.as_ref().and_then(|wish| wish.person.as_ref()) {
+        match self.wish.as_ref().and_then(|wish| wish.asks_at.as_ref()) {
             None => Cow::Borrowed(across),
             Some(_) => Cow::Owned(Across {
                 connect: TYPING,
@@ -241,22 +215,9 @@ impl Arriving {
         }
     }
 
-    /// Whether it is to be started by a task that has been asked under this number.
-    pub(super) fn waits_for(&self, request: u32) -> bool {
-        matches!(self.step, Step::Asked(of) if of == request)
-    }
-
     pub(super) fn remote(&self) -> Option<&Remote> {
         match &self.step {
             Step::Greeting(remote, _) | Step::Preparing(remote) => Some(remote),
-            _ => None,
-        }
-    }
-
-    /// The descriptor to wait for while nothing leads there.
-    pub(super) fn poll(&self) -> Option<PollFd<'_>> {
-        match &self.step {
-            Step::Calling(calling) => calling.poll(),
             _ => None,
         }
     }

@@ -1,91 +1,54 @@
-//! Hosts that a task asks for, and hosts that it gives back.
+//! Hosts that a task requests, and hosts that it gives back.
 //!
 //! A requested host goes the way of all hosts that arrive, but for the command that leads there and the address it is
-//! reached at, of which the wish may say something. The asker is answered when it is known what has become of each.
+//! reached at, of which the request may say something; or its agent is started by others ([`HostStarter`]). The requester is answered
+//! when it is known what has become of each ([`HostRequests`]).
 
 use std::net::{IpAddr, ToSocketAddrs};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use regatta_hostfile::{Fault, File, Host, Options, Start};
+use regatta_job::HostRequests;
+use regatta_job::hosting::{HostPlace, RequestedHost};
 use regatta_job::registry::{HostChange, Refused, Requester};
-use regatta_wire::control::{Tell, Why};
+use regatta_wire::control::{HostStarted, Why};
 
 use super::Growing;
 use super::arriving::{Arriving, Step};
-use super::hosters::Request;
-use super::persons::Hand;
+use crate::channel::Link;
 use crate::channel::messages::Hello;
+use crate::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
 use crate::news::Listed;
 use crate::plan::Across;
 use crate::reach;
 use crate::refusal::Refusal;
+use crate::remote::Remote;
 use crate::supervise::Supervisor;
 
-/// More are a mistake.
-const MOST: usize = 4096;
-
-/// Requests without an answer, and facts about hosts that may be requested.
-#[derive(Default)]
+/// Requests without an answer, and by whom hosts are started.
 pub(super) struct Wishes {
-    file: File,
-    open: Vec<Question>,
-    asked: u32,
+    pub(super) starter: Box<dyn HostStarter>,
+    requests: HostRequests,
     /// Requests that wait for the first list of the machine's hosts.
     unlisted: Vec<(Requester, HostChange)>,
 }
 
-struct Question {
-    number: u32,
-    by: u32,
-    id: u32,
-    answers: Vec<Option<Result<u32, Why>>>,
-    sentence: String,
-}
-
-/// A host that was asked for.
+/// A requested host.
 pub(super) struct Wish {
-    question: u32,
-    index: usize,
-    name: String,
-    pub(super) options: Options,
-    /// The person who types the password that ssh may ask for.
-    pub(super) person: Option<Hand>,
+    place: HostPlace,
+    /// The task that requests it.
+    by: u32,
+    pub(super) host: WantedHost,
+    /// The terminal at which ssh may ask for a password.
+    pub(super) asks_at: Option<String>,
 }
 
-impl Question {
-    /// Of a task, under its number for it, about so many hosts.
-    fn new(number: u32, (by, id): (u32, u32), count: usize) -> Result<Self, Refused> {
-        if count > MOST {
-            return Err((Why::Argument, format!("{count} hosts are too many at once")));
+impl Wishes {
+    pub(super) fn new(starter: Box<dyn HostStarter>) -> Self {
+        Self {
+            starter,
+            requests: HostRequests::default(),
+            unlisted: Vec::new(),
         }
-        Ok(Self {
-            number,
-            by,
-            id,
-            answers: vec![None; count],
-            sentence: String::new(),
-        })
-    }
-
-    fn answer(&mut self, index: usize, outcome: Result<u32, Refused>) {
-        let outcome = outcome.map_err(|(why, sentence)| {
-            if self.sentence.is_empty() {
-                self.sentence = sentence;
-            }
-            why
-        });
-        if let Some(place) = self.answers.get_mut(index) {
-            *place = Some(outcome);
-        }
-    }
-
-    fn answered(&self) -> Option<Tell> {
-        let hosts = self.answers.iter().copied().collect::<Option<Vec<_>>>()?;
-        Some(Tell::Hosted {
-            id: self.id,
-            hosts,
-            sentence: self.sentence.clone(),
-        })
     }
 }
 
@@ -98,15 +61,14 @@ impl Supervisor<'_> {
     ) {
         let Requester { by, id, .. } = requester;
         // A terminal of another host is none of ours.
-        let host = self.registry.host_of(by);
-        if host.is_none_or(|host| self.remote(host).is_some()) {
+        if self.is_elsewhere(by) {
             requester.terminal = None;
         }
         if let (HostChange::Remove(names), Some(_)) = (&change, &self.growing) {
-            return match self.give_all_back(by, id, names) {
-                Ok(answered) => self.registry.send(by, answered),
-                Err(refused) => self.registry.reply(by, id, Err(refused)),
-            };
+            if let Err(refused) = self.give_all_back(by, id, names) {
+                self.registry.reply(by, id, Err(refused));
+            }
+            return;
         }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
@@ -122,6 +84,12 @@ impl Supervisor<'_> {
         }
         self.send_answers(&mut growing);
         self.growing = Some(growing);
+    }
+
+    /// Whether a task is on another host.
+    fn is_elsewhere(&mut self, task: u32) -> bool {
+        let host = self.registry.host_of(task);
+        host.is_some_and(|host| self.remote(host).is_some())
     }
 
     /// Goes on with the requests that came before it was known which hosts the machine has.
@@ -142,55 +110,35 @@ impl Supervisor<'_> {
         requester: &Requester,
         change: HostChange,
     ) -> Result<(), Refused> {
-        let Requester { by, id, .. } = *requester;
         if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
-        let wanted: Vec<Result<Host, Fault>> = match change {
-            // Answered before.
-            HostChange::Remove(_) => return Ok(()),
-            HostChange::Add(lines) => {
-                let file = &growing.wishes.file;
-                lines.iter().map(|line| file.added(line)).collect()
-            }
-            HostChange::File(text) => {
-                let file = File::read(&text).map_err(|problems| {
-                    let first = problems.first().map(ToString::to_string);
-                    (
-                        Why::Argument,
-                        format!("the host file, {}", first.unwrap_or_default()),
-                    )
-                })?;
-                growing.wishes.file = file.clone();
-                // The first host is ours already, and may be in the file to say something of it.
-                let (ours, others): (Vec<Host>, Vec<Host>) = file
-                    .hosts
-                    .into_iter()
-                    .partition(|host| self.is_ours(&host.name));
-                for speed in ours.iter().filter_map(|host| host.options.speed) {
-                    self.registry.set_host_speed(self.number, speed);
-                }
-                others.into_iter().map(Ok).collect()
-            }
-        };
-        let number = growing.wishes.begin(by, id, wanted.len())?;
-        // In a virtual machine its daemons lead to its hosts.
-        let mut request = match growing.news {
-            None => growing.hosters.begin(),
-            Some(_) => None,
-        };
-        for (index, host) in wanted.into_iter().enumerate() {
-            let wish = host.map_err(|fault| (Why::Argument, fault.to_string()));
-            let expected = wish
-                .and_then(|host| self.check_wish(growing, host))
-                .and_then(|host| {
-                    growing.expect((number, index), host, request.as_mut(), requester)
-                });
-            if let Err(refused) = expected {
-                growing.wishes.answer(number, index, Err(refused));
+        let is_file = matches!(change, HostChange::File(_));
+        let mut wanted = growing.wishes.starter.read(requester, change)?;
+        if is_file {
+            // The first host is ours already, and may be in the file to say something of it.
+            let is_ours = |host: &mut Result<WantedHost, Refused>| {
+                host.as_ref().is_ok_and(|host| self.is_ours(&host.name))
+            };
+            let ours: Vec<WantedHost> = wanted.extract_if(.., is_ours).flatten().collect();
+            for speed in ours.iter().filter_map(|host| host.settings.speed) {
+                self.registry.set_host_speed(self.number, speed);
             }
         }
-        let told = request.and_then(|request| growing.hosters.put(request));
+        let asked = (requester.by, requester.id);
+        let places = growing.wishes.requests.begin(asked, wanted.len())?;
+        let mut to_start = Vec::new();
+        for (place, host) in places.zip(wanted) {
+            let expected = host.and_then(|host| {
+                self.check_wish(growing, &host)?;
+                growing.expect(place, host, requester.by)
+            });
+            match expected {
+                Ok(started) => to_start.extend(started),
+                Err(refused) => growing.wishes.requests.resolve(place, Err(refused)),
+            }
+        }
+        let told = growing.wishes.starter.start(requester, to_start);
         if let Some((task, told)) = told {
             self.registry.send(task, told);
         }
@@ -202,48 +150,36 @@ impl Supervisor<'_> {
     }
 
     /// Whether the job may have this host.
-    fn check_wish(&self, growing: &Growing, host: Host) -> Result<Host, Refused> {
+    fn check_wish(&self, growing: &Growing, host: &WantedHost) -> Result<(), Refused> {
         let name = &host.name;
-        let is_member = self
-            .remotes
-            .iter()
-            .any(|remote| !remote.lost && remote.name == *name);
-        let is_coming = growing
-            .arriving
-            .iter()
-            .any(|arriving| arriving.host.name == *name);
-        if self.is_ours(name) || is_member || is_coming {
-            return Err((
-                Why::Exists,
-                format!("the host {name} is of the job already"),
-            ));
-        }
-        // The commands that lead to hosts lead to those of the machine only.
-        let is_listed = growing.listed.iter().any(|listed| listed.name == *name);
-        if growing.news.is_some() && !is_listed {
-            let sentence = format!(
-                "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
-            );
-            return Err((Why::Host, sentence));
-        }
-        if host.overload {
-            let sentence = format!("the host {name} can be of a job only once");
-            return Err((Why::Exists, sentence));
-        }
-        Ok(host)
+        let mut remotes = self.remotes.iter();
+        let is_member = remotes.any(|remote| !remote.lost && remote.name == *name);
+        let mut arriving = growing.arriving.iter();
+        let is_coming = arriving.any(|arriving| arriving.host.name == *name);
+        let is_listed = || growing.listed.iter().any(|listed| listed.name == *name);
+        let requested = RequestedHost {
+            name,
+            is_of_job: self.is_ours(name) || is_member || is_coming,
+            is_of_machine: growing.news.is_some().then(is_listed),
+            again: host.again,
+        };
+        requested.check()
     }
 
     /// Gives hosts back, which takes no time.
-    fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<Tell, Refused> {
+    fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<(), Refused> {
         if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
         }
-        let mut question = Question::new(0, (by, id), names.len())?;
-        for (index, name) in names.iter().enumerate() {
-            question.answer(index, self.give_back(name));
+        let mut requests = HostRequests::default();
+        for (place, name) in requests.begin((by, id), names.len())?.zip(names) {
+            let outcome = self.give_back(name);
+            requests.resolve(place, outcome);
         }
-        let nobody = || (Why::Argument, "no host is named".to_owned());
-        question.answered().ok_or_else(nobody)
+        for (task, answer) in requests.take_answers() {
+            self.registry.send(task, answer);
+        }
+        Ok(())
     }
 
     /// Gives a host back: its tasks end, and it is of the job no more.
@@ -252,7 +188,7 @@ impl Supervisor<'_> {
             let sentence = format!("the job is run from {name}, which cannot be given back");
             return Err((Why::Argument, sentence));
         }
-        let is_it = |remote: &crate::remote::Remote| !remote.lost && remote.name == name;
+        let is_it = |remote: &Remote| !remote.lost && remote.name == name;
         let Some(index) = self.remotes.iter().position(is_it) else {
             return Err((Why::Host, format!("{name} is no host of the job")));
         };
@@ -269,100 +205,157 @@ impl Supervisor<'_> {
         outcome: Result<u32, Refused>,
     ) {
         if let Some(wish) = wish {
-            growing.wishes.answer(wish.question, wish.index, outcome);
+            growing.wishes.requests.resolve(wish.place, outcome);
         }
         self.send_answers(growing);
     }
 
     fn send_answers(&mut self, growing: &mut Growing) {
-        growing
-            .wishes
-            .open
-            .retain(|question| match question.answered() {
-                Some(tell) => {
-                    self.registry.send(question.by, tell);
-                    false
-                }
-                None => true,
-            });
-    }
-}
-
-impl Wishes {
-    fn begin(&mut self, by: u32, id: u32, count: usize) -> Result<u32, Refused> {
-        let number = self.asked;
-        self.open.push(Question::new(number, (by, id), count)?);
-        self.asked = self.asked.wrapping_add(1);
-        Ok(number)
-    }
-
-    /// Forgets the question that this is part of: who asked it, and its number.
-    pub(super) fn withdraw(&mut self, wish: &Wish) -> Option<(u32, u32)> {
-        let mut open = self.open.iter();
-        let place = open.position(|question| question.number == wish.question)?;
-        let question = self.open.remove(place);
-        Some((question.by, question.id))
-    }
-
-    fn answer(&mut self, number: u32, index: usize, outcome: Result<u32, Refused>) {
-        let mut open = self.open.iter_mut();
-        if let Some(question) = open.find(|question| question.number == number) {
-            question.answer(index, outcome);
+        for (task, answer) in growing.wishes.requests.take_answers() {
+            self.registry.send(task, answer);
         }
     }
-}
 
-/// Why a host cannot be had for which a person would have to do something.
-fn nobody(name: &str, what: &str) -> Refused {
-    let sentence = format!(
-        "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
-    );
-    (Why::System, sentence)
+    /// From now on a task starts the agents of hosts, or does so no more.
+    pub(in crate::supervise) fn set_hoster(&mut self, by: u32, id: u32, on: bool) {
+        let elsewhere = self.is_elsewhere(by);
+        let outcome = match &mut self.growing {
+            _ if elsewhere => {
+                let sentence =
+                    "only a task on the launcher's host can start hosts in the launcher's place";
+                Err((Why::Host, sentence.to_owned()))
+            }
+            // Nobody will ever ask for a host.
+            None => Ok(()),
+            Some(growing) => growing.wishes.starter.register(by, on.then_some(id)),
+        };
+        self.registry.reply(by, id, outcome.map(|()| 0));
+    }
+
+    /// Handles the result for the hosts that a task was told to start.
+    pub(in crate::supervise) fn hosts_started(
+        &mut self,
+        by: u32,
+        id: u32,
+        request: u32,
+        hosts: Vec<HostStarted>,
+    ) {
+        let nothing = || {
+            let sentence = "nothing was asked under this number, or it has been answered";
+            (Why::Argument, sentence.to_owned())
+        };
+        let outcome = match &mut self.growing {
+            None => Err(nothing()),
+            Some(growing) => growing.wishes.starter.report(by, request, hosts),
+        };
+        self.registry.reply(by, id, outcome.map(|()| 0));
+        self.handle_host_starter();
+    }
+
+    /// Takes hosts along whose agents have been started.
+    pub(in crate::supervise) fn handle_host_starter(&mut self) {
+        let Some(mut growing) = self.growing.take() else {
+            return;
+        };
+        let registry = &self.registry;
+        let is_alive = |task: u32| registry.is_alive(task);
+        growing.forget_passwords(is_alive);
+        for outcome in growing.wishes.starter.poll(&is_alive) {
+            self.handle_start(&mut growing, outcome);
+        }
+        self.growing = Some(growing);
+    }
+
+    fn handle_start(&mut self, growing: &mut Growing, outcome: StartOutcome) {
+        match outcome {
+            StartOutcome::Started { host, agent } => {
+                if let Some(mut arriving) = growing.take_started(host) {
+                    let link = Link::of_call(agent);
+                    let remote = Remote::without_command(&arriving.host.name, u32::MAX, link);
+                    arriving.step = Step::Greeting(remote, false);
+                    self.take_along(growing, arriving, Duration::ZERO);
+                }
+            }
+            StartOutcome::Failed { host, refused } => {
+                if let Some(arriving) = growing.take_started(host) {
+                    self.output.report(&refused.1);
+                    self.fulfil(growing, arriving.wish, Err(refused));
+                }
+            }
+            StartOutcome::RequestFailed { hosts, sentence } => {
+                self.output.report(&sentence);
+                for host in hosts {
+                    if let Some((by, id)) = growing.withdraw(host) {
+                        let refused = (Why::State, sentence.clone());
+                        self.registry.reply(by, id, Err(refused));
+                    }
+                }
+            }
+            StartOutcome::Unwanted { host } => {
+                growing.withdraw(host);
+            }
+        }
+    }
 }
 
 impl Growing<'_> {
-    /// Has a host arrive, for this place in this question. With a request it is a task that starts it, otherwise maybe a person.
+    /// The number of a host that is to come.
+    pub(super) fn new_number(&mut self) -> u32 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// A host that the host starter has to do with.
+    fn take_started(&mut self, number: u32) -> Option<Arriving> {
+        let is_it = |arriving: &Arriving| {
+            matches!(arriving.step, Step::Starting) && arriving.number == Some(number)
+        };
+        let at = self.arriving.iter().position(is_it)?;
+        Some(self.arriving.remove(at))
+    }
+
+    /// Forgets a host that is not started, with the whole request for it: the task that made that, and its number for it.
+    fn withdraw(&mut self, number: u32) -> Option<(u32, u32)> {
+        let wish = self.take_started(number)?.wish?;
+        self.wishes.requests.withdraw(wish.place)
+    }
+
+    /// Nobody is asked for a password any more in the name of a task that has gone.
+    fn forget_passwords(&mut self, is_alive: impl Fn(u32) -> bool) {
+        let is_vain = |arriving: &mut Arriving| {
+            let wish = arriving.wish.as_ref();
+            let typing = wish.is_some_and(|wish| wish.asks_at.is_some() && !is_alive(wish.by));
+            typing && matches!(arriving.step, Step::Greeting(..))
+        };
+        let vain: Vec<Arriving> = self.arriving.extract_if(.., is_vain).collect();
+        for arriving in vain {
+            self.part(arriving.step);
+            if let Some(wish) = arriving.wish {
+                self.wishes.requests.withdraw(wish.place);
+            }
+        }
+    }
+
+    /// Has a host arrive, for this place in an answer. Returns the host, under its number, if others are to start its agent.
     fn expect(
         &mut self,
-        (question, index): (u32, usize),
-        host: Host,
-        request: Option<&mut Request>,
-        requester: &Requester,
-    ) -> Result<(), Refused> {
+        place: HostPlace,
+        host: WantedHost,
+        by: u32,
+    ) -> Result<Option<(u32, WantedHost)>, Refused> {
         let now = Instant::now();
-        let (mut step, mut number, mut typing) = (Step::Waiting(now), None, None);
-        let person = requester.terminal.clone().map(|terminal| Hand {
-            by: requester.by,
-            terminal,
-        });
-        match (request, host.options.start, person) {
-            (Some(request), _, _) => {
-                let new = self.new_number();
-                request.add(new, &host)?;
-                (step, number) = (Step::Asked(request.number), Some(new));
-            }
-            (None, Some(Start::Manual), Some(hand)) => {
-                (step, number) = (Step::ByHand(hand), Some(self.new_number()));
-            }
-            // Other commands than ssh ask in ways of their own.
-            (None, Some(Start::Password), Some(hand)) if self.across.rsh.is_none() => {
-                typing = Some(hand);
-            }
-            (None, Some(Start::Manual), None) => {
-                return Err(nobody(&host.name, "a start by hand (so=ms)"));
-            }
-            (None, Some(Start::Password), _) => {
-                return Err(nobody(&host.name, "a password (so=pw)"));
-            }
-            (None, None, _) => {}
-        }
-        let Host { name, options, .. } = host;
+        let (step, number, asks_at) = match host.way.clone()? {
+            Way::Shell { asks_at } => (Step::Waiting(now), None, asks_at),
+            Way::Starter => (Step::Starting, Some(self.new_number()), None),
+        };
+        let started = number.map(|number| (number, host.clone()));
         // A host of the machine has a run there, by which the others see whether it is lost.
-        let listed = self.listed.iter().find(|listed| listed.name == name);
+        let listed = self.listed.iter().find(|listed| listed.name == host.name);
         let run = listed.map_or_else(String::new, |listed| listed.run.clone());
         self.arriving.push(Arriving {
             host: Listed {
-                name: name.clone(),
+                name: host.name.clone(),
                 run,
                 address: ([0, 0, 0, 0], 0).into(),
             },
@@ -370,34 +363,28 @@ impl Growing<'_> {
             step,
             number,
             wish: Some(Wish {
-                question,
-                index,
-                name,
-                options,
-                person: typing,
+                place,
+                by,
+                host,
+                asks_at,
             }),
         });
-        Ok(())
+        Ok(started)
     }
 }
 
 impl Wish {
-    /// The name it is reached by.
-    fn target(&self) -> &str {
-        self.options.address.as_ref().unwrap_or(&self.name)
-    }
-
     /// Does its name lead anywhere? ssh may know names that nobody else does, so this is asked when no shell was had.
     pub(super) fn is_known(&self) -> bool {
-        (self.target(), 0).to_socket_addrs().is_ok()
+        (self.host.target(), 0).to_socket_addrs().is_ok()
     }
 
     /// How a shell is had there, and what the command is to be told.
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
-        let mut target = self.target().to_owned();
-        across.asks_at = self.person.as_ref().map(|hand| hand.terminal.clone());
-        match (&self.options.login, &mut across.rsh) {
+        let mut target = self.host.target().to_owned();
+        across.asks_at.clone_from(&self.asks_at);
+        match (&self.host.login, &mut across.rsh) {
             (Some(login), None) => target = format!("{login}@{target}"),
             // All commands of this kind know -l.
             (Some(login), Some(words)) => words.extend(["-l".to_owned(), login.clone()]),
@@ -409,7 +396,7 @@ impl Wish {
     /// The first commands of the shell there.
     pub(super) fn beginning(&self) -> String {
         let quoted = |text: &String| text.replace('\'', r"'\''");
-        let program = self.options.daemon.as_ref();
+        let program = self.host.program.as_ref();
         program.map_or(String::new(), |program| {
             format!("{}='{}'\n", crate::rsh::OWN_PROGRAM, quoted(program))
         })
@@ -417,15 +404,14 @@ impl Wish {
 
     /// Where its tasks run; variables are those of the host.
     pub(super) fn directory(&self) -> String {
-        self.options
-            .directory
-            .clone()
-            .unwrap_or_else(|| "$HOME".to_owned())
+        let named = self.host.directory.clone();
+        named.unwrap_or_else(|| "$HOME".to_owned())
     }
 
     /// Where its name leads.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
-        let named = (self.target(), 0).to_socket_addrs().into_iter().flatten();
+    fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let named = (self.host.target(), 0).to_socket_addrs();
+        let named = named.into_iter().flatten();
         named.map(|address| address.ip())
     }
 
@@ -434,7 +420,7 @@ impl Wish {
         let allowed = reach::chosen(&hello.candidates, across.interface.as_ref());
         let address = self.addresses().find(|address| allowed.contains(address));
         address.or(allowed.first().copied()).ok_or_else(|| {
-            let name = &self.name;
+            let name = &self.host.name;
             Refusal::of_regatta(format!(
                 "the host {name} has no address that tasks could be reached at"
             ))
@@ -445,69 +431,70 @@ impl Wish {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_starter::HostSettings;
 
-    fn wish(line: &str) -> Wish {
-        let Host { name, options, .. } =
-            regatta_hostfile::host(line, &Options::default()).expect("a line");
+    fn wish(change: impl FnOnce(&mut WantedHost)) -> Wish {
+        let mut host = WantedHost {
+            name: "beta".to_owned(),
+            address: None,
+            login: None,
+            program: None,
+            directory: None,
+            again: false,
+            manner: String::new(),
+            way: Ok(Way::Starter),
+            settings: HostSettings::default(),
+        };
+        change(&mut host);
+        let places = HostRequests::default().begin((0, 0), 1);
+        let mut places = places.expect("a place");
         Wish {
-            question: 0,
-            index: 0,
-            name,
-            options,
-            person: None,
+            place: places.next().expect("a place"),
+            by: 0,
+            host,
+            asks_at: None,
         }
     }
 
-    fn way(line: &str, rsh: Option<&[&str]>) -> (Option<Vec<String>>, String) {
+    fn way(
+        change: impl FnOnce(&mut WantedHost),
+        rsh: Option<&[&str]>,
+    ) -> (Option<Vec<String>>, String) {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let across = Across {
             rsh: rsh.map(words),
             ..Across::new(Vec::new())
         };
-        let (across, target) = wish(line).way(&across);
+        let (across, target) = wish(change).way(&across);
         (across.rsh, target)
+    }
+
+    fn login(host: &mut WantedHost) {
+        host.login = Some("joe".to_owned());
     }
 
     #[test]
     fn a_host_is_reached_by_its_address_under_its_login() {
-        assert_eq!(way("beta", None), (None, "beta".to_owned()));
-        assert_eq!(way("beta lo=joe ip=beta-fast", None).1, "joe@beta-fast");
-        let (rsh, target) = way("beta lo=joe", Some(&["reach", "{host}"]));
+        assert_eq!(way(|_| (), None), (None, "beta".to_owned()));
+        let at = |host: &mut WantedHost| {
+            login(host);
+            host.address = Some("beta-fast".to_owned());
+        };
+        assert_eq!(way(at, None).1, "joe@beta-fast");
+        let (rsh, target) = way(login, Some(&["reach", "{host}"]));
         assert_eq!(target, "beta");
         assert_eq!(rsh.expect("words"), ["reach", "{host}", "-l", "joe"]);
     }
 
     #[test]
     fn a_program_of_its_own_is_named_to_the_shell_there() {
-        assert_eq!(wish("beta").beginning(), "");
-        assert_eq!(
-            wish("beta dx=/opt/r").beginning(),
-            "REGATTA_AGENT='/opt/r'\n"
-        );
-        assert_eq!(
-            wish("beta dx=\"/o'pt/r\"").beginning(),
-            "REGATTA_AGENT='/o'\\''pt/r'\n"
-        );
-        assert_eq!(wish("beta").directory(), "$HOME");
-    }
-
-    #[test]
-    fn a_question_is_answered_when_all_of_it_is_known() {
-        let mut wishes = Wishes::default();
-        let number = wishes.begin(3, 9, 2).expect("a number");
-        wishes.answer(number, 1, Err((Why::Host, "nobody".to_owned())));
-        assert_eq!(wishes.open[0].answered(), None);
-        wishes.answer(number, 0, Ok(4));
-        let hosts = vec![Ok(4), Err(Why::Host)];
-        let sentence = "nobody".to_owned();
-        assert_eq!(
-            wishes.open[0].answered(),
-            Some(Tell::Hosted {
-                id: 9,
-                hosts,
-                sentence
-            })
-        );
-        assert!(wishes.begin(3, 9, MOST + 1).is_err());
+        let with = |program: &str| {
+            let program = Some(program.to_owned());
+            wish(|host| host.program = program).beginning()
+        };
+        assert_eq!(wish(|_| ()).beginning(), "");
+        assert_eq!(with("/opt/r"), "REGATTA_AGENT='/opt/r'\n");
+        assert_eq!(with("/o'pt/r"), "REGATTA_AGENT='/o'\\''pt/r'\n");
+        assert_eq!(wish(|_| ()).directory(), "$HOME");
     }
 }

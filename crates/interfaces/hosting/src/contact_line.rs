@@ -10,10 +10,9 @@
 
 use std::net::IpAddr;
 
+use regatta_launch::Refusal;
 use regatta_transport::place::Key;
 use regatta_wire::hello::WORD;
-
-use crate::refusal::Refusal;
 
 /// The beginning of a line of PVM's daemons: the version of their protocol.
 const BEGIN: &str = "ddpro<2316>";

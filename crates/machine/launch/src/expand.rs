@@ -1,8 +1,8 @@
-//! Variables in options, replaced on the host they are of.
+//! Variables in directories that another host has named, replaced by those of this host.
 
 /// The text with each `$NAME` and `${NAME}` replaced by what the host has under that name, or by nothing.
 /// A dollar that no name follows stays.
-pub fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('$') {
         done.push_str(&rest[..at]);
@@ -31,4 +31,32 @@ fn length_of_name(text: &str) -> usize {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && length_of_name(text) == text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+    use proptest::prelude::*;
+
+    #[test]
+    fn variables_of_this_host_are_replaced_and_other_dollars_stay() {
+        let home = |name: &str| match name {
+            "HOME" => Some("/home/joe".to_owned()),
+            "ARCH" => Some("LINUX64".to_owned()),
+            _ => None,
+        };
+        assert_eq!(
+            expand("$HOME/bin/$ARCH:/opt", home),
+            "/home/joe/bin/LINUX64:/opt"
+        );
+        assert_eq!(expand("${HOME}x $NONE. $ $", home), "/home/joex . $ $");
+        assert_eq!(expand("${HOME", home), "${HOME");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "[ -~\n]{0,300}") {
+            let _ = expand(&text, |_| None);
+        }
+    }
 }

@@ -13,24 +13,22 @@
 //!
 //! So the command ends as soon as the line is there, and nobody but the agent has the secret before that; it is in no
 //! argument and no environment. Of what can go wrong, the agent sees to its part: it takes no call but one that proves to have the
-//! key, and when none has come after a while it ends. Everything else is the launcher's affair (`supervise/growing/hosters.rs`):
+//! key, and when none has come after a while it ends. Everything else is the affair of its caller (`lib.rs`):
 //! no line, a line that is none, an agent that cannot be reached.
 
-use std::fs::File;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use regatta_launch::{Refusal, agent, bootstrap};
 use regatta_transport::calls::{CallListener, Conversation, Keys};
 use regatta_trust::SHORT;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::channel::Link;
+use crate::agent_call;
 use crate::contact_line::ContactLine;
-use crate::refusal::Refusal;
-use crate::{agent, agent_call, reach, rsh, sys};
 
 /// For so long an agent waits for its launcher: a person may be the one who passes its line on. PVM's daemons wait as long.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -39,7 +37,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// The identity of this program, as one word of a shell.
 fn identity_word() -> String {
-    let identity = rsh::identity();
+    let identity = regatta_launch::identity();
     let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
     let parts = identity
         .split(|c| !plain(c))
@@ -89,7 +87,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         return Ok(1);
     }
     // The process that has started us waits for the end of the descriptors it has given us.
-    sys::close_inherited(&[]);
+    regatta_launch::close_inherited();
     let failed = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the agent {what}: {error}"))
     };
@@ -98,8 +96,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     let listener = listener.map_err(|error| failed("has no port for its launcher", error))?;
     let port = listener.local_addr().map(|address| address.port());
     let port = port.map_err(|error| failed("does not know its port", error))?;
-    let candidates = reach::candidates(None);
-    let contact_line = ContactLine::new(reach::chosen(&candidates, None), port)?;
+    let contact_line = ContactLine::new(bootstrap::own_addresses(None), port)?;
     let keys = Keys::new(&contact_line.key());
     let mut output = std::io::stdout();
     writeln!(output, "{}", contact_line.text())
@@ -107,22 +104,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         .map_err(|error| failed("cannot say where it is", error))?;
     let listener = CallListener::new(listener.into());
     let listener = listener.map_err(|error| failed("cannot be called", error))?;
-    let forked = sys::fork().map_err(|errno| failed("cannot go on", errno.into()))?;
-    if forked.is_some() {
-        return Ok(0);
-    }
-    let _ = rustix::process::setsid();
-    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
-        let _ = rustix::stdio::dup2_stdin(&null);
-        let _ = rustix::stdio::dup2_stdout(&null);
-        let _ = rustix::stdio::dup2_stderr(&null);
-    }
-    let _ = rustix::thread::set_name(c"regatta-apart");
-    let status = match await_launcher(listener, &keys, PATIENCE) {
-        Some(conversation) => agent::serve(Link::of_call(conversation)),
-        None => Ok(1),
-    };
-    std::process::exit(i32::from(status.unwrap_or_else(|refusal| refusal.status)))
+    agent::serve_caller(crate::starter, || await_launcher(listener, &keys, PATIENCE))
 }
 
 /// The connection to whoever has the key; none: nobody has called in time.

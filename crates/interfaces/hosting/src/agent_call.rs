@@ -140,8 +140,6 @@ mod tests {
 
     use super::*;
     use crate::called_agent::await_launcher;
-    use crate::channel::Link;
-    use crate::channel::messages::{Order, Report};
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -184,29 +182,24 @@ mod tests {
         // Where its name leads there is nobody.
         let nowhere = IpAddr::from([127, 99, 99, 99]);
         let met = call(Calling::begin(&contact_line, [nowhere].into_iter()));
-        let mut launcher = Link::of_call(met.expect("the agent"));
-        let met = agent.join().expect("the agent").expect("its launcher");
-        let mut agent = Link::of_call(met);
-        let bytes = vec![7; 1 << 20];
-        agent
-            .send(&Report::Answer { bytes: vec![1] })
-            .expect("room");
-        launcher.send(&Order::Charge { bytes }).expect("room");
-        launcher.send(&Order::Beat {}).expect("room");
-        let (mut heard, mut answered) = (Vec::new(), None);
-        while heard.len() < 2 || answered.is_none() {
-            launcher.flush();
-            agent.read();
-            launcher.read();
-            heard.extend(agent.next::<Order>().expect("an order"));
-            answered = answered.or(launcher.next::<Report>().expect("a report"));
+        let mut launcher = met.expect("the agent");
+        let mut agent = agent.join().expect("the agent").expect("its launcher");
+        let (order, mut piece) = (vec![7; 1 << 20], vec![0; 1 << 16]);
+        let (mut sent, mut answered) = (0, 0);
+        let (mut heard, mut answer) = (Vec::<u8>::new(), Vec::<u8>::new());
+        while heard.len() < order.len() || answer.len() < 3 {
+            sent += launcher.send(&order[sent..]).expect("a connection");
+            answered += agent.send(&b"yes"[answered..]).expect("a connection");
+            launcher.flush().expect("a connection");
+            agent.flush().expect("a connection");
+            let count = agent.recv(&mut piece).expect("a connection");
+            heard.extend(&piece[..count.unwrap_or(0)]);
+            let count = launcher.recv(&mut piece).expect("a connection");
+            answer.extend(&piece[..count.unwrap_or(0)]);
         }
-        assert_eq!(heard[1], Order::Beat {});
-        assert!(matches!(&heard[0], Order::Charge { bytes } if bytes.len() == 1 << 20));
-        launcher.close();
-        while !agent.is_ended() {
-            agent.read();
-        }
+        assert!(heard == order && answer == b"yes");
+        drop(launcher);
+        while agent.recv(&mut piece).is_ok() {}
     }
 
     #[test]

@@ -1,0 +1,35 @@
+//! An agent that others have started, and that its launcher calls.
+
+use std::fs::File;
+
+use regatta_transport::calls::Conversation;
+
+use super::serve;
+use crate::channel::Link;
+use crate::host_starter::NewHostStarter;
+use crate::refusal::Refusal;
+use crate::sys;
+
+/// Serves the launcher that calls, in the background: returns at once, and the process that goes on waits for the call by `launcher`. If
+/// nobody has called by then it ends. The caller must be single-threaded.
+pub fn serve_caller(
+    starter: NewHostStarter,
+    launcher: impl FnOnce() -> Option<Conversation>,
+) -> Result<u8, Refusal> {
+    let failed = |errno| Refusal::of_regatta(format!("the agent cannot go on: {errno}"));
+    if sys::fork().map_err(failed)?.is_some() {
+        return Ok(0);
+    }
+    let _ = rustix::process::setsid();
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    let _ = rustix::thread::set_name(c"regatta-apart");
+    let status = match launcher() {
+        Some(conversation) => serve(Link::of_call(conversation), starter),
+        None => Ok(1),
+    };
+    std::process::exit(i32::from(status.unwrap_or_else(|refusal| refusal.status)))
+}
