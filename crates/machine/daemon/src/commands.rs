@@ -195,7 +195,7 @@ fn begin_on(
             contacts: contacts(&config.hosts, number as usize),
             tied,
         };
-        bootstrap.send(number, ask::encode(&Birth::Begin(charge)))?;
+        bootstrap.send(number, ask::encode(&Birth::Begin(charge)));
     }
     let begun = all_or_none(bootstrap.receive_all())?;
     let note = |(_, bytes): (u32, Vec<u8>)| match ask::decode::<Reply>(&bytes) {
@@ -208,7 +208,7 @@ fn begin_on(
 /// Has the daemons stay.
 fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal> {
     for number in 0..across.hosts.len() as u32 {
-        bootstrap.send(number, ask::encode(&Birth::Keep))?;
+        bootstrap.send(number, ask::encode(&Birth::Keep));
     }
     all_or_none(bootstrap.receive_all()).map(drop)
 }

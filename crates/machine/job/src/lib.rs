@@ -41,6 +41,10 @@
 //! The [`failover`] module decides who leads next when the launcher's host is lost, and with what state: [`failover::Follower`] on every other
 //! host, [`failover::Leadership`] and [`failover::Replication`] on the launcher's.
 //!
+//! # Hosts
+//!
+//! [`hosts::Arrivals`] brings hosts into the job, those that it begins with and those that come later, and says why one does not come.
+//!
 //! # Promises
 //!
 //! - A task number is given once and never again.
@@ -53,6 +57,7 @@ pub mod barriers;
 mod end;
 pub mod failover;
 pub mod hosting;
+pub mod hosts;
 pub mod lifecycle;
 pub mod reachability;
 pub mod registry;

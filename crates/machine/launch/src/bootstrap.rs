@@ -7,7 +7,8 @@
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::channel::messages::{Order, Report};
+use regatta_job::hosts::Admission;
+
 use crate::channel_keeper::Channels;
 use crate::gather::{self, Gathering};
 use crate::hosts::{self, Host};
@@ -23,8 +24,7 @@ pub struct Bootstrap<'a> {
     gathering: Gathering<'a>,
 }
 
-/// The result for a host, by its number in the list.
-pub type Outcome<T> = (u32, Result<T, Refusal>);
+pub use crate::gather::Outcome;
 
 /// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number
 /// after the last; when it has an address already, under that one only.
@@ -49,25 +49,20 @@ pub fn with<R>(
         leash: None,
         group: crate::sys::process_group(),
     };
-    let gathering = Gathering::open(&across, Role::Starter, Some(here), &signals, &mut owner)?;
+    let part = (Role::Starter, Admission::survey(across.connect));
+    let here = Some((here, own_address));
+    let gathering = Gathering::open(&across, part, here, &signals, &mut owner)?;
     let mut bootstrap = Bootstrap { gathering };
-    if let (Some(address), Some((_, hello))) = (own_address, &mut bootstrap.gathering.local) {
-        hello
-            .candidates
-            .retain(|candidate| candidate.address == address);
-    }
     // If it fails the channels end with the bootstrap.
     let done = work(&mut bootstrap)?;
-    let remotes = std::mem::take(&mut bootstrap.gathering.remotes);
+    let remotes = bootstrap.gathering.take();
     Ok((done, Channels { remotes }))
 }
 
 impl Bootstrap<'_> {
     /// Waits until each host has a starter. Things worth telling the user come with the outcomes.
     pub fn greet(&mut self) -> (Vec<Outcome<()>>, Vec<String>) {
-        let numbers = self.numbers();
-        let answers = self.gathering.greet(true);
-        let mut outcomes: Vec<Outcome<()>> = numbers.into_iter().zip(answers).collect();
+        let mut outcomes = self.gathering.settle();
         if outcomes.iter().all(|(_, outcome)| outcome.is_ok())
             && let Err(refusal) = self.gathering.check_distinct()
         {
@@ -78,40 +73,17 @@ impl Bootstrap<'_> {
 
     /// Finds for each host, this one included, the first address at which the others reach it.
     pub fn addresses(&mut self) -> Result<Vec<Outcome<IpAddr>>, Refusal> {
-        let found = self.gathering.find_addresses()?;
-        Ok(found
-            .into_iter()
-            .map(|(number, address)| (number, address.map_err(Refusal::of_regatta)))
-            .collect())
+        self.gathering.find_addresses()
     }
 
     /// Tells a host's starter something.
-    pub fn send(&mut self, number: u32, bytes: Vec<u8>) -> Result<(), Refusal> {
-        let remotes = &mut self.gathering.remotes;
-        match remotes.iter_mut().find(|remote| remote.number == number) {
-            Some(remote) => remote.send(&Order::Charge { bytes }),
-            None => Ok(()),
-        }
+    pub fn send(&mut self, number: u32, bytes: Vec<u8>) {
+        self.gathering.say(number, bytes);
     }
 
     /// Waits for an answer of every starter.
     pub fn receive_all(&mut self) -> Vec<Outcome<Vec<u8>>> {
-        let numbers = self.numbers();
-        let answers = self.gathering.round(true, |remote| {
-            loop {
-                match remote.link.next() {
-                    Ok(Some(Report::Beat {})) => {}
-                    Ok(Some(Report::Answer { bytes })) => return Ok(Some(bytes)),
-                    Ok(Some(Report::Refused { status, sentence })) => {
-                        let sentence = format!("on the host {}: {sentence}", remote.name);
-                        return Err(Refusal::new(status as u8, sentence));
-                    }
-                    Ok(None) => return Ok(None),
-                    _ => return Err(gather::strange(remote)),
-                }
-            }
-        });
-        numbers.into_iter().zip(answers).collect()
+        self.gathering.answers()
     }
 
     /// Can be read when a signal has come, or a child has ended.
@@ -123,11 +95,6 @@ impl Bootstrap<'_> {
     pub fn is_asked_to_end(&mut self) -> bool {
         let (arrived, lives) = self.gathering.owner.wishes(self.gathering.signals);
         !lives || arrived.iter().any(|one| owner::is_end(one.signal))
-    }
-
-    fn numbers(&self) -> Vec<u32> {
-        let remotes = self.gathering.remotes.iter();
-        remotes.map(|remote| remote.number).collect()
     }
 }
 

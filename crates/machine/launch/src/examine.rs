@@ -1,11 +1,15 @@
 //! Whether jobs can run on some hosts: what `regatta doctor --host` looks at.
 
-use crate::gather::{Found, Gathering};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use regatta_job::hosts::Admission;
+
+use crate::gather::{Gathering, Outcome};
 use crate::hosts;
 use crate::owner::Owner;
 use crate::plan::Across;
 use crate::refusal::Refusal;
-use crate::remote;
 use crate::rsh::Role;
 use crate::signals::Signals;
 
@@ -37,21 +41,17 @@ pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
         leash: None,
         group: crate::sys::process_group(),
     };
-    let mut gathering = Gathering::open(across, Role::Agent, None, &signals, &mut owner)?;
-    let answers = gathering.greet(true);
-    let refusals: Vec<(u32, String)> = gathering
-        .remotes
-        .iter()
-        .zip(answers)
-        .filter_map(|(remote, answer)| Some((remote.number, answer.err()?.sentence)))
-        .collect();
-    gathering.dismiss(|number| !refusals.iter().any(|(refused, _)| *refused == number));
+    let part = (Role::Agent, Admission::survey(across.connect));
+    let mut gathering = Gathering::open(across, part, None, &signals, &mut owner)?;
+    let refusals = gathering.settle().into_iter();
+    let refusals = refusals.filter_map(|(number, outcome)| Some((number, outcome.err()?.sentence)));
+    let refusals: HashMap<u32, String> = refusals.collect();
+    gathering.dismiss(|number| !refusals.contains_key(&number));
     gathering.check_distinct()?;
     let addresses = gathering.find_addresses()?;
     let examined = (0..).zip(&across.hosts).map(|(number, host)| {
-        let refusal = refusals.iter().find(|(refused, _)| *refused == number);
-        let agent = match refusal {
-            Some((_, sentence)) => Err(sentence.clone()),
+        let agent = match refusals.get(&number) {
+            Some(sentence) => Err(sentence.clone()),
             None => Ok(agent(&gathering, number, &addresses)),
         };
         Examined {
@@ -59,12 +59,10 @@ pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
             agent,
         }
     });
-    let examined = examined.collect();
-    remote::part(&mut gathering.remotes);
-    Ok(examined)
+    Ok(examined.collect())
 }
 
-fn agent(gathering: &Gathering, number: u32, addresses: &[Found]) -> Agent {
+fn agent(gathering: &Gathering, number: u32, addresses: &[Outcome<IpAddr>]) -> Agent {
     let hello = gathering
         .hellos()
         .find(|(host, _)| *host == number)
@@ -72,7 +70,7 @@ fn agent(gathering: &Gathering, number: u32, addresses: &[Found]) -> Agent {
     let found = addresses
         .iter()
         .find(|(host, _)| *host == number)
-        .map(|(_, address)| address.clone());
+        .map(|(_, address)| address.as_ref().map_err(|refusal| refusal.sentence.clone()));
     let prefix = format!("the host {} has no regatta", gathering.name(number));
     let address = found
         .unwrap_or_else(|| Err("nobody looked for it".to_owned()))
@@ -80,7 +78,7 @@ fn agent(gathering: &Gathering, number: u32, addresses: &[Found]) -> Agent {
             let candidates = hello.map_or(&[][..], |hello| &hello.candidates);
             let interface = candidates
                 .iter()
-                .find(|candidate| candidate.address == address);
+                .find(|candidate| candidate.address == *address);
             match interface {
                 Some(interface) => format!("{address} of the interface {}", interface.name),
                 None => address.to_string(),

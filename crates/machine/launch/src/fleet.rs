@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
+use regatta_job::hosts::Admission;
 use rustix::process::{Pid, Rlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::bind::Share;
-use crate::channel::messages::{Order, Preparation, Report};
+use crate::channel::messages::{Order, Preparation};
 use crate::gather::Gathering;
 use crate::join_socket::JoinSocket;
 use crate::limits::Files;
@@ -153,13 +154,14 @@ fn assemble_across(
         group: owner.group,
         files: limits::make_room(Files::Hosts(across.hosts.len() as u32), PER_CHANNEL)?,
     };
-    let mut gathering = Gathering::open(across, Role::Agent, None, signals, owner)?;
-    let greeted = gathering.greet(false);
+    let part = (Role::Agent, Admission::begin(across.connect));
+    let mut gathering = Gathering::open(across, part, None, signals, owner)?;
+    gathering.settle();
     gathering
         .notes
         .drain(..)
         .for_each(|note| output.report(&note));
-    greeted.into_iter().collect::<Result<Vec<()>, _>>()?;
+    gathering.check()?;
     gathering.check_distinct()?;
 
     let slots = gathering.slots();
@@ -181,7 +183,7 @@ fn assemble_across(
     }
     let mut addresses: HashMap<u32, IpAddr> = HashMap::new();
     for (number, address) in gathering.find_addresses()? {
-        addresses.insert(number, address.map_err(Refusal::of_regatta)?);
+        addresses.insert(number, address?);
     }
     if across.verbose {
         describe(&gathering, &host_of, &addresses)
@@ -315,26 +317,25 @@ fn prepare(
         share: shares.get(&number).copied().unwrap_or_default(),
         ..template.clone()
     };
-    for remote in &mut gathering.remotes {
-        remote.unstarted = ranks_on(&host_of, remote.number);
-        remote.ranks = remote.unstarted.iter().copied().collect();
-        let job = job_of(remote.number);
-        remote.send(&Order::Prepare { job })?;
-    }
-    let mut listening: Vec<Option<SocketAddr>> = vec![None; size as usize];
+    gathering.prepare(&host_of, job_of);
+    let mut listening = Vec::new();
     let mut tasks = None;
-    if let Some((number, _)) = gathering.local {
+    if let Some(number) = gathering.own {
         let job = job_of(number);
         let ours = tasks.insert(prepare_here(plan, before, &job)?);
-        for (rank, address) in ours.listen(job.address)? {
-            listening[rank as usize] = Some(address);
-        }
+        listening = ours.listen(job.address)?;
     }
-    let addresses = addresses_of_all(&mut gathering, listening)?;
+    listening.extend(gathering.prepared()?);
+    listening.sort_unstable_by_key(|(rank, _)| *rank);
+    // Every host has said it of its own tasks.
+    let addresses: Vec<SocketAddr> = listening.into_iter().map(|(_, address)| address).collect();
     if let Some(tasks) = &tasks {
         tasks.locate(&addresses);
     }
-    for remote in &mut gathering.remotes {
+    let mut remotes = gathering.take();
+    for remote in &mut remotes {
+        remote.unstarted = ranks_on(&host_of, remote.number);
+        remote.ranks = remote.unstarted.iter().copied().collect();
         if let Some(plan) = failover_plan(plan, across) {
             remote.send(&Order::Failover { plan })?;
         }
@@ -345,8 +346,8 @@ fn prepare(
         addresses: addresses.clone(),
         names: across.hosts.iter().map(|host| host.name.clone()).collect(),
         host_of,
-        here: gathering.local.as_ref().map(|(number, _)| *number),
-        remotes: std::mem::take(&mut gathering.remotes),
+        here: gathering.own,
+        remotes,
         join_socket: None,
         ready: None,
         ground: (plan.most_tasks > size || across.growth.is_some()).then_some(Ground {
@@ -354,24 +355,6 @@ fn prepare(
             addresses,
         }),
     })
-}
-
-/// Waits until all agents have said where their tasks listen. The tasks of this host listen already.
-fn addresses_of_all(
-    gathering: &mut Gathering,
-    mut listening: Vec<Option<SocketAddr>>,
-) -> Result<Vec<SocketAddr>, Refusal> {
-    let answers = gathering.ask(|report| match report {
-        Report::Prepared { addresses } => Some(addresses),
-        _ => None,
-    })?;
-    for (rank, address) in answers.into_iter().flat_map(|(_, addresses)| addresses) {
-        if let Some(place) = listening.get_mut(rank as usize) {
-            *place = Some(address);
-        }
-    }
-    let all = listening.into_iter().collect::<Option<_>>();
-    all.ok_or_else(|| Refusal::of_regatta("an agent did not say where its tasks listen"))
 }
 
 /// Where the tasks are to run.

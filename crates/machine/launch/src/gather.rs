@@ -1,42 +1,42 @@
 //! Bringing the hosts of a job together, before any task starts.
 //!
-//! Everything here is a *round*: something is said to every host, and each has to answer. The first host that cannot
+//! They take each step together: each answers, says what it is, connects to the others, makes its tasks ready. The first host that cannot
 //! ends it with a sentence that names host, cause and remedy, and nothing has been started anywhere; a host that does not
-//! answer in time is such a host. In the meantime the user's signals are handled.
+//! answer in time is such a host (`crates/machine/job/src/hosts.rs` decides). In the meantime the user's signals are handled.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use regatta_job::hosts::{Admission, Answer, Departure, Effect, Expected, Question};
 use rustix::time::Timespec;
 
+use crate::arrivals::{self, Channels};
 use crate::bind::Share;
-use crate::channel::messages::{Hello, Order, Report, Sight, Target};
+use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::cores;
 use crate::owner::{self, Owner};
 use crate::plan::Across;
 use crate::reach::{self, Beacon};
 use crate::refusal::{Refusal, STATUS_REFUSED};
-use crate::remote::{self, Remote};
+use crate::remote::Remote;
 use crate::rsh::{self, Role};
 use crate::signals::Signals;
 
 /// As sshd's variable: their address, their port, our address, our port.
 pub const CONNECTION: &str = "REGATTA_CONNECTION";
-/// How many other hosts try to reach each host: all in a job of few, and enough to find a firewall in one of many.
-const WITNESSES: usize = 4;
-
-/// The number of a host, and the first address at which the others reach it, or a sentence.
-pub(crate) type Found = (u32, Result<IpAddr, String>);
+/// The result for a host, by its number in the list.
+pub type Outcome<T> = (u32, Result<T, Refusal>);
 
 /// The hosts of a job while they are brought together.
 pub(crate) struct Gathering<'a> {
     pub across: &'a Across,
-    pub remotes: Vec<Remote>,
-    /// This host, when it is one of the job's: its number and what an agent of it would say.
-    pub local: Option<(u32, Hello)>,
-    beacon: Option<Beacon>,
+    channels: Channels,
+    /// The number of this host, when it is one of the job's.
+    pub own: Option<u32>,
+    /// Its beacon.
+    _beacon: Option<Beacon>,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
     /// Things worth telling the user.
@@ -46,91 +46,105 @@ pub(crate) struct Gathering<'a> {
 /// Closes what has been opened, unless it was taken over.
 impl Drop for Gathering<'_> {
     fn drop(&mut self) {
-        remote::part(&mut self.remotes);
+        self.channels.part();
     }
 }
 
+/// This host, when it takes part whatever it is called: its number, and the one address at which it may be reached, if it has one already.
+pub(crate) type Here = (u32, Option<IpAddr>);
+
 impl<'a> Gathering<'a> {
-    /// Opens a channel to every host but this one; programs there take this role. `here` is the number of this host, when it
-    /// takes part whatever it is called.
+    /// Opens a channel to every host but this one; programs there take this role.
     pub(crate) fn open(
         across: &'a Across,
-        role: Role,
-        here: Option<u32>,
+        (role, admission): (Role, Admission),
+        here: Option<Here>,
         signals: &'a Signals,
         owner: &'a mut Owner,
     ) -> Result<Self, Refusal> {
-        let script = script(across, role)?;
         let mut gathering = Self {
             across,
-            remotes: Vec::new(),
-            local: None,
-            beacon: None,
+            channels: Channels::new(across, 0),
+            own: None,
+            _beacon: None,
             signals,
             owner,
             notes: Vec::new(),
         };
         for (number, host) in (0..).zip(&across.hosts) {
-            if here == Some(number) || across.rsh.is_none() && is_here(&host.name) {
-                let beacon = light()?;
-                gathering.local = Some((number, hello(&beacon, None)));
-                gathering.beacon = Some(beacon);
+            let expected = arrivals::expected(across, &host.name, admission);
+            let here = here.filter(|(here, _)| *here == number);
+            if here.is_some() || across.rsh.is_none() && is_here(&host.name) {
+                gathering.take_part(expected, here.and_then(|(_, address)| address))?;
             } else {
-                let mut remote = Remote::open(across, number, &host.name, signals)?;
-                remote.link.send_raw(script.as_bytes());
-                gathering.remotes.push(remote);
+                let now = gathering.channels.now();
+                gathering.channels.arrivals.expect(now, expected);
             }
         }
+        gathering.channels.hear(across, |_| Vec::new());
+        let script = script(across, role)?;
+        while let Some(effect) = gathering.channels.poll() {
+            if let Effect::Open(id) = effect {
+                let name = &across.hosts[id as usize].name;
+                let mut opened = Remote::open(across, id, name, signals);
+                if let Ok(remote) = &mut opened {
+                    remote.link.send_raw(script.as_bytes());
+                }
+                gathering.channels.opened(id, opened);
+            }
+        }
+        gathering.check()?;
         Ok(gathering)
     }
 
-    /// Waits until every host has an agent that has said what it is. With `patient` the answers are awaited even when a
-    /// host has failed.
-    pub(crate) fn greet(&mut self, patient: bool) -> Vec<Result<(), Refusal>> {
-        let across = self.across;
-        let mut notes = Vec::new();
-        let mut ready = vec![false; across.hosts.len()];
-        let answers = self.round(patient, |remote| {
-            let ready = &mut ready[remote.number as usize];
-            let hello = greeting(remote, ready, &mut notes)?;
-            Ok(hello.map(|hello| remote.greeted(hello)))
-        });
-        self.notes.append(&mut notes);
-        if let Some((_, local)) = &mut self.local {
-            // The others know under which address they see us.
-            let seen = self
-                .remotes
-                .iter()
-                .filter_map(|remote| remote.hello.as_ref()?.launcher);
-            for address in seen.collect::<Vec<_>>().into_iter().rev() {
-                if let Some(at) = local
-                    .candidates
-                    .iter()
-                    .position(|candidate| candidate.address == address)
-                {
-                    local.candidates[..=at].rotate_right(1);
-                }
+    /// This host takes part, at this address if it has one.
+    fn take_part(&mut self, expected: Expected, only: Option<IpAddr>) -> Result<(), Refusal> {
+        let beacon = light()?;
+        let mut hello = hello(&beacon, None);
+        let is_meant = |address: IpAddr| only.is_none_or(|only| only == address);
+        hello.candidates.retain(|one| is_meant(one.address));
+        self.own = Some(self.channels.arrivals.expect_own(expected, hello));
+        self._beacon = Some(beacon);
+        Ok(())
+    }
+
+    /// Waits until every host has answered, or, unless all are to be heard, one has failed. Each with its outcome.
+    pub(crate) fn settle(&mut self) -> Vec<Outcome<()>> {
+        loop {
+            self.channels.hear(self.across, |_| Vec::new());
+            self.carry_out();
+            if self.channels.arrivals.is_settled() {
+                break;
+            }
+            self.wait();
+        }
+        let outcomes = self.channels.arrivals.outcomes();
+        let outcome = |(number, failed): (u32, Option<(&str, &Departure)>)| {
+            (number, failed.map_or(Ok(()), |failed| Err(refusal(failed))))
+        };
+        outcomes.map(outcome).collect()
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(effect) = self.channels.poll() {
+            if let Effect::Note(note) = effect {
+                self.notes.push(note);
             }
         }
-        answers
+    }
+
+    /// The first failure of a host, if there was one.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        let failure = self.channels.arrivals.failure();
+        failure.map_or(Ok(()), |failed| Err(refusal(failed)))
     }
 
     /// Refuses two names for one host, unless the names are only pretended to be hosts.
     pub(crate) fn check_distinct(&self) -> Result<(), Refusal> {
         let pretended = |words: &Vec<String>| !words.iter().any(|word| word.contains("{host}"));
-        if self.across.rsh.as_ref().is_some_and(pretended) {
-            return Ok(());
-        }
-        let mut seen: HashMap<&str, &str> = HashMap::new();
-        for (number, hello) in self.hellos() {
-            let name = self.name(number);
-            if let Some(other) = seen.insert(&hello.host, name) {
-                return Err(Refusal::of_regatta(format!(
-                    "{other} and {name} are two names for one host: name it once, as in --host {other}:4 for four tasks"
-                )));
-            }
-        }
-        Ok(())
+        let pretended = self.across.rsh.as_ref().is_some_and(pretended);
+        let two = self.channels.arrivals.two_names().filter(|_| !pretended);
+        two.map_or(Ok(()), |(name, why)| Err(refusal((name, &why))))
     }
 
     /// How many tasks each host takes before others get more.
@@ -147,236 +161,95 @@ impl<'a> Gathering<'a> {
 
     /// Ends the channels to hosts that get no task.
     pub(crate) fn dismiss(&mut self, used: impl Fn(u32) -> bool) {
-        let (kept, mut others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.remotes)
-            .into_iter()
-            .partition(|remote| used(remote.number));
-        self.remotes = kept;
-        remote::part(&mut others);
-        self.local.take_if(|(number, _)| !used(*number));
+        self.channels.arrivals.dismiss(|number| !used(number));
+        self.own.take_if(|number| !used(*number));
+        self.carry_out();
     }
 
-    /// Finds for each host the first address at which the others reach it. Returns it with the number of the host, or a
-    /// sentence.
-    pub(crate) fn find_addresses(&mut self) -> Result<Vec<Found>, Refusal> {
-        let targets: Vec<Target> = self
-            .hellos()
-            .map(|(host, hello)| Target {
-                host,
-                port: hello.port,
-                candidates: reach::chosen(&hello.candidates, self.across.interface.as_ref()),
-            })
-            .collect();
-        // Nearly always the first candidate of each does; only when it does not are the others tried, which can take the
-        // time of packets that nobody answers.
-        let first: Vec<Target> = targets
-            .iter()
-            .map(|target| Target {
-                candidates: target.candidates.iter().take(1).copied().collect(),
-                ..target.clone()
-            })
-            .collect();
-        let found = self.try_addresses(&first)?;
-        if found.iter().all(|(_, address)| address.is_ok()) {
-            return Ok(found);
-        }
-        self.try_addresses(&targets)
-    }
-
-    fn try_addresses(&mut self, targets: &[Target]) -> Result<Vec<Found>, Refusal> {
-        let seen = self.look(targets)?;
-        let tokens: HashMap<u32, _> = self
-            .hellos()
-            .map(|(number, hello)| (number, hello.token))
-            .collect();
-        let reached = |by: u32, target: &Target, address: IpAddr| {
-            seen.iter().any(|(witness, sight)| {
-                *witness == by
-                    && sight.host == target.host
-                    && sight.address == address
-                    && tokens.get(&target.host) == Some(&sight.token)
-            })
-        };
-        let mut found = Vec::new();
-        for (index, target) in targets.iter().enumerate() {
-            let witnesses = self.witnesses(targets, index);
-            let good = target
-                .candidates
-                .iter()
-                .find(|&&address| witnesses.iter().all(|&by| reached(by, target, address)));
-            let answer = good.copied().ok_or_else(|| {
-                let deaf = witnesses.iter().filter(|&&by| {
-                    !target
-                        .candidates
-                        .iter()
-                        .any(|&address| reached(by, target, address))
-                });
-                let names: Vec<&str> = deaf.map(|&by| self.name(by)).collect();
-                self.unreachable(target, &names)
-            });
-            found.push((target.host, answer));
-        }
-        Ok(found)
-    }
-
-    /// The hosts that try to reach the one at `index`: those that follow it, in a ring.
-    fn witnesses(&self, targets: &[Target], index: usize) -> Vec<u32> {
-        let others = targets
-            .iter()
-            .cycle()
-            .skip(index + 1)
-            .take(targets.len() - 1);
-        others.take(WITNESSES).map(|target| target.host).collect()
-    }
-
-    fn unreachable(&self, target: &Target, by: &[&str]) -> String {
-        let name = self.name(target.host);
-        let addresses: Vec<String> = target.candidates.iter().map(IpAddr::to_string).collect();
-        let limit = match &self.across.interface {
-            Some(choice) => format!(" that --interface {choice} allows"),
-            None => String::new(),
-        };
-        if addresses.is_empty() {
-            return format!("the host {name} has no address{limit}");
-        }
-        let by = if by.is_empty() {
-            "all the others at one address".to_owned()
-        } else {
-            by.join(" and ")
-        };
-        format!(
-            "the host {name} cannot be reached from {by}: no connection to a port at {}{limit} came through. Does a firewall between them close the ports from 32768 to 60999, or must another network be chosen with --interface?",
-            addresses.join(", ")
-        )
-    }
-
-    /// Lets every host look for those it is a witness of.
-    fn look(&mut self, targets: &[Target]) -> Result<Vec<(u32, Sight)>, Refusal> {
-        let sought = |by: u32| -> Vec<Target> {
-            (0..targets.len())
-                .filter(|&index| self.witnesses(targets, index).contains(&by))
-                .map(|index| targets[index].clone())
-                .collect()
-        };
-        let orders: HashMap<u32, Vec<Target>> = targets
-            .iter()
-            .map(|target| (target.host, sought(target.host)))
-            .collect();
-        for remote in &mut self.remotes {
-            let targets = orders.get(&remote.number).cloned().unwrap_or_default();
-            remote.send(&Order::Probe { targets })?;
-        }
-        let mut seen = Vec::new();
-        if let Some(number) = self.local.as_ref().map(|(number, _)| *number) {
-            let sights = reach::look_for(orders.get(&number).map_or(&[][..], |targets| targets));
-            seen.extend(sights.into_iter().map(|sight| (number, sight)));
-        }
-        for answer in self.ask(|report| match report {
-            Report::Probed { seen } => Some(seen),
-            _ => None,
-        })? {
-            let (number, sights) = answer;
-            seen.extend(sights.into_iter().map(|sight| (number, sight)));
-        }
-        Ok(seen)
-    }
-
-    /// Waits for the answer of every host to what it was told.
-    pub(crate) fn ask<T>(
-        &mut self,
-        answer: impl Fn(Report) -> Option<T>,
-    ) -> Result<Vec<(u32, T)>, Refusal> {
-        let numbers: Vec<u32> = self.remotes.iter().map(|remote| remote.number).collect();
-        let answers = self.round(false, |remote| match self::answer(remote)? {
-            Some(report) => answer(report).map(Some).ok_or_else(|| strange(remote)),
-            None => Ok(None),
+    /// Finds for each host the first address at which the others reach it.
+    pub(crate) fn find_addresses(&mut self) -> Result<Vec<Outcome<IpAddr>>, Refusal> {
+        let now = self.channels.now();
+        self.channels.arrivals.look(now);
+        self.settle();
+        self.check()?;
+        let found = self.channels.arrivals.found().into_iter();
+        let found = found.map(|(number, address)| {
+            let address = address.map_err(|why| refusal((self.name(number), &why)));
+            (number, address)
         });
-        let answers: Vec<T> = answers.into_iter().collect::<Result<_, _>>()?;
-        Ok(numbers.into_iter().zip(answers).collect())
+        Ok(found.collect())
     }
 
-    /// Waits until `take` has had an answer or an error from every host, or, unless `patient`, an error from one.
-    /// Returns them in the order of the hosts; those that were not awaited are errors too.
-    pub(crate) fn round<T>(
-        &mut self,
-        patient: bool,
-        mut take: impl FnMut(&mut Remote) -> Result<Option<T>, Refusal>,
-    ) -> Vec<Result<T, Refusal>> {
-        let mut answers: Vec<Option<Result<T, Refusal>>> =
-            self.remotes.iter().map(|_| None).collect();
-        self.remotes
-            .iter_mut()
-            .for_each(|remote| remote.heard = Instant::now());
-        loop {
-            for (remote, answer) in self.remotes.iter_mut().zip(&mut answers) {
-                if remote.link.flush() > 0 {
-                    // A program that is being sent keeps the host busy.
-                    remote.heard = Instant::now();
-                }
-                remote.read();
-                remote.errors();
-                remote.beat_if_greeted();
-                if answer.is_none() {
-                    let taken = take(remote);
-                    *answer = taken
-                        .and_then(|taken| or_failed(self.across, remote, taken))
-                        .transpose();
-                }
-            }
-            let failed = answers.iter().any(|answer| matches!(answer, Some(Err(_))));
-            if answers.iter().all(Option::is_some) || failed && !patient {
-                break;
-            }
-            if let Some(refusal) = self.wait() {
-                for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
-                    *answer = Some(Err(refusal.clone()));
-                }
+    /// Has every other host make its tasks ready, by its job. [`Self::prepared`] waits until they have.
+    pub(crate) fn prepare(&mut self, host_of: &[u32], job_of: impl Fn(u32) -> Preparation) {
+        let now = self.channels.now();
+        self.channels.arrivals.prepare(now, host_of);
+        while let Some(effect) = self.channels.poll() {
+            if let Effect::Ask(id, Question::Prepare { number, .. }) = effect {
+                let job = job_of(number);
+                self.channels.send(id, &Order::Prepare { job });
             }
         }
-        // The error that ended the round comes before those of hosts that had no time to answer.
-        let first = answers
-            .iter()
-            .flatten()
-            .find_map(|answer| answer.as_ref().err().cloned());
-        let unheard = first.unwrap_or_else(|| Refusal::of_regatta("a host was not heard"));
-        answers
-            .into_iter()
-            .map(|answer| answer.unwrap_or_else(|| Err(unheard.clone())))
+    }
+
+    /// Where the tasks of the other hosts listen, when all are ready.
+    pub(crate) fn prepared(&mut self) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
+        self.settle();
+        self.check()?;
+        let answers = self.channels.arrivals.answers();
+        let addresses = answers.filter_map(|(_, answer)| match answer {
+            Answer::Prepared(addresses) => Some(addresses.clone()),
+            _ => None,
+        });
+        Ok(addresses.flatten().collect())
+    }
+
+    /// Tells the program of another host something in words that are not ours.
+    pub(crate) fn say(&mut self, number: u32, words: Vec<u8>) {
+        let now = self.channels.now();
+        self.channels.arrivals.say(now, number, words);
+        self.carry_out();
+    }
+
+    /// The answer of every other host to that.
+    pub(crate) fn answers(&mut self) -> Vec<Outcome<Vec<u8>>> {
+        let outcomes = self.settle();
+        let answers: HashMap<u32, &Answer> = self.channels.arrivals.answers().collect();
+        let words = |number: u32| match answers.get(&number) {
+            Some(Answer::Words(words)) => words.clone(),
+            _ => Vec::new(),
+        };
+        let outcomes = outcomes.into_iter();
+        outcomes
+            .map(|(number, outcome)| (number, outcome.map(|()| words(number))))
             .collect()
     }
 
-    /// Waits until something happens. The user's wish to end it comes back as a refusal.
-    fn wait(&mut self) -> Option<Refusal> {
+    /// The channels, which are no longer closed with this.
+    pub(crate) fn take(&mut self) -> Vec<Remote> {
+        self.channels.take()
+    }
+
+    /// Waits until something happens. The user's wish to end it ends it.
+    fn wait(&mut self) {
         let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
-        fds.extend(self.remotes.iter().flat_map(Remote::polls));
+        fds.extend(self.channels.remotes().flat_map(Remote::polls));
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
         let end = arrived.iter().find(|arrived| owner::is_end(arrived.signal));
-        match (end, lives) {
-            (None, true) => None,
-            (end, _) => {
-                let status = end.map_or(STATUS_REFUSED, |arrived| {
-                    128 + arrived.signal.as_raw() as u8
-                });
-                Some(Refusal::new(
-                    status,
-                    "interrupted while the hosts were brought together; nothing was started",
-                ))
-            }
+        if end.is_some() || !lives {
+            let status = end.map(|arrived| 128 + arrived.signal.as_raw() as u8);
+            self.channels
+                .arrivals
+                .interrupt(status.unwrap_or(STATUS_REFUSED));
         }
     }
 
     /// Every host that has said what it is, by its number.
     pub(crate) fn hellos(&self) -> impl Iterator<Item = (u32, &Hello)> {
-        let local = self.local.iter().map(|(number, hello)| (*number, hello));
-        let remotes = self
-            .remotes
-            .iter()
-            .filter_map(|remote| Some((remote.number, remote.hello.as_ref()?)));
-        let mut all: Vec<_> = local.chain(remotes).collect();
-        all.sort_by_key(|(number, _)| *number);
-        all.into_iter()
+        self.channels.arrivals.hellos()
     }
 
     /// The hosts' shares of the cores they may use, when these tasks are on these hosts. A host says first which machine it is.
@@ -395,6 +268,11 @@ impl<'a> Gathering<'a> {
     pub(crate) fn name(&self, number: u32) -> &str {
         &self.across.hosts[number as usize].name
     }
+}
+
+/// Why a host of this name has failed.
+pub(crate) fn refusal((name, why): (&str, &Departure)) -> Refusal {
+    Refusal::new(why.status().unwrap_or(STATUS_REFUSED), why.sentence(name))
 }
 
 /// The greeting of a host's agent, as soon as there is one. `ready` says whether there is.

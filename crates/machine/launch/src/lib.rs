@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod agent_join_socket;
+mod arrivals;
 mod bind;
 pub mod bootstrap;
 pub mod bootstrap_peer;

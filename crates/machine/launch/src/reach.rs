@@ -17,7 +17,8 @@ use rustix::time::Timespec;
 use crate::channel::messages::{Sight, Target, Token};
 use crate::parallel::in_parallel;
 use crate::sys;
-use regatta_wire::fields;
+pub use regatta_job::hosts::Choice;
+pub(crate) use regatta_job::hosts::{Interface, chosen};
 
 /// How long an attempt to reach an address may take. Two retransmissions of a lost packet are within it.
 const PATIENCE: Duration = Duration::from_millis(3500);
@@ -131,77 +132,6 @@ fn read_token(address: SocketAddr) -> std::io::Result<Token> {
     Ok(token)
 }
 
-/// An address of an interface that is up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interface {
-    pub name: String,
-    pub address: IpAddr,
-}
-fields!(Interface { name, address });
-
-/// Which interfaces may be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice(Rule);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Rule {
-    Name(String),
-    Network(IpAddr, u32),
-}
-
-impl Choice {
-    /// Reads the name of an interface, an address, or a network as `10.0.0.0/8`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Self(Rule::Network(address, bits(address).1)));
-        }
-        if let Some((address, length)) = text.split_once('/') {
-            let network = address
-                .parse::<IpAddr>()
-                .ok()
-                .zip(length.parse::<u32>().ok());
-            return network
-                .filter(|&(address, length)| length <= bits(address).1)
-                .map(|(address, length)| Self(Rule::Network(address, length)))
-                .ok_or_else(|| format!("`{text}` is not a network; write it as 10.0.0.0/8"));
-        }
-        match text.is_empty() || text.contains(char::is_whitespace) {
-            true => {
-                Err("give the name of an interface (eth0), or a network (10.0.0.0/8)".to_owned())
-            }
-            false => Ok(Self(Rule::Name(text.to_owned()))),
-        }
-    }
-
-    fn allows(&self, interface: &Interface) -> bool {
-        match &self.0 {
-            Rule::Name(name) => *name == interface.name,
-            Rule::Network(network, length) => {
-                let ((ours, wide), (theirs, width)) = (bits(*network), bits(interface.address));
-                let outside = wide - length;
-                wide == width && (outside == 128 || (ours ^ theirs) >> outside == 0)
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Choice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
-            Rule::Name(name) => f.write_str(name),
-            Rule::Network(address, length) => write!(f, "{address}/{length}"),
-        }
-    }
-}
-
-/// An address as a number, and how many bits such an address has.
-fn bits(address: IpAddr) -> (u128, u32) {
-    match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
-        IpAddr::V6(address) => (address.to_bits(), 128),
-    }
-}
-
 /// The addresses under which this host may be reached, the likeliest first: where the launcher came in (`known`), those
 /// of interfaces that look like networks, and last the loopback, which serves hosts that are none.
 pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
@@ -217,15 +147,6 @@ pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
         )
     });
     all
-}
-
-/// The interfaces that the user has chosen, all when there was no choice.
-pub(crate) fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
-    let allowed = |interface: &&Interface| choice.is_none_or(|choice| choice.allows(interface));
-    all.iter()
-        .filter(allowed)
-        .map(|interface| interface.address)
-        .collect()
 }
 
 /// Networks of containers and virtual machines inside a host: rarely the way to another host.
@@ -269,28 +190,6 @@ mod tests {
             token,
         };
         assert_eq!(seen, [sight(0, here.token), sight(1, other.token)]);
-    }
-
-    #[test]
-    fn a_choice_is_a_name_an_address_or_a_network() {
-        let at = |name: &str, address: &str| Interface {
-            name: name.to_owned(),
-            address: address.parse().expect("an address"),
-        };
-        let allows = |choice: &str, interface: &Interface| {
-            Choice::parse(choice).expect("a choice").allows(interface)
-        };
-        let eth = at("eth0", "10.1.2.3");
-        for yes in ["eth0", "10.1.2.3", "10.0.0.0/8", "10.1.2.0/24", "0.0.0.0/0"] {
-            assert!(allows(yes, &eth), "{yes}");
-        }
-        for no in ["eth1", "10.1.2.4", "10.1.3.0/24", "::/0"] {
-            assert!(!allows(no, &eth), "{no}");
-        }
-        assert!(allows("fd00::/8", &at("eth0", "fd00::7")));
-        for wrong in ["", "10.0.0.0/33", "x/y", "a b"] {
-            assert!(Choice::parse(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

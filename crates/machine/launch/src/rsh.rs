@@ -11,25 +11,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+pub(crate) use regatta_job::hosts::{MARK, READY, SEND, TROUBLE};
 use regatta_trust::SHELL;
 use rustix::fs::FileType;
 
 use crate::plan::Across;
 use crate::{channel, slurm};
 
-/// The beginning of the lines in which a host answers; all other text is the noise of shells that start.
-pub(crate) const MARK: &str = "regatta-";
-/// The agent is there, and frames follow.
-pub(crate) const READY: &str = "regatta-agent";
-/// The host asks for the program: its system and architecture follow.
-pub(crate) const SEND: &str = "regatta-send";
 /// Where a daemon's shell finds the daemon's program, which is the right one more often than not.
 pub const OWN_PROGRAM: &str = "REGATTA_AGENT";
 /// Names a terminal to our own command, when ssh calls it to ask something there.
 pub const ASK_AT: &str = "REGATTA_ASK_AT";
-/// It cannot be done: why follows.
-pub(crate) const TROUBLE: &str = "regatta-trouble";
-
 /// The text that two programs must have in common to be launcher and agent of one job.
 pub fn identity() -> String {
     format!(

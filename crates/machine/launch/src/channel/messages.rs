@@ -51,13 +51,13 @@ use std::net::{IpAddr, SocketAddr};
 use regatta_job::End;
 use regatta_job::Ended;
 use regatta_job::failover::{FailoverPlan, SuccessionOrder};
+pub(crate) use regatta_job::hosts::{Hello, Sight, Target, Token};
 pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields, messages};
 
 use crate::bind::Share;
 use crate::plan::Bind;
-use crate::reach::Interface;
 use regatta_transport::job::{Cause, TaskState};
 use regatta_wire::control::{Route, Spawn, Then, Why};
 use regatta_wire::world::World;
@@ -173,65 +173,6 @@ messages! {
         20 Answer { bytes: Vec<u8> }
     }
 }
-
-/// An agent's report about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hello {
-    /// How many tasks can run at once.
-    pub cores: u32,
-    /// Which cores they may use.
-    pub allowed: Vec<u32>,
-    /// The architecture of its processors.
-    pub architecture: String,
-    /// Equal for two agents exactly if they are on one host.
-    pub host: String,
-    /// Where it may be reached, the likeliest first.
-    pub candidates: Vec<Interface>,
-    /// From where the launcher came to it, as far as it can tell.
-    pub launcher: Option<IpAddr>,
-    /// The port of its beacon, and what the beacon says.
-    pub port: u16,
-    pub token: Token,
-}
-fields!(Hello {
-    cores,
-    allowed,
-    architecture,
-    host,
-    candidates,
-    launcher,
-    port,
-    token
-});
-
-/// A beacon's word to everybody who connects: it distinguishes hosts that have one address on different networks.
-pub(crate) type Token = [u8; 16];
-
-/// A host that is to be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub host: u32,
-    pub port: u16,
-    pub candidates: Vec<IpAddr>,
-}
-fields!(Target {
-    host,
-    port,
-    candidates
-});
-
-/// A beacon that was reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sight {
-    pub host: u32,
-    pub address: IpAddr,
-    pub token: Token,
-}
-fields!(Sight {
-    host,
-    address,
-    token
-});
 
 /// A job, as one of its hosts needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]

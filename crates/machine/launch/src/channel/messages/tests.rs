@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use regatta_job::failover::Candidate;
+use regatta_job::hosts::Interface;
 
 use super::*;
 use regatta_wire::control::{Manner, Output, Place};

@@ -1,0 +1,304 @@
+//! Which address of a host counts: the first one at which the others reach it, or that somebody else is known to reach it at.
+//!
+//! Hosts that begin together try each other: each host is looked for by a few others (its witnesses), and the first of its candidates that
+//! all of them reach is its address. So an address that is filtered, or that belongs to another machine on another network, is found out
+//! before any task starts.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use regatta_wire::fields;
+
+use super::departure::Departure;
+use super::message::Hello;
+
+/// How many other hosts try to reach each host: all in a job of few, and enough to find a firewall in one of many.
+const WITNESSES: usize = 4;
+
+/// An address of an interface that is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// The interface's name.
+    pub name: String,
+    /// The address.
+    pub address: IpAddr,
+}
+fields!(Interface { name, address });
+
+/// A beacon's word to everybody who connects: it distinguishes hosts that have one address on different networks.
+pub type Token = [u8; 16];
+
+/// A host that is to be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its number.
+    pub host: u32,
+    /// The port of its beacon.
+    pub port: u16,
+    /// The addresses to try.
+    pub candidates: Vec<IpAddr>,
+}
+fields!(Target {
+    host,
+    port,
+    candidates
+});
+
+/// A beacon that was reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// The host that was looked for.
+    pub host: u32,
+    /// The address at which something answered.
+    pub address: IpAddr,
+    /// The answer.
+    pub token: Token,
+}
+fields!(Sight {
+    host,
+    address,
+    token
+});
+
+/// Which interfaces may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice(Rule);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rule {
+    Name(String),
+    Network(IpAddr, u32),
+}
+
+impl Choice {
+    /// Reads the name of an interface, an address, or a network as `10.0.0.0/8`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self(Rule::Network(address, bits(address).1)));
+        }
+        if let Some((address, length)) = text.split_once('/') {
+            let network = address
+                .parse::<IpAddr>()
+                .ok()
+                .zip(length.parse::<u32>().ok());
+            return network
+                .filter(|&(address, length)| length <= bits(address).1)
+                .map(|(address, length)| Self(Rule::Network(address, length)))
+                .ok_or_else(|| format!("`{text}` is not a network; write it as 10.0.0.0/8"));
+        }
+        match text.is_empty() || text.contains(char::is_whitespace) {
+            true => {
+                Err("give the name of an interface (eth0), or a network (10.0.0.0/8)".to_owned())
+            }
+            false => Ok(Self(Rule::Name(text.to_owned()))),
+        }
+    }
+
+    fn allows(&self, interface: &Interface) -> bool {
+        match &self.0 {
+            Rule::Name(name) => *name == interface.name,
+            Rule::Network(network, length) => {
+                let ((ours, wide), (theirs, width)) = (bits(*network), bits(interface.address));
+                let outside = wide - length;
+                wide == width && (outside == 128 || (ours ^ theirs) >> outside == 0)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Rule::Name(name) => f.write_str(name),
+            Rule::Network(address, length) => write!(f, "{address}/{length}"),
+        }
+    }
+}
+
+/// An address as a number, and how many bits such an address has.
+fn bits(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    }
+}
+
+/// The addresses that the user's choice allows, all when there was no choice.
+pub fn chosen(all: &[Interface], choice: Option<&Choice>) -> Vec<IpAddr> {
+    let allowed = |interface: &&Interface| choice.is_none_or(|choice| choice.allows(interface));
+    all.iter()
+        .filter(allowed)
+        .map(|interface| interface.address)
+        .collect()
+}
+
+/// How the address is found of a host that arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressRule {
+    /// The hosts that begin with it try.
+    Tried,
+    /// The membership reaches it there.
+    Told(IpAddr),
+    /// Its name leads there, if that is one of its addresses; otherwise where others reach it best.
+    Named,
+}
+
+impl AddressRule {
+    /// The address of a host that has said this, and whose name leads there.
+    pub(super) fn address(
+        self,
+        hello: &Hello,
+        named: &[IpAddr],
+        choice: Option<&Choice>,
+    ) -> Result<IpAddr, Departure> {
+        let allowed = chosen(&hello.candidates, choice);
+        let none = || Departure::NoAddress(choice.cloned());
+        match self {
+            Self::Told(address) if allowed.contains(&address) => Ok(address),
+            Self::Told(address) if choice.is_none() => Err(Departure::Translated(address)),
+            Self::Told(_) | Self::Tried => allowed.first().copied().ok_or_else(none),
+            Self::Named => {
+                let named = named.iter().find(|address| allowed.contains(address));
+                named
+                    .or(allowed.first())
+                    .copied()
+                    .ok_or(Departure::NoUsefulAddress)
+            }
+        }
+    }
+}
+
+/// The first address at which the others reach a host, by its number, or why there is none.
+pub type Found = (u32, Result<IpAddr, Departure>);
+
+/// Hosts that look for each other, and what they have seen.
+#[derive(Debug)]
+pub(super) struct Search {
+    choice: Option<Choice>,
+    /// Each host with all its candidates, and its token.
+    hosts: Vec<(Target, Token)>,
+    /// Only the first candidate of each is tried.
+    is_first: bool,
+    seen: Vec<(u32, Sight)>,
+}
+
+impl Search {
+    /// Begins with the first candidate of each host. Nearly always the others reach that one; only when they do not are all tried, which
+    /// can take the time of packets that nobody answers.
+    pub(super) fn new<'h>(
+        hellos: impl Iterator<Item = (u32, &'h Hello)>,
+        choice: Option<&Choice>,
+    ) -> Self {
+        let target = |host, hello: &Hello| Target {
+            host,
+            port: hello.port,
+            candidates: chosen(&hello.candidates, choice),
+        };
+        let hosts = hellos.map(|(host, hello)| (target(host, hello), hello.token));
+        Self {
+            choice: choice.cloned(),
+            hosts: hosts.collect(),
+            is_first: true,
+            seen: Vec::new(),
+        }
+    }
+
+    /// The targets of a host.
+    pub(super) fn targets(&self, by: u32) -> Vec<Target> {
+        let sought = (0..self.hosts.len()).filter(|&at| self.witnesses(at).any(|host| host == by));
+        let most = if self.is_first { 1 } else { usize::MAX };
+        let targets = sought.map(|at| {
+            let target = &self.hosts[at].0;
+            let candidates = target.candidates.iter().take(most).copied().collect();
+            Target {
+                candidates,
+                ..target.clone()
+            }
+        });
+        targets.collect()
+    }
+
+    /// The hosts that try to reach the one at this place: those that follow it, in a ring.
+    fn witnesses(&self, at: usize) -> impl Iterator<Item = u32> {
+        let count = self.hosts.len();
+        (1..count.min(WITNESSES + 1)).map(move |next| self.hosts[(at + next) % count].0.host)
+    }
+
+    /// A host has seen these.
+    pub(super) fn saw(&mut self, by: u32, sights: &[Sight]) {
+        let sights = sights.iter().map(|sight| (by, sight.clone()));
+        self.seen.extend(sights);
+    }
+
+    /// Goes on to all candidates, if the first ones do not do. False: it is over.
+    pub(super) fn widen(&mut self) -> bool {
+        let again = self.is_first && (0..self.hosts.len()).any(|at| self.address(at).is_none());
+        if again {
+            self.is_first = false;
+            self.seen.clear();
+        }
+        again
+    }
+
+    fn reached(&self, by: u32, at: usize, address: IpAddr) -> bool {
+        let (target, token) = &self.hosts[at];
+        let sight = Sight {
+            host: target.host,
+            address,
+            token: *token,
+        };
+        self.seen.contains(&(by, sight))
+    }
+
+    /// The first address of the host at this place at which all its witnesses have reached it.
+    fn address(&self, at: usize) -> Option<IpAddr> {
+        let mut candidates = self.hosts[at].0.candidates.iter().copied();
+        candidates.find(|&address| self.witnesses(at).all(|by| self.reached(by, at, address)))
+    }
+
+    /// The outcome for all hosts, whose names these are.
+    pub(super) fn found(&self, names: &BTreeMap<u32, String>) -> Vec<Found> {
+        let found = self.hosts.iter().enumerate().map(|(at, (target, _))| {
+            let address = self.address(at);
+            let outcome = address.ok_or_else(|| self.why_unreached(at, target, names));
+            (target.host, outcome)
+        });
+        found.collect()
+    }
+
+    fn why_unreached(
+        &self,
+        at: usize,
+        target: &Target,
+        names: &BTreeMap<u32, String>,
+    ) -> Departure {
+        let choice = self.choice.clone();
+        let addresses = target.candidates.clone();
+        if addresses.is_empty() {
+            return Departure::NoAddress(choice);
+        }
+        let sees_nothing = |by: &u32| {
+            let mut addresses = addresses.iter();
+            !addresses.any(|&address| self.reached(*by, at, address))
+        };
+        let by = self.witnesses(at).filter(sees_nothing);
+        Departure::Unreached {
+            by: by.filter_map(|by| names.get(&by).cloned()).collect(),
+            addresses,
+            choice,
+        }
+    }
+}
+
+/// Puts the addresses first under which others see this host, in the order in which they have said so.
+pub(super) fn put_first(
+    candidates: &mut [Interface],
+    seen: impl DoubleEndedIterator<Item = IpAddr>,
+) {
+    for address in seen.rev() {
+        let mut all = candidates.iter();
+        if let Some(at) = all.position(|candidate| candidate.address == address) {
+            candidates[..=at].rotate_right(1);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One host that arrives, state by state.
+
+use std::time::Duration;
+
+use super::admission::{AGAIN, Admission};
+use super::departure::Departure;
+use super::message::{Answer, Hello, Input, Question, READY, SEND, TROUBLE};
+
+/// The program that hosts must run, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The text that launcher and agents must have in common.
+    pub identity: String,
+    /// The system and the machine that it runs on, as `uname -s -m` prints them.
+    pub machine: String,
+}
+
+/// A host that is to arrive.
+#[derive(Debug, Clone)]
+pub struct Expected {
+    /// Its name.
+    pub name: String,
+    /// The command that leads to its shell, as the user would type it.
+    pub command: String,
+    /// The number that it was given before it came.
+    pub number: Option<u32>,
+    /// Others start its agent, and it is called then. Otherwise a channel is opened.
+    pub is_called: bool,
+    /// Its way into the job.
+    pub admission: Admission,
+}
+
+/// The state of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum State {
+    /// Others are to start its agent; how long that takes is theirs to say.
+    Elsewhere,
+    /// A channel is to be opened then.
+    Wanted(Duration),
+    /// A channel is being opened.
+    Opening,
+    /// A shell is to become an agent.
+    Shell,
+    /// The agent is there, and has not said what it is.
+    Agent,
+    /// The agent has said what it is, and nothing is asked.
+    Idle,
+    /// The agent has been asked this.
+    Asked(Question),
+    /// It does not arrive.
+    Lost(Departure),
+}
+
+/// A host on its way.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) id: u32,
+    /// This process is on it: it needs no channel.
+    pub(super) is_own: bool,
+    pub(super) expected: Expected,
+    /// Until then it is opened again when its channel ends.
+    retries_until: Duration,
+    /// When it was last heard.
+    heard: Duration,
+    pub(super) state: State,
+    pub(super) hello: Option<Hello>,
+    /// The answer to the last question.
+    pub(super) answer: Option<Answer>,
+}
+
+/// The consequence of an input, beyond the state of the host.
+pub(super) enum Next {
+    Nothing,
+    /// It asks for this program.
+    SendProgram,
+    Note(String),
+    /// It has closed its channel, and is opened again.
+    Again,
+    /// It has said what it is.
+    Greeted,
+    Answered,
+}
+
+impl Host {
+    pub(super) fn new(id: u32, expected: Expected, now: Duration) -> Self {
+        Self {
+            id,
+            is_own: false,
+            retries_until: now + expected.admission.retries,
+            heard: now,
+            state: match expected.is_called {
+                true => State::Elsewhere,
+                false => State::Wanted(now),
+            },
+            hello: None,
+            answer: None,
+            expected,
+        }
+    }
+
+    /// Whether something is still to come of it.
+    pub(super) fn is_under_way(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Lost(_))
+    }
+
+    /// Whether its agent, or the shell that is to become one, has a channel.
+    pub(super) fn has_channel(&self) -> bool {
+        let is_open = matches!(
+            self.state,
+            State::Shell | State::Agent | State::Idle | State::Asked(_)
+        );
+        is_open && !self.is_own
+    }
+
+    /// Whether it does not arrive.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.state, State::Lost(_))
+    }
+
+    /// Handles what has happened.
+    pub(super) fn handle(
+        &mut self,
+        now: Duration,
+        input: Input,
+        own: &Program,
+    ) -> Result<Next, Departure> {
+        if !matches!(input, Input::Failed(_) | Input::Closed(_)) {
+            self.heard = now;
+        }
+        match (input, &self.state) {
+            // Also what comes of a channel that was closed.
+            (Input::Heard, _) | (_, State::Wanted(_)) => {}
+            (Input::Failed(sentence), _) => return Err(Departure::Failed(sentence)),
+            (Input::Opened, State::Opening | State::Elsewhere) => self.state = State::Shell,
+            (Input::Line(line), State::Shell) => return self.read_line(&line, own),
+            (Input::ProgramSent(bytes), State::Shell) => {
+                return Ok(Next::Note(format!(
+                    "the host {} has no regatta {}: this one ({:.1} MB) was sent there for the job",
+                    self.expected.name,
+                    env!("CARGO_PKG_VERSION"),
+                    bytes as f64 / 1e6
+                )));
+            }
+            (Input::Greeting(hello, _), State::Agent) => {
+                self.hello = Some(*hello);
+                self.state = State::Idle;
+                return Ok(Next::Greeted);
+            }
+            (Input::Answer(answer), State::Asked(question)) if question.is_answered_by(&answer) => {
+                self.answer = Some(answer);
+                self.state = State::Idle;
+                return Ok(Next::Answered);
+            }
+            (Input::Refused(status, sentence), State::Idle | State::Asked(_)) => {
+                return Err(Departure::Refused { status, sentence });
+            }
+            (Input::Closed(_), State::Shell | State::Agent) if now < self.retries_until => {
+                self.state = State::Wanted(now + AGAIN);
+                return Ok(Next::Again);
+            }
+            (Input::Closed(_), _) if self.expected.is_called => return Err(Departure::HungUp),
+            (Input::Closed(why), _) => return Err(Departure::Ended(why)),
+            _ => return Err(Departure::Nonsense),
+        }
+        Ok(Next::Nothing)
+    }
+
+    /// Handles a line of its shell.
+    fn read_line(&mut self, line: &str, own: &Program) -> Result<Next, Departure> {
+        let ours = || own.identity.clone();
+        match line.split_once(' ') {
+            Some((READY, theirs)) if theirs == own.identity => self.state = State::Agent,
+            Some((READY, theirs)) => {
+                return Err(Departure::OtherProgram {
+                    theirs: theirs.to_owned(),
+                    ours: ours(),
+                });
+            }
+            Some((TROUBLE, why)) => {
+                return Err(Departure::NoProgram {
+                    program: ours(),
+                    why: why.to_owned(),
+                });
+            }
+            Some((SEND, theirs)) if theirs == own.machine => return Ok(Next::SendProgram),
+            Some((SEND, theirs)) => {
+                return Err(Departure::OtherMachine {
+                    theirs: theirs.to_owned(),
+                    ours: own.machine.clone(),
+                    program: ours(),
+                });
+            }
+            _ => {}
+        }
+        Ok(Next::Nothing)
+    }
+
+    /// It is asked something.
+    pub(super) fn ask(&mut self, now: Duration, question: Question) {
+        (self.heard, self.answer) = (now, None);
+        self.state = State::Asked(question);
+    }
+
+    /// This process did not run for so long: nobody could be heard.
+    pub(super) fn slept(&mut self, away: Duration) {
+        self.heard += away;
+    }
+
+    /// When something is due: to open a channel, or to give it up.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        match self.state {
+            State::Wanted(at) => Some(at),
+            State::Shell | State::Agent | State::Asked(_) => {
+                self.heard.checked_add(self.expected.admission.patience)
+            }
+            _ => None,
+        }
+    }
+
+    /// Why it is given up now, if it has been silent for too long.
+    pub(super) fn silence(&self, now: Duration) -> Option<Departure> {
+        let is_open = !matches!(self.state, State::Wanted(_));
+        let is_late = is_open && self.deadline().is_some_and(|deadline| deadline <= now);
+        let after = self.expected.admission.patience;
+        is_late.then(|| match self.expected.is_called {
+            true => Departure::SilentAgent(after),
+            false => Departure::Silent(after, self.expected.command.clone()),
+        })
+    }
+}
