@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use regatta_job::hosts::{
     Admission, Answer, Arrivals, Effect, Expected, Input, MARK, Program, Question,
 };
+use rustix::event::PollFd;
+use rustix::process::{Pid, WaitStatus};
 
 use crate::channel::messages::{Order, Report};
 use crate::plan::Across;
@@ -22,6 +24,8 @@ pub(crate) struct Channels {
     remotes: BTreeMap<u32, Remote>,
     /// Channels that have been closed, until their commands have ended.
     parted: Vec<Remote>,
+    /// The command of a channel that is closed is ended at once; otherwise it has time to end by itself, until [`Self::part`].
+    ends_commands: bool,
 }
 
 /// A host that is to arrive on this way.
@@ -37,7 +41,7 @@ pub(crate) fn expected(across: &Across, name: &str, admission: Admission) -> Exp
 
 impl Channels {
     /// None so far. Hosts that come alone get numbers from `next` on.
-    pub(crate) fn new(across: &Across, next: u32) -> Self {
+    pub(crate) fn new(across: &Across, next: u32, ends_commands: bool) -> Self {
         let program = Program {
             identity: rsh::identity(),
             machine: format!("Linux {}", std::env::consts::ARCH),
@@ -47,6 +51,7 @@ impl Channels {
             since: Instant::now(),
             remotes: BTreeMap::new(),
             parted: Vec::new(),
+            ends_commands,
         }
     }
 
@@ -84,8 +89,10 @@ impl Channels {
         across: &Across,
         named: impl Fn(u32) -> Vec<IpAddr>,
     ) -> Vec<String> {
-        let mut said = Vec::new();
-        let now = self.since.elapsed();
+        let (mut said, now) = (Vec::new(), self.since.elapsed());
+        if self.ends_commands {
+            self.parted.retain(|remote| remote.command().is_some());
+        }
         for (&id, remote) in &mut self.remotes {
             // A program that is being sent keeps the host busy; of a channel that has ended it is about to be known why.
             let is_busy = remote.link.flush() > 0;
@@ -123,7 +130,12 @@ impl Channels {
                 }
                 Effect::Close(id) => {
                     let mut closed = self.remotes.remove(&id);
-                    closed.iter_mut().for_each(|remote| remote.link.close());
+                    closed
+                        .iter_mut()
+                        .for_each(|remote| match self.ends_commands {
+                            true => remote.lose(),
+                            false => remote.link.close(),
+                        });
                     self.parted.extend(closed);
                 }
                 effect => return Some(effect),
@@ -153,9 +165,39 @@ impl Channels {
         self.handle(id, input);
     }
 
-    /// The channels that stand.
-    pub(crate) fn remotes(&self) -> impl Iterator<Item = &Remote> {
-        self.remotes.values()
+    /// The descriptors to wait for.
+    pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.remotes.values().flat_map(Remote::polls)
+    }
+
+    /// The commands that carry channels, or have carried one and have not ended.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = Pid> {
+        let remotes = self.remotes.values().chain(&self.parted);
+        remotes.filter_map(Remote::command)
+    }
+
+    /// A child has ended.
+    pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
+        let remotes = self.remotes.values_mut().chain(&mut self.parted);
+        remotes.for_each(|remote| remote.reaped(pid, status));
+    }
+
+    /// Until something has to be done for a host.
+    pub(crate) fn until_step(&self) -> Option<Duration> {
+        let now = self.since.elapsed();
+        let due = self.arrivals.deadline();
+        let due = due.map(|due| due.saturating_sub(now));
+        let of_channel = |remote: &Remote| {
+            let beat = remote.hello.as_ref().map(|_| remote.until_beat());
+            beat.into_iter().chain(remote.until_concluded())
+        };
+        let channels = self.remotes.values().flat_map(of_channel);
+        channels.chain(due).min()
+    }
+
+    /// Hands a channel over.
+    pub(crate) fn take_one(&mut self, id: u32) -> Option<Remote> {
+        self.remotes.remove(&id)
     }
 
     /// Hands the channels over, in the order of their hosts.

@@ -14,7 +14,7 @@ use rustix::time::Timespec;
 
 use crate::arrivals::{self, Channels};
 use crate::bind::Share;
-use crate::channel::messages::{Hello, Order, Preparation, Report};
+use crate::channel::messages::{Hello, Order, Preparation};
 use crate::cores;
 use crate::owner::{self, Owner};
 use crate::plan::Across;
@@ -64,7 +64,7 @@ impl<'a> Gathering<'a> {
     ) -> Result<Self, Refusal> {
         let mut gathering = Self {
             across,
-            channels: Channels::new(across, 0),
+            channels: Channels::new(across, 0, false),
             own: None,
             _beacon: None,
             signals,
@@ -234,7 +234,7 @@ impl<'a> Gathering<'a> {
     fn wait(&mut self) {
         let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
-        fds.extend(self.channels.remotes().flat_map(Remote::polls));
+        fds.extend(self.channels.polls());
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
@@ -273,130 +273,6 @@ impl<'a> Gathering<'a> {
 /// Why a host of this name has failed.
 pub(crate) fn refusal((name, why): (&str, &Departure)) -> Refusal {
     Refusal::new(why.status().unwrap_or(STATUS_REFUSED), why.sentence(name))
-}
-
-/// The greeting of a host's agent, as soon as there is one. `ready` says whether there is.
-pub(crate) fn greeting(
-    remote: &mut Remote,
-    ready: &mut bool,
-    notes: &mut Vec<String>,
-) -> Result<Option<Hello>, Refusal> {
-    while !*ready {
-        match remote.link.line(rsh::MARK) {
-            Ok(None) => return Ok(None),
-            Ok(Some(line)) => *ready = handle_line(remote, &line, notes)?,
-            Err(_) => return Err(strange(remote)),
-        }
-    }
-    match remote.link.next() {
-        Ok(Some(Report::Hello { hello })) => Ok(Some(hello)),
-        Ok(None) => Ok(None),
-        _ => Err(strange(remote)),
-    }
-}
-
-/// An agent's answer to the last order, if it has answered.
-pub(crate) fn answer(remote: &mut Remote) -> Result<Option<Report>, Refusal> {
-    loop {
-        return match remote.link.next() {
-            Ok(Some(Report::Beat {})) => continue,
-            Ok(Some(Report::Refused { status, sentence })) => Err(Refusal::new(
-                status as u8,
-                format!("on the host {}: {sentence}", remote.name),
-            )),
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(strange(remote)),
-        };
-    }
-}
-
-/// An answer, or none yet, or why there will be none.
-pub(crate) fn or_failed<T>(
-    across: &Across,
-    remote: &mut Remote,
-    answer: Option<T>,
-) -> Result<Option<T>, Refusal> {
-    if answer.is_some() {
-        return Ok(answer);
-    }
-    if remote.called && remote.link.is_ended() {
-        return Err(Refusal::of_regatta(format!(
-            "the agent on the host {} has hung up before it was one of the job's",
-            remote.name
-        )));
-    }
-    if remote.link.is_ended() {
-        if !remote.is_concluded() {
-            return Ok(None);
-        }
-        let status = remote.status();
-        let (name, said) = (remote.name.clone(), remote.said());
-        return Err(Refusal::of_regatta(rsh::explain(
-            across, &name, status, &said,
-        )));
-    }
-    if remote.called && remote.heard.elapsed() >= across.connect {
-        return Err(Refusal::of_regatta(format!(
-            "the agent on the host {} was called and has said nothing for {} s",
-            remote.name,
-            across.connect.as_secs_f32()
-        )));
-    }
-    if remote.heard.elapsed() >= across.connect {
-        return Err(Refusal::of_regatta(rsh::silence(
-            across,
-            &remote.name,
-            across.connect,
-        )));
-    }
-    Ok(None)
-}
-
-/// Handles a line of a host's shell. Returns whether the agent is there.
-fn handle_line(remote: &mut Remote, line: &str, notes: &mut Vec<String>) -> Result<bool, Refusal> {
-    let name = &remote.name;
-    let refused = |sentence: String| Err(Refusal::of_regatta(sentence));
-    match line.split_once(' ') {
-        Some((rsh::READY, identity)) if identity == rsh::identity() => Ok(true),
-        Some((rsh::READY, identity)) => refused(format!(
-            "the host {name} runs regatta {identity}, and this is regatta {}: install the same release on both",
-            rsh::identity()
-        )),
-        Some((rsh::TROUBLE, why)) => refused(format!(
-            "the host {name} has no regatta {}, and this one could not be sent there: {why}",
-            rsh::identity()
-        )),
-        Some((rsh::SEND, machine)) => {
-            let ours = format!("Linux {}", std::env::consts::ARCH);
-            if machine != ours {
-                return refused(format!(
-                    "the host {name} is a {machine}, has no regatta {}, and this program is for {ours}: install Regatta there",
-                    rsh::identity()
-                ));
-            }
-            let program = Program::own()?;
-            let bytes = std::fs::read(&program.path).map_err(|error| {
-                Refusal::of_regatta(format!(
-                    "this program cannot be read, to be sent to the host {name}: {error}"
-                ))
-            })?;
-            notes.push(format!(
-                "the host {name} has no regatta {}: this one ({:.1} MB) was sent there for the job",
-                env!("CARGO_PKG_VERSION"),
-                bytes.len() as f64 / 1e6
-            ));
-            remote.link.send_raw(&bytes);
-            Ok(false)
-        }
-        _ => Ok(false),
-    }
-}
-
-pub(crate) fn strange(remote: &Remote) -> Refusal {
-    Refusal::of_regatta(format!(
-        "what comes from the host {} is not what an agent says: does something there write to the standard output of every login?",
-        remote.name
-    ))
 }
 
 /// The script that makes an agent of a shell.
@@ -454,35 +330,27 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     let launcher = words.next().and_then(|word| word.parse().ok());
     let known = words.nth(1).and_then(|word| word.parse().ok());
     Hello {
-        architecture: std::env::consts::ARCH.to_owned(),
-        cores: cores::usable() as u32,
-        allowed: allowed(),
-        host: identity_of_host(),
         candidates: reach::candidates(known),
         launcher,
         port: beacon.port,
         token: beacon.token,
+        ..hello_again()
     }
 }
 
 /// As above, of a host that others know already.
 pub(crate) fn hello_again() -> Hello {
+    let allowed = cores::allowed();
     Hello {
         architecture: std::env::consts::ARCH.to_owned(),
         cores: cores::usable() as u32,
-        allowed: allowed(),
+        allowed: allowed.into_iter().map(|core| core as u32).collect(),
         host: identity_of_host(),
         candidates: Vec::new(),
         launcher: None,
         port: 0,
         token: Default::default(),
     }
-}
-
-/// The cores that tasks of this host may use.
-fn allowed() -> Vec<u32> {
-    let cores = cores::allowed();
-    cores.into_iter().map(|core| core as u32).collect()
 }
 
 /// Equal for two processes exactly if they are on one host: the machine since it was started, and the namespaces that

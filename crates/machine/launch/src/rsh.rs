@@ -9,9 +9,8 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-pub(crate) use regatta_job::hosts::{MARK, READY, SEND, TROUBLE};
+pub(crate) use regatta_job::hosts::{READY, SEND, TROUBLE};
 use regatta_trust::SHELL;
 use rustix::fs::FileType;
 
@@ -251,15 +250,6 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
     };
     format!(
         "the host {host} gave no agent: `{command}` ended{status}, and {reason}. Try `{command}` by hand: it must run a shell on {host} without asking anything"
-    )
-}
-
-/// The sentence about a host that does not answer.
-pub(crate) fn silence(across: &Across, host: &str, after: Duration) -> String {
-    let command = command_words(across, host);
-    format!(
-        "the host {host} has not answered within {} s: is it up, and does a firewall let it through? Try `{command}` by hand, or give it longer with --connect-timeout",
-        after.as_secs_f32()
     )
 }
 

@@ -4,7 +4,6 @@
 //! all of them reach is its address. So an address that is filtered, or that belongs to another machine on another network, is found out
 //! before any task starts.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use regatta_wire::fields;
@@ -144,28 +143,41 @@ pub enum AddressRule {
 }
 
 impl AddressRule {
-    /// The address of a host that has said this, and whose name leads there.
+    /// The address of a host that has these, and whose name leads there.
     pub(super) fn address(
         self,
-        hello: &Hello,
+        candidates: &[Interface],
         named: &[IpAddr],
         choice: Option<&Choice>,
     ) -> Result<IpAddr, Departure> {
-        let allowed = chosen(&hello.candidates, choice);
-        let none = || Departure::NoAddress(choice.cloned());
+        let allowed = chosen(candidates, choice);
+        let first = allowed.first().copied();
         match self {
             Self::Told(address) if allowed.contains(&address) => Ok(address),
-            Self::Told(address) if choice.is_none() => Err(Departure::Translated(address)),
-            Self::Told(_) | Self::Tried => allowed.first().copied().ok_or_else(none),
+            Self::Told(address) if choice.is_none() => Err(Departure::Unreached(format!(
+                "has no address {address}, at which the virtual machine reaches it: does something between them translate addresses?"
+            ))),
+            Self::Told(_) | Self::Tried => first.ok_or_else(|| no_address(choice)),
             Self::Named => {
                 let named = named.iter().find(|address| allowed.contains(address));
-                named
-                    .or(allowed.first())
-                    .copied()
-                    .ok_or(Departure::NoUsefulAddress)
+                named.copied().or(first).ok_or_else(|| {
+                    let why = "has no address that tasks could be reached at";
+                    Departure::Unreached(why.to_owned())
+                })
             }
         }
     }
+}
+
+/// The words that say which addresses a choice allows.
+fn limit(choice: Option<&Choice>) -> String {
+    choice.map_or(String::new(), |choice| {
+        format!(" that --interface {choice} allows")
+    })
+}
+
+fn no_address(choice: Option<&Choice>) -> Departure {
+    Departure::Unreached(format!("has no address{}", limit(choice)))
 }
 
 /// The first address at which the others reach a host, by its number, or why there is none.
@@ -256,37 +268,38 @@ impl Search {
         candidates.find(|&address| self.witnesses(at).all(|by| self.reached(by, at, address)))
     }
 
-    /// The outcome for all hosts, whose names these are.
-    pub(super) fn found(&self, names: &BTreeMap<u32, String>) -> Vec<Found> {
+    /// The outcome for all hosts.
+    pub(super) fn found<'n>(&self, name: impl Fn(u32) -> Option<&'n str>) -> Vec<Found> {
         let found = self.hosts.iter().enumerate().map(|(at, (target, _))| {
             let address = self.address(at);
-            let outcome = address.ok_or_else(|| self.why_unreached(at, target, names));
+            let outcome = address.ok_or_else(|| self.why_unreached(at, target, &name));
             (target.host, outcome)
         });
         found.collect()
     }
 
-    fn why_unreached(
+    fn why_unreached<'n>(
         &self,
         at: usize,
         target: &Target,
-        names: &BTreeMap<u32, String>,
+        name: impl Fn(u32) -> Option<&'n str>,
     ) -> Departure {
-        let choice = self.choice.clone();
-        let addresses = target.candidates.clone();
-        if addresses.is_empty() {
-            return Departure::NoAddress(choice);
+        let (all, choice) = (&target.candidates, self.choice.as_ref());
+        if all.is_empty() {
+            return no_address(choice);
         }
-        let sees_nothing = |by: &u32| {
-            let mut addresses = addresses.iter();
-            !addresses.any(|&address| self.reached(*by, at, address))
-        };
+        let sees_nothing = |by: &u32| !all.iter().any(|&address| self.reached(*by, at, address));
         let by = self.witnesses(at).filter(sees_nothing);
-        Departure::Unreached {
-            by: by.filter_map(|by| names.get(&by).cloned()).collect(),
-            addresses,
-            choice,
-        }
+        let by: Vec<&str> = by.filter_map(name).collect();
+        let by = match by.is_empty() {
+            true => "all the others at one address".to_owned(),
+            false => by.join(" and "),
+        };
+        let addresses: Vec<String> = all.iter().map(IpAddr::to_string).collect();
+        let (addresses, limit) = (addresses.join(", "), limit(choice));
+        Departure::Unreached(format!(
+            "cannot be reached from {by}: no connection to a port at {addresses}{limit} came through. Does a firewall between them close the ports from 32768 to 60999, or must another network be chosen with --interface?"
+        ))
     }
 }
 

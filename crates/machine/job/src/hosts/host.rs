@@ -1,5 +1,6 @@
 //! One host that arrives, state by state.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::admission::{AGAIN, Admission};
@@ -24,7 +25,7 @@ pub struct Expected {
     pub command: String,
     /// The number that it was given before it came.
     pub number: Option<u32>,
-    /// Others start its agent, and it is called then. Otherwise a channel is opened.
+    /// Others have started its agent, which has been called: its channel stands. Otherwise one is opened.
     pub is_called: bool,
     /// Its way into the job.
     pub admission: Admission,
@@ -33,8 +34,6 @@ pub struct Expected {
 /// The state of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// Others are to start its agent; how long that takes is theirs to say.
-    Elsewhere,
     /// A channel is to be opened then.
     Wanted(Duration),
     /// A channel is being opened.
@@ -54,7 +53,6 @@ pub(super) enum State {
 /// A host on its way.
 #[derive(Debug)]
 pub(super) struct Host {
-    pub(super) id: u32,
     /// This process is on it: it needs no channel.
     pub(super) is_own: bool,
     pub(super) expected: Expected,
@@ -76,20 +74,19 @@ pub(super) enum Next {
     Note(String),
     /// It has closed its channel, and is opened again.
     Again,
-    /// It has said what it is.
-    Greeted,
+    /// It has said what it is, and its name leads there.
+    Greeted(Vec<IpAddr>),
     Answered,
 }
 
 impl Host {
-    pub(super) fn new(id: u32, expected: Expected, now: Duration) -> Self {
+    pub(super) fn new(expected: Expected, now: Duration) -> Self {
         Self {
-            id,
             is_own: false,
             retries_until: now + expected.admission.retries,
             heard: now,
             state: match expected.is_called {
-                true => State::Elsewhere,
+                true => State::Opening,
                 false => State::Wanted(now),
             },
             hello: None,
@@ -117,6 +114,14 @@ impl Host {
         matches!(self.state, State::Lost(_))
     }
 
+    /// Why it does not arrive, with its name.
+    pub(super) fn why_lost(&self) -> Option<(&str, &Departure)> {
+        match &self.state {
+            State::Lost(why) => Some((&self.expected.name, why)),
+            _ => None,
+        }
+    }
+
     /// Handles what has happened.
     pub(super) fn handle(
         &mut self,
@@ -131,7 +136,7 @@ impl Host {
             // Also what comes of a channel that was closed.
             (Input::Heard, _) | (_, State::Wanted(_)) => {}
             (Input::Failed(sentence), _) => return Err(Departure::Failed(sentence)),
-            (Input::Opened, State::Opening | State::Elsewhere) => self.state = State::Shell,
+            (Input::Opened, State::Opening) => self.state = State::Shell,
             (Input::Line(line), State::Shell) => return self.read_line(&line, own),
             (Input::ProgramSent(bytes), State::Shell) => {
                 return Ok(Next::Note(format!(
@@ -141,10 +146,10 @@ impl Host {
                     bytes as f64 / 1e6
                 )));
             }
-            (Input::Greeting(hello, _), State::Agent) => {
+            (Input::Greeting(hello, named), State::Agent) => {
                 self.hello = Some(*hello);
                 self.state = State::Idle;
-                return Ok(Next::Greeted);
+                return Ok(Next::Greeted(named));
             }
             (Input::Answer(answer), State::Asked(question)) if question.is_answered_by(&answer) => {
                 self.answer = Some(answer);
@@ -152,7 +157,7 @@ impl Host {
                 return Ok(Next::Answered);
             }
             (Input::Refused(status, sentence), State::Idle | State::Asked(_)) => {
-                return Err(Departure::Refused { status, sentence });
+                return Err(Departure::Refused(status, sentence));
             }
             (Input::Closed(_), State::Shell | State::Agent) if now < self.retries_until => {
                 self.state = State::Wanted(now + AGAIN);
@@ -167,28 +172,25 @@ impl Host {
 
     /// Handles a line of its shell.
     fn read_line(&mut self, line: &str, own: &Program) -> Result<Next, Departure> {
-        let ours = || own.identity.clone();
+        let Program { identity, machine } = own;
+        let unfit = |why: String| Err(Departure::Unfit(why));
         match line.split_once(' ') {
-            Some((READY, theirs)) if theirs == own.identity => self.state = State::Agent,
+            Some((READY, theirs)) if theirs == identity => self.state = State::Agent,
             Some((READY, theirs)) => {
-                return Err(Departure::OtherProgram {
-                    theirs: theirs.to_owned(),
-                    ours: ours(),
-                });
+                return unfit(format!(
+                    "runs regatta {theirs}, and this is regatta {identity}: install the same release on both"
+                ));
             }
             Some((TROUBLE, why)) => {
-                return Err(Departure::NoProgram {
-                    program: ours(),
-                    why: why.to_owned(),
-                });
+                return unfit(format!(
+                    "has no regatta {identity}, and this one could not be sent there: {why}"
+                ));
             }
-            Some((SEND, theirs)) if theirs == own.machine => return Ok(Next::SendProgram),
+            Some((SEND, theirs)) if theirs == machine => return Ok(Next::SendProgram),
             Some((SEND, theirs)) => {
-                return Err(Departure::OtherMachine {
-                    theirs: theirs.to_owned(),
-                    ours: own.machine.clone(),
-                    program: ours(),
-                });
+                return unfit(format!(
+                    "is a {theirs}, has no regatta {identity}, and this program is for {machine}: install Regatta there"
+                ));
             }
             _ => {}
         }
@@ -221,10 +223,9 @@ impl Host {
     pub(super) fn silence(&self, now: Duration) -> Option<Departure> {
         let is_open = !matches!(self.state, State::Wanted(_));
         let is_late = is_open && self.deadline().is_some_and(|deadline| deadline <= now);
-        let after = self.expected.admission.patience;
-        is_late.then(|| match self.expected.is_called {
-            true => Departure::SilentAgent(after),
-            false => Departure::Silent(after, self.expected.command.clone()),
+        is_late.then(|| {
+            let command = (!self.expected.is_called).then(|| self.expected.command.clone());
+            Departure::Silent(self.expected.admission.patience, command)
         })
     }
 }

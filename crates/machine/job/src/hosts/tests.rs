@@ -204,10 +204,7 @@ fn the_first_host_that_fails_ends_all_that_begin_with_it_unless_all_are_to_be_he
         arrivals.prepare(START, &[0, 0, 1]);
         arrivals.handle(START, 1, Input::Refused(2, "no such program".to_owned()));
         let all = effects(&mut arrivals);
-        let refused = Departure::Refused {
-            status: 2,
-            sentence: "no such program".to_owned(),
-        };
+        let refused = Departure::Refused(2, "no such program".to_owned());
         assert_eq!(cause(&all, 1), refused);
         assert_eq!(arrivals.failure(), Some(("b", &refused)));
         assert_eq!(arrivals.is_settled(), !admission.hears_all);
@@ -288,8 +285,9 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
 fn this_host_prefers_the_addresses_under_which_the_others_see_it() {
     let mut arrivals = begun(Admission::begin(PATIENCE), [&[1], &[2], &[3, 4, 5]]);
     for (id, last) in [(0, 5), (1, 4)] {
-        let host = arrivals.find(id).and_then(|host| host.hello.as_mut());
-        host.expect("a host").launcher = Some(ip(last));
+        let host = arrivals.hosts.get_mut(&id);
+        let hello = host.and_then(|host| host.hello.as_mut());
+        hello.expect("a host").launcher = Some(ip(last));
     }
     arrivals.look(START);
     let candidates = chosen(&arrivals.hellos().nth(2).expect("own").1.candidates, None);
@@ -313,20 +311,23 @@ fn each_host_has_four_witnesses_at_most() {
 #[test]
 fn a_host_is_reached_where_the_membership_or_its_name_says_if_it_is_there() {
     let hello = hello("a", &[1, 2]);
-    let told = |last, choice| AddressRule::Told(ip(last)).address(&hello, &[], choice);
-    let only = Choice::parse("eth2").expect("a choice");
+    let [only, other] = ["eth2", "eth9"].map(|choice| Choice::parse(choice).expect("a choice"));
+    let at = |rule: AddressRule, named: &[IpAddr], choice| {
+        let address = rule.address(&hello.candidates, named, choice);
+        address.map_err(|why| why.sentence("a"))
+    };
+    let told = |last, choice| at(AddressRule::Told(ip(last)), &[], choice);
     assert_eq!(told(1, None), Ok(ip(1)));
-    assert_eq!(told(3, None), Err(Departure::Translated(ip(3))));
+    let why = told(3, None).expect_err("it is not there");
+    assert!(why.starts_with("the host a has no address 10.0.0.3, at which"));
     assert_eq!(told(1, Some(&only)), Ok(ip(2)));
-    let other = Choice::parse("eth9").expect("a choice");
-    assert_eq!(
-        told(1, Some(&other)),
-        Err(Departure::NoAddress(Some(other.clone())))
-    );
-    let named = |named: &[IpAddr], choice| AddressRule::Named.address(&hello, named, choice);
+    let why = "the host a has no address that --interface eth9 allows";
+    assert_eq!(told(1, Some(&other)), Err(why.to_owned()));
+    let named = |named: &[IpAddr], choice| at(AddressRule::Named, named, choice);
     assert_eq!(named(&[ip(3), ip(2)], None), Ok(ip(2)));
     assert_eq!(named(&[ip(3)], None), Ok(ip(1)));
-    assert_eq!(named(&[], Some(&other)), Err(Departure::NoUsefulAddress));
+    let why = "the host a has no address that tasks could be reached at";
+    assert_eq!(named(&[], Some(&other)), Err(why.to_owned()));
 }
 
 #[test]
@@ -360,12 +361,12 @@ fn a_silent_host_is_given_up_but_not_for_time_in_which_this_process_did_not_run(
         sentence.contains("within 10 s") && sentence.contains("`ssh a sh`"),
         "{sentence}"
     );
-    // An agent that others start takes the time that it takes, until it is called.
+    // An agent that others have started says nothing, either.
     arrivals.handle(2 * PATIENCE, called, Input::Opened);
     arrivals.tick(3 * PATIENCE);
     assert_eq!(
         cause(&effects(&mut arrivals), called),
-        Departure::SilentAgent(PATIENCE)
+        Departure::Silent(PATIENCE, None)
     );
 }
 
@@ -412,7 +413,7 @@ fn the_program_is_sent_to_a_machine_of_its_kind_and_others_are_refused() {
 fn a_host_comes_under_one_name_only() {
     let mut arrivals = begun(Admission::begin(PATIENCE), [&[1], &[2], &[3]]);
     assert_eq!(arrivals.two_names(), None);
-    arrivals.find(1).expect("b").hello = Some(hello("a", &[2]));
+    arrivals.hosts.get_mut(&1).expect("b").hello = Some(hello("a", &[2]));
     assert_eq!(
         arrivals.two_names(),
         Some(("b", Departure::TwoNames("a".to_owned())))

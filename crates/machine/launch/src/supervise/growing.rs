@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use regatta_job::HostRecord;
+use regatta_job::hosts::{Admission, Effect, Question};
 use regatta_job::registry::DEFAULT_SPEED;
 use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
@@ -18,16 +19,17 @@ use regatta_wire::control::Why;
 use serde_json::{Value, json};
 
 use super::Supervisor;
+use crate::arrivals::Channels;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
 use crate::host_starter::Reached;
 use crate::news::{Listed, News};
 use crate::plan::Across;
-use crate::remote::{self, Remote};
+use crate::remote::Remote;
 use crate::signals::Signals;
 use crate::succession::failover_plan;
 use arriving::{Arriving, Step};
-use wishes::Wishes;
+use wishes::{Wish, Wishes};
 
 mod arriving;
 mod wishes;
@@ -49,10 +51,7 @@ pub(super) struct Growing<'p> {
     /// The runs of hosts that are of the job, were, or could not be.
     known: HashSet<String>,
     arriving: Vec<Arriving>,
-    /// Channels that have been given up, until their commands have ended.
-    parted: Vec<Remote>,
-    /// The number of the next host.
-    next: u32,
+    channels: Channels,
 }
 
 impl<'p> Growing<'p> {
@@ -83,8 +82,7 @@ impl<'p> Growing<'p> {
             told: false,
             known: growth.known.iter().cloned().collect(),
             arriving: Vec::new(),
-            parted: Vec::new(),
-            next: across.hosts.len() as u32,
+            channels: Channels::new(across, across.hosts.len() as u32, true),
         })
     }
 
@@ -116,52 +114,34 @@ impl<'p> Growing<'p> {
 
     /// The processes that carry channels, and the one that tells: no signal of the job is theirs.
     pub(super) fn helpers(&self) -> impl Iterator<Item = Pid> {
-        let remotes = self.remotes().filter_map(Remote::command);
-        remotes.chain(self.news.as_ref().and_then(News::teller))
-    }
-
-    fn remotes(&self) -> impl Iterator<Item = &Remote> {
-        let arriving = self.arriving.iter().filter_map(Arriving::remote);
-        arriving.chain(&self.parted)
+        let commands = self.channels.commands();
+        commands.chain(self.news.as_ref().and_then(News::teller))
     }
 
     pub(super) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
         self.news
             .iter_mut()
             .for_each(|news| news.reaped(pid, status));
-        let arriving = self.arriving.iter_mut().filter_map(Arriving::remote_mut);
-        arriving
-            .chain(&mut self.parted)
-            .for_each(|remote| remote.reaped(pid, status));
+        self.channels.reaped(pid, status);
     }
 
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let arriving = self.arriving.iter().filter_map(Arriving::remote);
         let news = self.news.iter().flat_map(News::polls);
-        news.chain(arriving.flat_map(Remote::polls))
-            .chain(self.wishes.starter.polls())
+        let channels = self.channels.polls();
+        news.chain(channels).chain(self.wishes.starter.polls())
     }
 
     /// Until something has to be done for a host that arrives.
     pub(super) fn until_step(&self) -> Option<Duration> {
-        let left = |arriving: &Arriving, remote: &Remote| {
-            let limit = arriving.patient(self.across).connect;
-            limit.saturating_sub(remote.heard.elapsed())
-        };
-        let until = |arriving: &Arriving| match &arriving.step {
-            Step::Waiting(at) => Some(at.saturating_duration_since(Instant::now())),
-            Step::Starting => None,
-            Step::Greeting(remote, _) => Some(left(arriving, remote)),
-            Step::Preparing(remote) => Some(remote.until_beat().min(left(arriving, remote))),
-        };
-        let until = |arriving: &Arriving| {
-            let concluded = arriving.remote().and_then(Remote::until_concluded);
-            until(arriving).into_iter().chain(concluded).min()
-        };
         let revival = self.news.as_ref().and_then(News::until_revival);
         let others = self.wishes.starter.until();
-        let all = self.arriving.iter().filter_map(until);
-        all.chain(revival).chain(others).min()
+        let channels = self.channels.until_step();
+        channels.into_iter().chain(revival).chain(others).min()
+    }
+
+    /// How many channels there may be.
+    fn channel_count(&self) -> u32 {
+        (self.channels.arrivals.members.len() + self.arriving.len()) as u32
     }
 
     /// Nobody is taken in any more.
@@ -171,34 +151,46 @@ impl<'p> Growing<'p> {
         for arriving in std::mem::take(&mut self.arriving) {
             self.part(arriving.step);
         }
+        // Nobody is left of whom anything could be said.
+        while self.channels.poll().is_some() {}
     }
 
     /// At the end of the job: what was begun is ended.
     pub(super) fn close(&mut self) {
         self.end();
-        remote::part(&mut self.parted);
+        self.channels.part();
     }
 
     fn part(&mut self, step: Step) {
-        if let Step::Greeting(mut remote, _) | Step::Preparing(mut remote) = step {
-            remote.lose();
-            self.parted.push(remote);
+        if let Step::Coming(id) = step {
+            self.channels.arrivals.dismiss(|of| of == id);
         }
+    }
+
+    /// Hears all hosts that arrive. Returns what their commands have said.
+    fn hear(&mut self) -> Vec<String> {
+        let arriving = &self.arriving;
+        let named = |id: u32| {
+            let wish = arriving::coming(arriving, id).and_then(|it| it.wish.as_ref());
+            wish.into_iter().flat_map(Wish::addresses).collect()
+        };
+        self.channels.hear(self.across, named)
     }
 
     /// Takes note of hosts that nobody knew. `members` are the names of those that live.
     fn look(&mut self, members: &[&str]) {
-        for host in self.listed.iter().filter(|_| self.takes_in) {
-            // While one of that name is still taken for alive the new one waits.
-            if self.known.contains(&host.run) || members.contains(&host.name.as_str()) {
-                continue;
-            }
+        let listed = self.listed.iter().filter(|_| self.takes_in);
+        // While one of that name is still taken for alive the new one waits.
+        let is_new = |host: &&Listed| {
+            !self.known.contains(&host.run) && !members.contains(&host.name.as_str())
+        };
+        for host in listed.filter(is_new).cloned().collect::<Vec<_>>() {
             self.known.insert(host.run.clone());
-            let now = Instant::now();
+            let admission = Admission::told(self.across.connect, host.address.ip());
+            let step = Step::Coming(self.begin_way(&host.name, admission, None));
             self.arriving.push(Arriving {
-                host: host.clone(),
-                since: now,
-                step: Step::Waiting(now),
+                host,
+                step,
                 number: None,
                 wish: None,
             });
@@ -226,7 +218,6 @@ impl Supervisor<'_> {
         let Some(mut growing) = self.growing.take() else {
             return;
         };
-        growing.parted.retain(|remote| remote.command().is_some());
         if let Some(report) = report.filter(|report| report.view.hindrance.is_none()) {
             growing.listed = report.hosts;
         }
@@ -244,9 +235,7 @@ impl Supervisor<'_> {
             let here = self.here.iter().map(String::as_str);
             let members = living.map(|remote| remote.name.as_str()).chain(here);
             growing.look(&members.collect::<Vec<_>>());
-            for arriving in std::mem::take(&mut growing.arriving) {
-                self.take_along(&mut growing, arriving, away);
-            }
+            self.take_along(&mut growing, away);
         }
         growing.told |= told;
         growing.gathering &= !growing.told || !growing.arriving.is_empty();
@@ -265,45 +254,68 @@ impl Supervisor<'_> {
         }
     }
 
-    fn take_along(&mut self, growing: &mut Growing, mut arriving: Arriving, away: Duration) {
-        if let Some(remote) = arriving.remote_mut() {
-            remote.heard += away;
-        }
+    /// Takes all hosts that arrive as far as they come now.
+    fn take_along(&mut self, growing: &mut Growing, away: Duration) {
         let living = self.remotes.iter().filter(|remote| !remote.lost);
         let identity =
             |remote: &Remote| Some((remote.hello.as_ref()?.host.clone(), remote.name.clone()));
-        let others: Vec<_> = living.filter_map(identity).collect();
-        let mut notes = Vec::new();
-        let arrived = growing.advance(&mut arriving, &self.signals, &others, &mut notes);
-        notes.iter().for_each(|note| self.output.report(note));
-        match (arrived, arriving.step) {
-            (Ok(true), Step::Preparing(mut remote)) => {
-                let number = remote.number;
-                let wish = arriving.wish.as_ref();
-                let settings = wish.map(|wish| wish.host.settings.clone());
-                remote.settings = settings.unwrap_or_default();
-                self.admit(growing, remote, &arriving.host.run);
-                self.fulfil(growing, arriving.wish, Ok(number));
-            }
-            (Ok(_), step) => growing.arriving.push(Arriving { step, ..arriving }),
-            (Err(refusal), step) if arriving.wish.is_some() => {
-                growing.part(step);
-                self.output.report(&refusal.sentence);
-                // A task that starts hosts in our place may know names that nobody else does.
-                let ours = arriving.number.is_none();
-                let wish = arriving.wish.as_ref();
-                let unknown = ours && wish.is_some_and(|wish| !wish.is_known());
-                let why = if unknown { Why::Host } else { Why::System };
-                self.fulfil(growing, arriving.wish, Err((why, refusal.sentence)));
-            }
-            (Err(refusal), step) => {
-                // A launcher that comes after this one does not try again, either.
-                self.registry.add_known_run(&arriving.host.run);
-                growing.part(step);
-                let sentence = format!("{}; the job goes on without that host", refusal.sentence);
-                self.output.report(&sentence);
+        growing.channels.arrivals.members = living.filter_map(identity).collect();
+        growing.channels.arrivals.slept(away);
+        let said = growing.hear();
+        said.iter().for_each(|line| self.output.report(line));
+        while let Some(effect) = growing.channels.poll() {
+            match effect {
+                Effect::Open(id) => {
+                    let opened = growing.open(id, &self.signals);
+                    growing.channels.opened(id, opened);
+                }
+                Effect::Ask(
+                    id,
+                    Question::Prepare {
+                        number, address, ..
+                    },
+                ) => {
+                    let likeliest = growing.ground.template.address;
+                    growing.prepare(id, number, address.unwrap_or(likeliest));
+                }
+                Effect::Note(note) => self.output.report(&note),
+                Effect::Joined(id, number) => self.joined(growing, id, number),
+                Effect::Lost(id, why) => {
+                    if let Some(arriving) = growing.take_coming(id) {
+                        let sentence = why.sentence(&arriving.host.name);
+                        self.give_up(growing, arriving, sentence);
+                    }
+                }
+                _ => {}
             }
         }
+    }
+
+    fn joined(&mut self, growing: &mut Growing, id: u32, number: u32) {
+        let arrived = growing.take_coming(id).zip(growing.channels.take_one(id));
+        if let Some((arriving, mut remote)) = arrived {
+            remote.number = number;
+            let wish = arriving.wish.as_ref();
+            let settings = wish.map(|wish| wish.host.settings.clone());
+            remote.settings = settings.unwrap_or_default();
+            self.admit(growing, remote, &arriving.host.run);
+            self.fulfil(growing, arriving.wish, Ok(number));
+        }
+    }
+
+    /// A host does not come, as this sentence says.
+    fn give_up(&mut self, growing: &mut Growing, arriving: Arriving, sentence: String) {
+        let Some(wish) = &arriving.wish else {
+            // A launcher that comes after this one does not try again, either.
+            self.registry.add_known_run(&arriving.host.run);
+            let sentence = format!("{sentence}; the job goes on without that host");
+            return self.output.report(&sentence);
+        };
+        self.output.report(&sentence);
+        // A task that starts hosts in our place may know names that nobody else does.
+        let unknown = arriving.number.is_none() && !wish.is_known();
+        let why = if unknown { Why::Host } else { Why::System };
+        self.fulfil(growing, arriving.wish, Err((why, sentence)));
     }
 
     /// Makes a host one of the job's.

@@ -78,22 +78,7 @@ impl World {
                 }
                 Effect::Ask(id, question) => {
                     assert!(self.open.contains(&id));
-                    let sight = |target: Target| Sight {
-                        host: target.host,
-                        address: target.candidates[0],
-                        token: [target.host as u8; 16],
-                    };
-                    let listens = |rank| (rank, (ip(1), 9).into());
-                    let answer = match question {
-                        Question::Probe(targets) => {
-                            Answer::Probed(targets.into_iter().map(sight).collect())
-                        }
-                        Question::Prepare { ranks, .. } => {
-                            Answer::Prepared(ranks.into_iter().map(listens).collect())
-                        }
-                        Question::Words(words) => Answer::Words(words),
-                    };
-                    self.answer(id, [Input::Answer(answer)]);
+                    self.answer(id, [Input::Answer(answer_to(question))]);
                 }
                 Effect::Close(id) => assert!(self.open.remove(&id), "{id} has no channel"),
                 Effect::Note(_) => {}
@@ -161,6 +146,22 @@ impl World {
             self.carry_out();
         }
         assert_eq!(self.arrivals.deadline(), None);
+    }
+}
+
+fn answer_to(question: Question) -> Answer {
+    let sight = |target: Target| Sight {
+        host: target.host,
+        address: target.candidates[0],
+        token: [target.host as u8; 16],
+    };
+    let listens = |rank| (rank, (ip(1), 9).into());
+    match question {
+        Question::Probe(targets) => Answer::Probed(targets.into_iter().map(sight).collect()),
+        Question::Prepare { ranks, .. } => {
+            Answer::Prepared(ranks.into_iter().map(listens).collect())
+        }
+        Question::Words(words) => Answer::Words(words),
     }
 }
 

@@ -5,22 +5,20 @@
 //! when it is known what has become of each ([`HostRequests`]).
 
 use std::net::{IpAddr, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use regatta_job::HostRequests;
 use regatta_job::hosting::{HostPlace, RequestedHost};
+use regatta_job::hosts::Admission;
 use regatta_job::registry::{HostChange, Refused, Requester};
 use regatta_wire::control::{HostStarted, Why};
 
 use super::Growing;
 use super::arriving::{Arriving, Step};
 use crate::channel::Link;
-use crate::channel::messages::Hello;
 use crate::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
 use crate::news::Listed;
 use crate::plan::Across;
-use crate::reach;
-use crate::refusal::Refusal;
 use crate::remote::Remote;
 use crate::supervise::Supervisor;
 
@@ -270,10 +268,14 @@ impl Supervisor<'_> {
         match outcome {
             StartOutcome::Started { host, agent } => {
                 if let Some(mut arriving) = growing.take_started(host) {
-                    let link = Link::of_call(agent);
-                    let remote = Remote::without_command(&arriving.host.name, u32::MAX, link);
-                    arriving.step = Step::Greeting(remote, false);
-                    self.take_along(growing, arriving, Duration::ZERO);
+                    let (link, name) = (Link::of_call(agent), &arriving.host.name);
+                    let admission = Admission::requested(growing.across.connect, false);
+                    let id = growing.begin_way(name, admission, Some(host));
+                    let remote = Remote::without_command(name, u32::MAX, link);
+                    growing.channels.opened(id, Ok(remote));
+                    arriving.step = Step::Coming(id);
+                    growing.arriving.push(arriving);
+                    self.take_along(growing, Duration::ZERO);
                 }
             }
             StartOutcome::Failed { host, refused } => {
@@ -299,13 +301,6 @@ impl Supervisor<'_> {
 }
 
 impl Growing<'_> {
-    /// The number of a host that is to come.
-    pub(super) fn new_number(&mut self) -> u32 {
-        let number = self.next;
-        self.next += 1;
-        number
-    }
-
     /// A host that the host starter has to do with.
     fn take_started(&mut self, number: u32) -> Option<Arriving> {
         let is_it = |arriving: &Arriving| {
@@ -326,7 +321,7 @@ impl Growing<'_> {
         let is_vain = |arriving: &mut Arriving| {
             let wish = arriving.wish.as_ref();
             let typing = wish.is_some_and(|wish| wish.asks_at.is_some() && !is_alive(wish.by));
-            typing && matches!(arriving.step, Step::Greeting(..))
+            typing && matches!(arriving.step, Step::Coming(_))
         };
         let vain: Vec<Arriving> = self.arriving.extract_if(.., is_vain).collect();
         for arriving in vain {
@@ -344,10 +339,17 @@ impl Growing<'_> {
         host: WantedHost,
         by: u32,
     ) -> Result<Option<(u32, WantedHost)>, Refused> {
-        let now = Instant::now();
         let (step, number, asks_at) = match host.way.clone()? {
-            Way::Shell { asks_at } => (Step::Waiting(now), None, asks_at),
-            Way::Starter => (Step::Starting, Some(self.new_number()), None),
+            Way::Shell { asks_at } => {
+                let patience = self.across.connect;
+                let admission = Admission::requested(patience, asks_at.is_some());
+                let id = self.begin_way(&host.name, admission, None);
+                (Step::Coming(id), None, asks_at)
+            }
+            Way::Starter => {
+                let number = self.channels.arrivals.new_number();
+                (Step::Starting, Some(number), None)
+            }
         };
         let started = number.map(|number| (number, host.clone()));
         // A host of the machine has a run there, by which the others see whether it is lost.
@@ -359,7 +361,6 @@ impl Growing<'_> {
                 run,
                 address: ([0, 0, 0, 0], 0).into(),
             },
-            since: now,
             step,
             number,
             wish: Some(Wish {
@@ -409,22 +410,10 @@ impl Wish {
     }
 
     /// Where its name leads.
-    fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
         let named = (self.host.target(), 0).to_socket_addrs();
         let named = named.into_iter().flatten();
         named.map(|address| address.ip())
-    }
-
-    /// Where its tasks will listen: where its name leads, if that is one of its addresses, or else where others reach it best.
-    pub(super) fn address(&self, hello: &Hello, across: &Across) -> Result<IpAddr, Refusal> {
-        let allowed = reach::chosen(&hello.candidates, across.interface.as_ref());
-        let address = self.addresses().find(|address| allowed.contains(address));
-        address.or(allowed.first().copied()).ok_or_else(|| {
-            let name = &self.host.name;
-            Refusal::of_regatta(format!(
-                "the host {name} has no address that tasks could be reached at"
-            ))
-        })
     }
 }
 
