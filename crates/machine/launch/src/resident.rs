@@ -354,7 +354,7 @@ mod tests {
         let growth = Growth {
             host: "alpha".to_owned(),
             job: "alpha:1".to_owned(),
-            ..Growth::default()
+            ..Growth::new(|_| unreachable!("nobody asks for a host"))
         };
         let rsh = ["regatta", "reach", "--job", "alpha:1", "alpha:12", "{host}"];
         let across = named(Across {
