@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PROFILE ?= release
 export PREFIX DESTDIR PROFILE
 
-.PHONY: build race test busy soak ways courses reactions lint install
+.PHONY: build race test busy outlive soak ways courses reactions lint install
 
 build:
 	@cargo build --release --locked
@@ -19,6 +19,10 @@ test:
 # All tests five times beside two busy loops for each core; or make busy ARGS="TIMES"
 busy:
 	@scripts/busy $(ARGS)
+
+# Jobs that outlive their launcher's host, five times beside busy loops; or make outlive ARGS="TIMES TESTS"
+outlive:
+	@scripts/outlive $(ARGS)
 
 # Ten minutes; or make soak ARGS="SECONDS HOSTS WORKERS SEED"
 soak:
