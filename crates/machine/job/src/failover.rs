@@ -16,7 +16,7 @@
 //!
 //! A launcher may give up a host that is alive: the channel between the two has broken, say. That host keeps the order that it had, and
 //! may be the first of it. So a host whose owner is lost says who may take it over by its own, latest order ([`Follower::successors`]), and a
-//! host that is not among them gives up. It asks all of them before it takes over any.
+//! host that is not among them gives up. It asks all of them before it takes over any ([`Claims`]).
 //!
 //! # State that is kept
 //!
@@ -34,8 +34,10 @@
 //! heard, unless that host is lost at the same time. A launcher whose host is lost before the first candidate has got its replica takes the
 //! job with it: the others wait for their turn, and end.
 //!
-//! The next launcher takes the latest replica and the [`Handover`] of every host, and makes one job of them ([`take_over`]).
+//! The next launcher takes the latest replica and the [`Handover`] of every host ([`Takeover`]), and makes one job of them ([`take_over`]).
 
+mod absence;
+mod claims;
 mod follower;
 mod gone;
 mod leadership;
@@ -49,8 +51,9 @@ mod takeover;
 
 use std::collections::BTreeSet;
 
+pub use absence::Absence;
+pub use claims::{ClaimEffect, ClaimInput, Claims, Obstacle, dead_hosts};
 pub use follower::Follower;
-use gone::{HostFacts, all_gone};
 pub use leadership::Leadership;
 pub use local::{LocalRecord, Received};
 pub use membership::{HostState, MembershipView};
@@ -58,7 +61,7 @@ pub use order::{Candidate, SuccessionOrder};
 pub use plan::FailoverPlan;
 pub use replica::{PIECE, Replica, latest};
 pub use replication::Replication;
-pub use takeover::{Handover, Successor, add_unknown_tasks, all_worlds, gone, take_over};
+pub use takeover::{Handover, Successor, Takeover, living_tasks, take_over};
 
 use crate::Registry;
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use regatta_job::failover::{
-    self, FailoverPlan, Follower, Handover, Replication, Successor, known_runs, latest, take_over,
+    Absence, FailoverPlan, Follower, Handover, Replication, Successor, Takeover, known_runs,
+    latest, take_over,
 };
 use regatta_job::registry::DEFAULT_SPEED;
 use regatta_job::{End, Ended, HostRecord, Registry, ReplicatedRegistry};
@@ -199,17 +200,16 @@ impl Machine {
             .values()
             .map(|agent| agent.replica.later_snapshot(registry.changes()));
         let later: Vec<Vec<u8>> = copies.flatten().collect();
-        self.registry = ReplicatedRegistry::new(latest(registry, later.iter()), true);
+        let mut registry = latest(registry, later.iter());
         self.table = own.local.gone.iter().map(|(rank, _)| *rank).collect();
         let agents = std::iter::once((next, &own));
         let agents = agents.chain(self.agents.iter().map(|(host, agent)| (*host, agent)));
-        let handovers: Vec<Handover> = agents.map(|(host, agent)| handover(host, agent)).collect();
-        let gone = failover::gone(&self.registry, &handovers);
-        let is_lost = |host: &u32| {
-            *host != next && self.registry.is_alive(*host) && !self.agents.contains_key(host)
-        };
-        let absent: Vec<u32> = (0..4).filter(is_lost).collect();
-        take_over(self, &handovers, &[], gone, &absent);
+        let handovers = agents.map(|(host, agent)| handover(host, agent)).collect();
+        let launcher = ("", Absence::NoMore);
+        let none = BTreeMap::new();
+        let takeover = Takeover::new(&mut registry, handovers, none, launcher, b"program");
+        self.registry = ReplicatedRegistry::new(registry, true);
+        take_over(self, takeover);
         assert!(!self.registry.is_alive(lost));
         self.speak();
     }
@@ -222,18 +222,11 @@ impl Machine {
 
 /// The task of a host has the host's number.
 fn handover(host: u32, agent: &Follower) -> Handover {
-    let local = &agent.local;
     Handover {
         host,
         tasks: 4,
-        unstarted: Vec::new(),
         running: vec![(host, 100 + host)],
-        ended: local.ended.clone(),
-        received: local.received_counts(),
-        gone: local.gone.clone(),
-        open_streams: Vec::new(),
-        silent: Vec::new(),
-        requests: local.unanswered(),
+        ..agent.local.handover()
     }
 }
 
@@ -263,7 +256,7 @@ impl Successor for Machine {
         unreachable!("every task lives as long as its host: {ended:?}");
     }
 
-    fn host_lost(&mut self, host: u32) {
+    fn host_lost(&mut self, host: u32, _: &Absence) {
         self.lose(host);
     }
 

@@ -16,8 +16,16 @@ enum Mishap {
     Lose(usize, bool),
     /// The host that leads, or is about to.
     LoseLeader(bool),
+    /// The host of a launcher, when it has done so many more things.
+    LoseAmid(u64),
     /// The launcher gives up a host that is alive.
     GiveUp(usize),
+    /// A channel breaks on which a host is claimed.
+    Break(usize),
+    /// The processes of a host do not run for so many milliseconds.
+    Freeze(usize, u64),
+    /// A host that was lost comes back as another run.
+    Return(usize),
     /// A task ends.
     End,
     /// Messages take so many milliseconds at most from now on.
@@ -26,11 +34,15 @@ enum Mishap {
 
 fn mishap() -> impl Strategy<Value = Mishap> {
     prop_oneof![
-        2 => (any::<usize>(), any::<bool>()).prop_map(|(host, cut)| Mishap::Lose(host, cut)),
-        3 => any::<bool>().prop_map(Mishap::LoseLeader),
-        1 => any::<usize>().prop_map(Mishap::GiveUp),
-        2 => Just(Mishap::End),
-        1 => (1..400_u64).prop_map(Mishap::Slow),
+        4 => (any::<usize>(), any::<bool>()).prop_map(|(host, cut)| Mishap::Lose(host, cut)),
+        5 => any::<bool>().prop_map(Mishap::LoseLeader),
+        3 => (0..60_u64).prop_map(Mishap::LoseAmid),
+        2 => any::<usize>().prop_map(Mishap::GiveUp),
+        3 => any::<usize>().prop_map(Mishap::Break),
+        1 => (any::<usize>(), 1000..20_000_u64).prop_map(|(host, time)| Mishap::Freeze(host, time)),
+        1 => any::<usize>().prop_map(Mishap::Return),
+        4 => Just(Mishap::End),
+        2 => (1..400_u64).prop_map(Mishap::Slow),
     ]
 }
 
@@ -50,17 +62,28 @@ fn lose(sim: &mut Sim, host: u32, cut: bool) {
 
 fn happen(sim: &mut Sim, mishap: &Mishap) {
     let hosts = sim.hosts.len();
+    let number = |host: &usize| (host % hosts) as u32;
     match mishap {
-        Mishap::Lose(host, cut) => lose(sim, (host % hosts) as u32, *cut),
+        Mishap::Lose(host, cut) => lose(sim, number(host), *cut),
         Mishap::LoseLeader(cut) => {
             let leader = sim.launchers.last().map(|one| one.host);
             leader.into_iter().for_each(|host| lose(sim, host, *cut));
         }
+        Mishap::LoseAmid(count) => sim.fuse = Some(*count),
         Mishap::GiveUp(host) => {
-            let host = (host % hosts) as u32;
-            if sim.life(host) == Life::Up && sim.can_lose(host) {
-                sim.give_up_living(host);
+            if sim.is_of_job(number(host)) && sim.can_lose(number(host)) {
+                sim.give_up_living(number(host));
             }
+        }
+        Mishap::Break(channel) => sim.break_claim(*channel),
+        Mishap::Freeze(host, time) => {
+            if sim.is_of_job(number(host)) && sim.can_lose(number(host)) {
+                sim.freeze(number(host), Duration::from_millis(*time));
+            }
+        }
+        Mishap::Return(host) => {
+            let host = &mut sim.hosts[host % hosts];
+            host.is_back = host.life == Life::Gone;
         }
         Mishap::End => sim.end_some(),
         Mishap::Slow(most) => sim.slowest = *most,

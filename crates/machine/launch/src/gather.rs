@@ -338,7 +338,8 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     }
 }
 
-/// As above, of a host that others know already.
+/// A report without addresses, for tests.
+#[cfg(test)]
 pub(crate) fn hello_again() -> Hello {
     let allowed = cores::allowed();
     Hello {

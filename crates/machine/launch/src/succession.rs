@@ -26,9 +26,10 @@
 
 use std::time::Duration;
 
-use regatta_job::failover::FailoverPlan;
+use regatta_job::failover::{FailoverPlan, Handover, LocalRecord};
 
 use crate::plan::{Across, Form, OnFailure, Plan};
+use crate::tasks::Tasks;
 
 pub(crate) mod following;
 pub(crate) mod lead;
@@ -48,8 +49,6 @@ pub const DAEMON_ENDED: &str =
     "the daemon of this host has ended, and with it the channels to all others";
 /// How the reason ends why a channel has ended, when this host was declared dead and goes on as another one.
 pub const GOES_ON_AS_ANOTHER: &str = ", and this host goes on as another one";
-/// Why a host of the job is lost of which the daemons say nothing any more.
-pub(crate) const NO_MORE: &str = "it is not one of the machine any more";
 /// This program, wherever it runs.
 pub(crate) const OWN: &str = "/proc/self/exe";
 
@@ -117,9 +116,24 @@ pub fn gives_up(first: &[u8]) -> bool {
         .all(|(byte, of)| byte == of)
 }
 
-/// Whether this run of a host may take over an agent that has said this line.
-pub(crate) fn is_named(line: &str, run: &str) -> bool {
-    line.split_whitespace().skip(1).any(|named| named == run)
+/// The runs of the hosts that may take over an agent that has said this line.
+pub(crate) fn successors(line: &str) -> Vec<String> {
+    let runs = line.split_whitespace().skip(1);
+    runs.map(str::to_owned).collect()
+}
+
+/// Facts of this host for the next launcher. Nothing is left of what the last one had prepared.
+pub(crate) fn handover(tasks: &mut Tasks, local: &LocalRecord) -> Handover {
+    tasks.forget_all_prepared();
+    tasks.caught.all_taken();
+    Handover {
+        tasks: tasks.job().tasks(),
+        unstarted: tasks.unstarted(),
+        running: tasks.processes(),
+        open_streams: tasks.caught.open_streams(),
+        silent: tasks.silent(),
+        ..local.handover()
+    }
 }
 
 fn milliseconds(time: Duration) -> u32 {
@@ -138,8 +152,9 @@ mod tests {
         let line = owner_lost_line(said.as_bytes()).expect("a line");
         assert_eq!(line, second.as_bytes());
         assert_eq!(owner_lost_line(&said.as_bytes()[..10]), None);
-        assert!(is_named(first.trim(), "r1") && !is_named(second.trim(), "r1"));
-        assert!(!is_named(second.trim(), OWNER_LOST) && !is_named("", ""));
+        assert_eq!(successors(first.trim()), ["r1", "r2"]);
+        assert_eq!(successors(second.trim()), ["r2"]);
+        assert!(successors(OWNER_LOST).is_empty() && successors("").is_empty());
         let leads = format!("\n{LEAD} 7 r1\n");
         assert!(gives_up(b"\nregatta-gave-up r1\n") && gives_up(b"\nrega") && gives_up(b""));
         assert!(!gives_up(leads.as_bytes()));

@@ -9,23 +9,14 @@ use std::collections::BTreeMap;
 use regatta_wire::control::Ending;
 use regatta_wire::life::{Cause, TaskState};
 
+use super::Handover;
 use crate::Registry;
-use crate::end::Ended;
-
-/// The facts that a host has of tasks that are gone.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HostFacts<'a> {
-    /// Tasks of other hosts that the old launcher has called gone there.
-    pub gone: &'a [(u32, Option<Cause>)],
-    /// Its own tasks that have ended.
-    pub ended: &'a [Ended],
-}
 
 /// All tasks that some table has as gone, or should have since the registry knows that they ended; without a cause they left in good
 /// order. An end that the registry has not heard of yet is not among them: it is still to happen.
-pub(super) fn all_gone<'a>(
+pub(super) fn all_gone(
     registry: &Registry,
-    hosts: impl Iterator<Item = HostFacts<'a>>,
+    handovers: &[Handover],
 ) -> BTreeMap<u32, Option<Cause>> {
     let dead = registry.endings();
     // The registry does not know whether a task left. One that nobody else knows of probably did so before it exited with 0.
@@ -37,7 +28,7 @@ pub(super) fn all_gone<'a>(
             Ending::Lost | Ending::Unknown => (task, Some(Cause::Lost)),
         })
         .collect();
-    for host in hosts {
+    for host in handovers {
         all.extend(host.gone.iter().copied());
         let known = host
             .ended
@@ -54,7 +45,7 @@ pub(super) fn all_gone<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::End;
+    use crate::{End, Ended};
 
     fn ended(rank: u32, end: End, state: TaskState) -> Ended {
         let pid = 100 + rank;
@@ -73,23 +64,23 @@ mod tests {
         registry.task_ended(1, End::Exited(0));
         registry.task_ended(2, End::Exited(0));
         registry.task_ended(3, End::Exited(3));
-        let own = [
+        let own = vec![
             ended(2, End::Exited(0), TaskState::Joined),
             // The registry has not heard of this one.
             ended(5, End::Exited(0), TaskState::Left),
         ];
-        let other = [(3, None), (4, Some(Cause::Lost))];
-        let hosts = [
-            HostFacts {
-                gone: &[],
-                ended: &own,
+        let other = vec![(3, None), (4, Some(Cause::Lost))];
+        let handovers = [
+            Handover {
+                ended: own,
+                ..Handover::default()
             },
-            HostFacts {
-                gone: &other,
-                ended: &[],
+            Handover {
+                gone: other,
+                ..Handover::default()
             },
         ];
-        let all: Vec<_> = all_gone(&registry, hosts.into_iter()).into_iter().collect();
+        let all: Vec<_> = all_gone(&registry, &handovers).into_iter().collect();
         let expected = [
             (0, Some(Cause::Lost)),
             (1, None),

@@ -8,6 +8,7 @@ use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
+use super::Handover;
 use crate::end::Ended;
 use crate::registry::{ACKNOWLEDGE_BYTES, ACKNOWLEDGE_MESSAGES, is_resent};
 
@@ -83,19 +84,21 @@ impl LocalRecord {
         self.ended.push(ended);
     }
 
-    /// The requests without an answer, by the task that made them, in the order of their numbers.
-    pub fn unanswered(&self) -> Vec<(u32, Vec<u8>)> {
-        let requests = self.requests.iter();
-        requests
-            .map(|(&(task, _), bytes)| (task, bytes.clone()))
-            .collect()
-    }
-
-    /// Per task of this host, how many messages it has received.
-    pub fn received_counts(&self) -> Vec<(u32, u32)> {
+    /// These facts for the next launcher. The processes of this host say the rest.
+    pub fn handover(&self) -> Handover {
         let received = self.received.iter();
-        received
-            .map(|(&task, received)| (task, received.count))
-            .collect()
+        let requests = self.requests.iter();
+        Handover {
+            worlds: self.worlds.clone(),
+            ended: self.ended.clone(),
+            received: received
+                .map(|(&task, received)| (task, received.count))
+                .collect(),
+            gone: self.gone.clone(),
+            requests: requests
+                .map(|(&(task, _), bytes)| (task, bytes.clone()))
+                .collect(),
+            ..Handover::default()
+        }
     }
 }

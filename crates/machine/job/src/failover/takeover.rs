@@ -8,21 +8,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_wire::control::{Ask, Spawn, Tell, Why};
+use regatta_wire::fields;
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
-use super::{HostFacts, all_gone, is_open};
+use super::gone::all_gone;
+use super::{Absence, is_open};
 use crate::end::Ended;
-use crate::registry::{Registry, ReplicatedRegistry};
+use crate::lifecycle::{Lifecycle, Policy};
+use crate::registry::{HostRecord, Registry, ReplicatedRegistry};
 
 /// The facts of one host that the next launcher may not know.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handover {
-    /// The host's number.
+    /// The host's number: the launcher knows it, whatever the host says.
     pub host: u32,
     /// How many tasks are in its table.
     pub tasks: u32,
+    /// Worlds in its table, those at least that the next launcher has not.
+    pub worlds: Vec<World>,
     /// Its own tasks that are to start.
     pub unstarted: Vec<u32>,
     /// Its own tasks that run, with their processes.
@@ -31,7 +36,7 @@ pub struct Handover {
     pub ended: Vec<Ended>,
     /// Per task, how many messages it has received.
     pub received: Vec<(u32, u32)>,
-    /// Tasks of other hosts that are gone by its table.
+    /// Tasks of other hosts that are gone by its table; without a cause they left in good order.
     pub gone: Vec<(u32, Option<Cause>)>,
     /// Requests of its tasks without an answer.
     pub requests: Vec<(u32, Vec<u8>)>,
@@ -40,23 +45,128 @@ pub struct Handover {
     /// Its own tasks that run and will not read a message any more.
     pub silent: Vec<u32>,
 }
+fields!(Handover {
+    host,
+    tasks,
+    worlds,
+    unstarted,
+    running,
+    ended,
+    received,
+    gone,
+    requests,
+    open_streams,
+    silent
+});
 
-impl Handover {
-    fn facts(&self) -> HostFacts<'_> {
-        HostFacts {
-            gone: &self.gone,
-            ended: &self.ended,
+/// All that is known of a job that is taken over, beside the latest replica of its registry.
+#[derive(Debug)]
+pub struct Takeover {
+    /// The facts of each host that takes part.
+    handovers: Vec<Handover>,
+    /// All worlds that any host has in its table, each once, in the order of their numbers.
+    pub worlds: Vec<World>,
+    /// The tasks that are gone, of all that these hosts and the replica know.
+    gone: BTreeMap<u32, Option<Cause>>,
+    /// The hosts that do not take part any more, and why.
+    pub lost: BTreeMap<u32, Absence>,
+}
+
+impl Takeover {
+    /// Puts together what the hosts have handed over, the one that takes the job over first, with the latest replica, to which it adds the
+    /// tasks that only hosts know of: `program` is the one that the job began with. `lost` are hosts that have been claimed in vain;
+    /// `launcher` is the name of the last launcher's host, and how it was lost.
+    pub fn new(
+        registry: &mut Registry,
+        mut handovers: Vec<Handover>,
+        lost: BTreeMap<u32, Absence>,
+        launcher: (&str, Absence),
+        program: &[u8],
+    ) -> Self {
+        let known = handovers.iter_mut();
+        let worlds = all_worlds(known.flat_map(|one| std::mem::take(&mut one.worlds)));
+        let requests = handovers.iter().flat_map(|one| &one.requests);
+        add_unknown_tasks(registry, &worlds, requests, program);
+        let mut takeover = Self {
+            gone: all_gone(registry, &handovers),
+            handovers,
+            worlds,
+            lost,
+        };
+        takeover.note_absent(registry, launcher);
+        takeover.note_given_up();
+        takeover
+    }
+
+    /// The hosts that the registry takes for hosts of the job, and that hand nothing over.
+    pub fn absent<'r>(&self, registry: &'r Registry) -> impl Iterator<Item = &'r HostRecord> {
+        let hosts = registry.hosts().iter().filter(|host| host.alive);
+        hosts.filter(|host| self.handovers.iter().all(|one| one.host != host.number))
+    }
+
+    fn note_absent(&mut self, registry: &Registry, (name, cause): (&str, Absence)) {
+        let absent: Vec<&HostRecord> = self.absent(registry).collect();
+        for host in absent {
+            let why = match host.name == name {
+                true => cause.clone(),
+                false => Absence::NoMore,
+            };
+            self.lost.entry(host.number).or_insert(why);
         }
+    }
+
+    /// Some tables have it already that a host is lost which has come: the old launcher had given it up.
+    fn note_given_up(&mut self) {
+        let is_gone = |(task, _): &(u32, u32)| self.gone.contains_key(task);
+        let others = self.handovers.iter().skip(1);
+        for other in others.filter(|other| other.running.iter().any(is_gone)) {
+            let lost = self.lost.entry(other.host);
+            lost.or_insert(Absence::GivenUpBefore);
+        }
+    }
+
+    /// The lifecycle of a job that began with so many tasks.
+    pub fn lifecycle(
+        &self,
+        policy: Policy,
+        hosts: Vec<String>,
+        registry: &Registry,
+        first_tasks: u32,
+    ) -> Lifecycle {
+        let tasks = 0..registry.task_count();
+        let host_of = |task: u32| registry.host_of(task).unwrap_or_default();
+        let ended = tasks.clone().filter(|&task| !registry.is_alive(task));
+        let (begun, ended) = (self.begun(registry), ended.count() as u32);
+        Lifecycle::new(policy, registry.task_count())
+            .across(hosts, tasks.map(host_of).collect())
+            .resumed(first_tasks, begun, ended)
+    }
+
+    /// How many tasks have been started that the registry does not know to have ended: they run, their ends are news, or they are lost with
+    /// their hosts.
+    fn begun(&self, registry: &Registry) -> u32 {
+        let is_news = |ended: &&Ended| registry.is_alive(ended.rank);
+        let of_host =
+            |host: &Handover| host.running.len() + host.ended.iter().filter(is_news).count();
+        let absent = self.absent(registry);
+        let lost = absent.map(|host| living_tasks(registry, host.number).0.len());
+        (self.handovers.iter().map(of_host).sum::<usize>() + lost.sum::<usize>()) as u32
     }
 }
 
-/// Which tasks are gone, of all that these hosts and the replica know.
-pub fn gone(registry: &Registry, handovers: &[Handover]) -> BTreeMap<u32, Option<Cause>> {
-    all_gone(registry, handovers.iter().map(Handover::facts))
+/// The tasks of a host that the registry takes for alive: those that run, with their processes, and those that are to start.
+pub fn living_tasks(registry: &Registry, host: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
+    let tasks = 0..registry.task_count();
+    let living =
+        tasks.filter(|&task| registry.host_of(task) == Some(host) && registry.is_alive(task));
+    let (running, unstarted): (Vec<u32>, Vec<u32>) =
+        living.partition(|&task| registry.pid(task) != 0);
+    let running = running.into_iter().map(|task| (task, registry.pid(task)));
+    (running.collect(), unstarted)
 }
 
-/// All worlds that any host has in its table, each once, in the order of their numbers.
-pub fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
+/// Each of these worlds once, in the order of their numbers.
+fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
     let mut worlds: Vec<World> = known.into_iter().collect();
     worlds.sort_by_key(|world| world.first);
     worlds.dedup_by_key(|world| world.first);
@@ -65,7 +175,7 @@ pub fn all_worlds(known: impl IntoIterator<Item = World>) -> Vec<World> {
 
 /// Adds the tasks of worlds that some host has in its table, and that the registry does not know: the last launcher was lost before a replica
 /// knew of them. `requests` are those without an answer. Output of these tasks goes to the job, since it is not known who was to get it.
-pub fn add_unknown_tasks<'r>(
+fn add_unknown_tasks<'r>(
     registry: &mut Registry,
     worlds: &[World],
     requests: impl Iterator<Item = &'r (u32, Vec<u8>)> + Clone,
@@ -105,28 +215,22 @@ pub trait Successor {
     /// A task has ended, and the registry does not know it.
     fn task_ended(&mut self, ended: Ended);
     /// A host is lost, with all of its tasks that the registry takes for alive.
-    fn host_lost(&mut self, host: u32);
+    fn host_lost(&mut self, host: u32, why: &Absence);
     /// A task has a number, and no host has it, nor had, nor will start it.
     fn not_started(&mut self, task: u32);
     /// Handles a request as one that has just come.
     fn request(&mut self, task: u32, bytes: &[u8]);
 }
 
-/// Makes one job of all that is known. `worlds` are all that any host has in its table, `gone` the tasks that are gone by anybody's, `lost` the
-/// hosts that do not take part any more.
-pub fn take_over(
-    launcher: &mut impl Successor,
-    handovers: &[Handover],
-    worlds: &[World],
-    gone: BTreeMap<u32, Option<Cause>>,
-    lost: &[u32],
-) {
+/// Makes one job of all that is known.
+pub fn take_over(launcher: &mut impl Successor, takeover: Takeover) {
+    let (handovers, worlds) = (&takeover.handovers, &takeover.worlds);
     for handover in handovers {
         let lacking = worlds.iter().filter(|world| world.first >= handover.tasks);
         lacking.for_each(|world| launcher.enter(handover.host, world));
     }
     // Some hosts may have heard of these and others not.
-    for (task, cause) in gone {
+    for (task, cause) in takeover.gone {
         launcher.notify_gone(task, cause);
     }
     launcher.replicate();
@@ -152,7 +256,8 @@ pub fn take_over(
         }
     }
     close_streams(launcher.registry(), handovers);
-    lost.iter().for_each(|host| launcher.host_lost(*host));
+    let lost = takeover.lost.into_iter();
+    lost.for_each(|(host, why)| launcher.host_lost(host, &why));
     for task in not_started(launcher.registry(), handovers) {
         launcher.not_started(task);
     }
@@ -255,124 +360,4 @@ fn conclude_spawn(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::End;
-    use regatta_wire::control::{Manner, Output, Place, Then};
-    use regatta_wire::life::TaskState;
-
-    struct Hands(ReplicatedRegistry);
-
-    impl Successor for Hands {
-        fn registry(&mut self) -> &mut ReplicatedRegistry {
-            &mut self.0
-        }
-        fn enter(&mut self, _: u32, _: &World) {}
-        fn notify_gone(&mut self, _: u32, _: Option<Cause>) {}
-        fn replicate(&mut self) {}
-        fn send_again(&mut self, _: u32, _: u32, _: Vec<u8>) {}
-        fn task_ended(&mut self, ended: Ended) {
-            self.0.task_ended(ended.rank, ended.end);
-        }
-        fn host_lost(&mut self, _: u32) {}
-        fn not_started(&mut self, task: u32) {
-            self.0.task_ended(task, End::Lost);
-        }
-        fn request(&mut self, _: u32, _: &[u8]) {
-            panic!("its tasks have numbers")
-        }
-    }
-
-    /// Task 1 writes for task 0, on the same host.
-    #[test]
-    fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
-        let mut registry = Registry::new(Vec::new(), &[1], b"program");
-        registry.task_started(0, 100);
-        let manner = Manner {
-            context: 0,
-            tag: 1,
-            lines: false,
-            births: false,
-        };
-        let route = registry.route(0, Output::Me(manner));
-        registry.add_tasks(Some(0), &[1], b"child", route);
-        registry.task_started(1, 101);
-        let kill = Ask::Signal {
-            id: 3,
-            task: 1,
-            signal: libc::SIGKILL,
-            end: true,
-        };
-        registry.handle_request(0, kill);
-        registry.take_messages();
-        let handovers = [Handover {
-            host: 1,
-            tasks: 2,
-            running: vec![(0, 100), (1, 101)],
-            open_streams: vec![(1, 1)],
-            ..Handover::default()
-        }];
-        let mut hands = Hands(ReplicatedRegistry::new(registry, true));
-        take_over(&mut hands, &handovers, &[], BTreeMap::new(), &[]);
-        let told = hands.0.take_messages();
-        let closed = |stream| Tell::Output {
-            task: 1,
-            stream,
-            manner,
-            bytes: Vec::new(),
-            then: Then::Closed,
-        };
-        assert!(told.contains(&(0, closed(0))) && !told.contains(&(0, closed(1))));
-        assert_eq!(hands.0.killed_at_once(), [1]);
-    }
-
-    #[test]
-    fn a_spawned_task_that_has_ended_while_nobody_led_has_started() {
-        let mut registry = Registry::new(Vec::new(), &[1], b"program");
-        registry.task_started(0, 100);
-        let order = Spawn {
-            program: b"worker".to_vec(),
-            arguments: Vec::new(),
-            count: 1,
-            place: Place::Here,
-            search: None,
-            directory: None,
-            environment: Vec::new(),
-            output: Output::Job,
-            orphans: false,
-            through: None,
-            on_behalf: None,
-        };
-        let mut bytes = Vec::new();
-        Ask::Spawn { id: 7, order }.encode(&mut bytes);
-        let worlds = [World {
-            first: 1,
-            parent: Some(0),
-            request: Some((0, 7)),
-            places: vec![(1, None)],
-        }];
-        let requests = vec![(0, bytes)];
-        add_unknown_tasks(&mut registry, &worlds, requests.iter(), b"program");
-        let ended = Ended {
-            rank: 1,
-            pid: 101,
-            end: End::Exited(0),
-            state: TaskState::Left,
-        };
-        let handovers = [Handover {
-            host: 1,
-            tasks: 2,
-            running: vec![(0, 100)],
-            ended: vec![ended],
-            requests,
-            ..Handover::default()
-        }];
-        let gone = gone(&registry, &handovers);
-        let mut hands = Hands(ReplicatedRegistry::new(registry, true));
-        take_over(&mut hands, &handovers, &worlds, gone, &[]);
-        let mut told = hands.0.take_messages().into_iter();
-        let is_named =
-            |message: &Tell| matches!(message, Tell::Spawned { tasks, .. } if tasks[..] == [Ok(1)]);
-        assert!(told.any(|(_, message)| is_named(&message)));
-    }
-}
+mod tests;

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use regatta_job::End;
 use regatta_job::failover::Follower;
 use regatta_wire::control::{Ask, Ending, Event, Tell, What};
+use regatta_wire::life::TaskState;
 
-use super::tasks::{BOX, GROUP, Task, own_name};
-use super::{Life, Sim};
+use super::launcher::Launcher;
+use super::tasks::{BOX, GROUP, Task, own_name, put_by};
+use super::{Life, Owner, Sim, run_of};
 
 /// A launcher is silent for so long, and may be for so long.
 const LONG: Duration = Duration::from_secs(60);
@@ -18,6 +21,7 @@ type Verdict = Result<(), String>;
 impl Sim {
     /// All of them. Asks for the state of the job first.
     pub fn check(&mut self) -> Verdict {
+        self.fuse = None;
         match &self.wrong {
             Some(wrong) => Err(wrong.clone()),
             None => Ok(()),
@@ -33,9 +37,14 @@ impl Sim {
         self.every_watch_is_notified_once()?;
         self.an_entry_is_taken_once()?;
         self.answers_name_the_spawned_tasks()?;
+        self.answers_are_possible()?;
         self.tables_agree(leader)?;
         self.replicas_are_equal(leader)?;
-        self.promises_survive(leader)
+        self.events_come_in_one_order()?;
+        self.every_host_that_runs_is_led(leader)?;
+        self.every_channel_is_of_the_job(leader)?;
+        self.promises_survive(leader)?;
+        self.the_job_ends_with_its_tasks(leader)
     }
 
     /// Tasks that run.
@@ -44,11 +53,25 @@ impl Sim {
         all.filter(|(_, task)| task.runs())
     }
 
-    /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were.
+    /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were. Or it waits for one
+    /// that has left the job to it, and could not say so.
     fn is_lost(&self) -> bool {
+        if self.working_launcher().is_some() {
+            return false;
+        }
         let mut up = self.hosts.iter().filter(|host| host.life == Life::Up);
-        let first = up.next().and_then(|host| host.follower.as_ref());
-        first.is_some_and(|one| one.is_without_owner() && !one.replica.is_current())
+        let Some(first) = up.next().and_then(|host| host.follower.as_ref()) else {
+            return false;
+        };
+        let has_left = |one: &Launcher| {
+            let is_left = one
+                .rejoin
+                .as_ref()
+                .is_some_and(|rejoin| rejoin.left.is_some());
+            is_left && first.successors().any(|run| *run == run_of(one.host))
+        };
+        first.is_without_owner()
+            && (!first.replica.is_current() || self.launchers.iter().any(has_left))
     }
 
     /// No host waits for ever for a leader.
@@ -184,6 +207,36 @@ impl Sim {
         Ok(())
     }
 
+    /// Every entry that an answer has was put by some task, and every member that it names had asked to join.
+    fn answers_are_possible(&self) -> Verdict {
+        let has_asked = |task: u32, is_it: &dyn Fn(&u32, &Ask) -> bool| {
+            let task = self.tasks.get(task as usize);
+            task.is_some_and(|task| task.asked.iter().any(|(id, asked)| is_it(id, asked)))
+        };
+        for (number, task) in self.running() {
+            for answer in task.answers.values().flatten() {
+                let is_possible = match answer {
+                    Tell::Entry { value, .. } => put_by(value).is_some_and(|(task, request)| {
+                        has_asked(task, &|id, asked| {
+                            *id == request && matches!(asked, Ask::Put { .. })
+                        })
+                    }),
+                    Tell::Members { tasks, .. } | Tell::Met { tasks, .. } => {
+                        let mut members = tasks.iter().flatten();
+                        members.all(|member| {
+                            has_asked(*member, &|_, asked| matches!(asked, Ask::Join { .. }))
+                        })
+                    }
+                    _ => true,
+                };
+                if !is_possible {
+                    return Err(format!("task {number} was answered {answer:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Every table that is left has the same tasks as gone.
     fn tables_agree(&self, leader: usize) -> Verdict {
         // Numbers that only lost hosts knew are nobody's.
@@ -211,7 +264,7 @@ impl Sim {
     fn replicas_are_equal(&self, leader: usize) -> Verdict {
         let leader = &self.launchers[leader];
         let snapshot = leader.registry.snapshot();
-        for host in &leader.remotes {
+        for host in leader.remotes.keys() {
             let follower = self.hosts[*host as usize].follower.as_ref();
             let replica = &follower.expect("a follower").replica;
             if !leader.replication.holds(*host) {
@@ -280,5 +333,100 @@ impl Sim {
             }
         }
         Ok(())
+    }
+
+    /// Of two events, every task receives them in the order in which the leader has decided them: all tasks that have watched for both before
+    /// either happened have received them in one order.
+    fn events_come_in_one_order(&self) -> Verdict {
+        let mut orders = BTreeMap::new();
+        for (number, task) in self.running() {
+            let subjects = task.events.iter().filter_map(|(watch, _)| {
+                let Some(Ask::Watch { what, subject, .. }) = task.asked.get(watch) else {
+                    return None;
+                };
+                let answered = *task.answered_at.get(watch)?;
+                let since = self.happened_at(*what, *subject)?;
+                (answered < since).then_some((*what as u32, *subject, since, answered))
+            });
+            let subjects: Vec<_> = subjects.collect();
+            for (at, first) in subjects.iter().enumerate() {
+                for second in &subjects[at + 1..] {
+                    let begin = first.2.min(second.2);
+                    let both = (first.0, first.1) != (second.0, second.1);
+                    if !both || first.3 >= begin || second.3 >= begin {
+                        continue;
+                    }
+                    let (first, second) = ((first.0, first.1), (second.0, second.1));
+                    let key = (first.min(second), first.max(second));
+                    let (before, by) = *orders.entry(key).or_insert((first, number));
+                    if before != first {
+                        return Err(format!(
+                            "tasks {by} and {number} receive {key:?} in different orders"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When a task ended, or a host was lost with its tasks. Of a host that was given up while it was alive that is not known.
+    fn happened_at(&self, what: What, subject: u32) -> Option<Duration> {
+        let ended = |task: &&Task| task.ended_at.is_some();
+        let task = match what {
+            What::TaskEnds => self.tasks.get(subject as usize).filter(ended),
+            _ => self
+                .tasks
+                .iter()
+                .filter(|task| task.host == subject)
+                .find(ended),
+        }?;
+        let host = &self.hosts[task.host as usize];
+        task.ended_at.filter(|_| !host.was_given_up)
+    }
+
+    /// No task runs on a host that has left the job, or was never taken over.
+    fn every_host_that_runs_is_led(&self, leader: usize) -> Verdict {
+        let leads = &self.launchers[leader];
+        for (number, host) in (0..).zip(&self.hosts) {
+            let is_led = host.owner == Owner::Leader(leader) && leads.remotes.contains_key(&number);
+            if host.life == Life::Up && number != leads.host && !is_led {
+                return Err(format!("nobody leads host {number}: {}", self.sketch()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every channel that was opened is closed, but for those of the job, and those between hosts that are lost.
+    fn every_channel_is_of_the_job(&self, leader: usize) -> Verdict {
+        for (launcher, host) in self.channels.keys() {
+            let ends = [*host, self.launchers[*launcher].host];
+            let is_there = ends.iter().any(|end| self.life(*end) == Life::Up);
+            let is_used = *launcher == leader && self.launchers[leader].remotes.contains_key(host);
+            if is_there && !is_used {
+                let launcher = ends[1];
+                return Err(format!(
+                    "the channel from {launcher} to {host} is open: {}",
+                    self.sketch()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A job ends when all of its tasks have ended, and not before.
+    fn the_job_ends_with_its_tasks(&mut self, leader: usize) -> Verdict {
+        loop {
+            let lifecycle = &self.launchers[leader].lifecycle;
+            let last = self.running().next().map(|(task, _)| task);
+            match (lifecycle.is_over(), last) {
+                (true, None) => return Ok(()),
+                (false, Some(task)) => self.end_task(task, End::Exited(0), TaskState::Left),
+                (is_over, _) => {
+                    return Err(format!("the job is over: {is_over}, task {last:?} runs"));
+                }
+            }
+            self.settle();
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_job::failover::{
-    self, Handover, Leadership, Replication, Successor, add_unknown_tasks, all_worlds, latest,
+    Absence, Handover, Leadership, Replication, Successor, Takeover, latest, living_tasks,
     take_over,
 };
 use regatta_job::registry::DEFAULT_SPEED;
@@ -16,24 +16,19 @@ use regatta_wire::fields::Message;
 use regatta_wire::life::{Cause, TaskState};
 use regatta_wire::world::World;
 
-use super::{Down, Life, Sim, Up, What, run_of};
+use super::claims::Rejoin;
+use super::{Down, Life, Owner, Sim, Up, run_of};
 
 /// So many tasks may a job have had in all.
 const MOST_TASKS: u32 = 60;
 
-/// A new launcher waits so long for a host.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// The hosts of a job that have not answered their new launcher, and the answers of the others.
-pub struct Rejoin {
-    pub awaited: BTreeSet<u32>,
-    handovers: Vec<Handover>,
-    worlds: Vec<World>,
-    snapshots: Vec<Vec<u8>>,
-    /// Some host does not name it among those that may lead.
-    pub is_refused: bool,
-    /// Messages of hosts that have answered: they are read when the launcher leads.
-    unread: Vec<(u32, Up)>,
+/// A host, as its launcher knows it.
+#[derive(Default)]
+pub struct Remote {
+    /// Its tasks that run, with their processes.
+    pub running: BTreeMap<u32, u32>,
+    /// Its tasks that are to start.
+    pub unstarted: BTreeSet<u32>,
 }
 
 pub struct Launcher {
@@ -41,16 +36,16 @@ pub struct Launcher {
     /// The runs of the hosts that might have taken it over when it began to lead.
     pub successors: Vec<String>,
     pub registry: ReplicatedRegistry,
-    leadership: Leadership,
+    pub leadership: Leadership,
     pub replication: Replication,
     /// So many changes some host has confirmed, perhaps one that is lost by now.
     pub confirmed: u64,
     /// The other hosts of the job that are not lost.
-    pub remotes: BTreeSet<u32>,
-    /// Tasks of each host that run or are to start, as far as the launcher knows.
-    pub active: BTreeMap<u32, BTreeSet<u32>>,
+    pub remotes: BTreeMap<u32, Remote>,
     pub spawns: Spawns,
     pub lifecycle: Lifecycle,
+    /// Its process did not run for so long.
+    pub asleep: Duration,
     /// It does not lead yet.
     pub rejoin: Option<Rejoin>,
 }
@@ -59,9 +54,16 @@ fn runs(hosts: u32) -> BTreeMap<u32, String> {
     (0..hosts).map(|host| (host, run_of(host))).collect()
 }
 
-fn name_of(host: u32) -> String {
+pub fn name_of(host: u32) -> String {
     format!("h{host}")
 }
+
+const POLICY: Policy = Policy {
+    on_failure: OnFailure::Continue,
+    grace: Duration::ZERO,
+    timeout: None,
+    resident: false,
+};
 
 impl Launcher {
     /// The one that begins the job, on host 0.
@@ -74,42 +76,47 @@ impl Launcher {
             speed: DEFAULT_SPEED,
             alive: true,
         };
-        let host_of: Vec<u32> = (0..2 * hosts).map(|task| task % hosts).collect();
+        let tasks = 0..2 * hosts;
+        let host_of: Vec<u32> = tasks.clone().map(|task| task % hosts).collect();
         let mut registry = Registry::new((0..hosts).map(host).collect(), &host_of, b"program");
-        (0..2 * hosts).for_each(|task| registry.task_started(task, 100 + task));
+        let mut lifecycle = Lifecycle::new(POLICY, 2 * hosts);
+        for task in tasks {
+            registry.task_started(task, 100 + task);
+            lifecycle.task_started();
+        }
+        let remote = |host| Remote {
+            running: [(host, 100 + host), (host + hosts, 100 + host + hosts)].into(),
+            unstarted: BTreeSet::new(),
+        };
         Launcher {
-            host: 0,
+            remotes: (1..hosts).map(|host| (host, remote(host))).collect(),
+            lifecycle,
+            ..Launcher::new(0, hosts, registry)
+        }
+    }
+
+    /// One that knows no hosts yet.
+    pub fn new(host: u32, hosts: u32, registry: Registry) -> Launcher {
+        Launcher {
+            host,
             successors: Vec::new(),
             registry: ReplicatedRegistry::new(registry, true),
-            leadership: Leadership::new("h0", "r0", runs(hosts)),
+            leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
             replication: Replication::default(),
             confirmed: 0,
-            remotes: (1..hosts).collect(),
-            active: (0..hosts)
-                .map(|host| (host, BTreeSet::from([host, host + hosts])))
-                .collect(),
+            remotes: BTreeMap::new(),
             spawns: Spawns::new(MOST_TASKS),
-            lifecycle: lifecycle(2 * hosts),
+            lifecycle: Lifecycle::new(POLICY, 0),
+            asleep: Duration::ZERO,
             rejoin: None,
         }
     }
-}
 
-fn lifecycle(tasks: u32) -> Lifecycle {
-    let policy = Policy {
-        on_failure: OnFailure::Continue,
-        grace: Duration::ZERO,
-        timeout: None,
-        resident: false,
-    };
-    Lifecycle::new(policy, tasks)
-}
-
-impl Launcher {
     pub fn state(&self) -> String {
+        let remotes = self.remotes.keys();
         match &self.rejoin {
-            Some(rejoin) => format!("waits for {:?}", rejoin.awaited),
-            None => format!("leads {:?}", self.remotes),
+            Some(rejoin) => format!("claims, left: {:?}", rejoin.left),
+            None => format!("leads {:?}", remotes.collect::<Vec<_>>()),
         }
     }
 }
@@ -118,7 +125,8 @@ impl Sim {
     pub fn hosts_changed(&mut self, launcher: usize) {
         self.send_changes(launcher);
         let leader = &mut self.launchers[launcher];
-        let names: Vec<(u32, String)> = leader.remotes.iter().map(|h| (*h, name_of(*h))).collect();
+        let hosts = leader.remotes.keys();
+        let names: Vec<(u32, String)> = hosts.map(|host| (*host, name_of(*host))).collect();
         let left = names.iter().map(|(host, name)| (*host, name.as_str()));
         let order = leader.leadership.order(left);
         let count = Replication::count(order.candidates.len() + 1);
@@ -129,8 +137,7 @@ impl Sim {
         let bytes = leader.registry.snapshot();
         for (host, _) in names {
             if new.contains(&host) {
-                let (change, bytes) = (false, bytes.clone());
-                self.send_down(launcher, host, Down::Copy { change, bytes });
+                self.send_copy(launcher, host, false, &bytes);
             }
             self.send_down(launcher, host, Down::Order(order.clone()));
         }
@@ -144,20 +151,40 @@ impl Sim {
 
     fn send_changes(&mut self, launcher: usize) {
         let leader = &mut self.launchers[launcher];
-        let changes = leader.registry.take_changes();
-        for change in changes {
+        let decision = leader.lifecycle.decision();
+        decision
+            .into_iter()
+            .for_each(|decision| leader.registry.set_decision(decision));
+        for change in leader.registry.take_changes() {
             let mut bytes = Vec::new();
             change.encode(&mut bytes);
             for host in self.holders(launcher) {
-                let (change, bytes) = (true, bytes.clone());
-                self.send_down(launcher, host, Down::Copy { change, bytes });
+                self.send_copy(launcher, host, true, &bytes);
             }
+        }
+    }
+
+    /// A snapshot or a change, now and then in pieces: perhaps the last one never arrives.
+    fn send_copy(&mut self, launcher: usize, host: u32, change: bool, bytes: &[u8]) {
+        let whole = bytes.len().max(1);
+        let piece = match self.random(8) {
+            0 => 1 + self.random(whole as u64) as usize,
+            _ => whole,
+        };
+        let mut pieces = bytes.chunks(piece).peekable();
+        while let Some(piece) = pieces.next() {
+            let copy = Down::Copy {
+                change,
+                bytes: piece.to_vec(),
+                last: pieces.peek().is_none(),
+            };
+            self.send_down(launcher, host, copy);
         }
     }
 
     fn holders(&self, launcher: usize) -> Vec<u32> {
         let leader = &self.launchers[launcher];
-        let remotes = leader.remotes.iter().copied();
+        let remotes = leader.remotes.keys().copied();
         remotes
             .filter(|host| leader.replication.holds(*host))
             .collect()
@@ -166,7 +193,7 @@ impl Sim {
     fn send_ready(&mut self, launcher: usize, ready: Vec<(u32, Vec<u8>)>) {
         for (task, bytes) in ready {
             let host = self.tasks[task as usize].host;
-            if self.launchers[launcher].remotes.contains(&host) {
+            if self.launchers[launcher].remotes.contains_key(&host) {
                 self.send_down(launcher, host, Down::Message { task, bytes });
             }
         }
@@ -198,10 +225,14 @@ impl Sim {
         let leader = &mut self.launchers[launcher];
         let changes = leader.registry.last_change();
         if host == leader.host {
-            self.receive(task, &bytes);
+            // A host that is cut off may take others for lost, and its tasks are.
+            if self.life(host) == Life::Up {
+                self.receive(task, &bytes);
+                self.burn(host);
+            }
             return true;
         }
-        if leader.remotes.contains(&host) {
+        if leader.remotes.contains_key(&host) {
             match leader.replication.must_wait(host, changes) {
                 true => leader.replication.keep(changes, task, bytes),
                 false => self.send_down(launcher, host, Down::Message { task, bytes }),
@@ -230,7 +261,8 @@ impl Sim {
         let own = self.launchers[launcher].host;
         let table = &mut self.hosts[own as usize].table;
         table.entry(task).or_insert(cause);
-        for host in self.launchers[launcher].remotes.clone() {
+        let hosts = self.launchers[launcher].remotes.keys();
+        for host in hosts.copied().collect::<Vec<_>>() {
             if host != self.tasks[task as usize].host {
                 self.send_down(launcher, host, Down::Gone { task, cause });
             }
@@ -242,22 +274,17 @@ impl Sim {
         let left = ended.state == TaskState::Left;
         let cause = (!left).then(|| ended.end.cause());
         self.notify_gone(launcher, ended.rank, cause);
-        let registry = &mut self.launchers[launcher].registry;
-        registry.task_ended(ended.rank, ended.end);
-        let active = self.launchers[launcher].active.values_mut();
-        active.for_each(|tasks| tasks.retain(|one| *one != ended.rank));
+        let (now, leader) = (self.now, &mut self.launchers[launcher]);
+        let (task, end) = ((ended.rank, ended.pid), (ended.end, ended.state));
+        leader
+            .lifecycle
+            .task_ended(now, task, end, false, &mut Vec::new());
+        leader.registry.task_ended(ended.rank, ended.end);
     }
 
-    /// The membership has said that a host is gone.
+    /// The membership has said that a host is gone, or its channel has ended.
     pub fn give_up_host(&mut self, launcher: usize, host: u32) {
-        let leader = &mut self.launchers[launcher];
-        if let Some(rejoin) = &mut leader.rejoin {
-            rejoin.awaited.remove(&host);
-            rejoin.handovers.retain(|handover| handover.host != host);
-            self.call_if_all_are_claimed(launcher);
-            return self.begin_if_complete(launcher);
-        }
-        if leader.remotes.contains(&host) {
+        if self.launchers[launcher].remotes.contains_key(&host) {
             self.host_lost(launcher, host);
             self.speak(launcher);
         }
@@ -265,53 +292,53 @@ impl Sim {
 
     fn host_lost(&mut self, launcher: usize, host: u32) {
         let leader = &mut self.launchers[launcher];
-        leader.remotes.remove(&host);
+        let Some(remote) = leader.remotes.remove(&host) else {
+            return;
+        };
         leader.replication.host_lost(host);
+        let own = leader.host;
+        if self.life(own) == Life::Up {
+            self.let_go(launcher, host);
+        }
         // A host that has heard of the loss must not follow that host any more.
         self.hosts_changed(launcher);
-        let leader = &mut self.launchers[launcher];
-        let all = 0..leader.registry.task_count();
-        let on_host = |task: &u32| {
-            leader.registry.host_of(*task) == Some(host) && leader.registry.is_alive(*task)
-        };
-        let active = leader.active.remove(&host).unwrap_or_default();
-        let lost: Vec<u32> = all
-            .filter(on_host)
-            .filter(|task| active.contains(task))
-            .collect();
-        for task in &lost {
+        let running: Vec<(u32, u32)> = remote.running.into_iter().collect();
+        let unstarted: Vec<u32> = remote.unstarted.into_iter().collect();
+        let (now, lifecycle) = (self.now, &mut self.launchers[launcher].lifecycle);
+        let actions = &mut Vec::new();
+        lifecycle.host_lost(now, "", &running, &unstarted, |_| true, actions);
+        let lost = running.iter().map(|(task, _)| task).chain(&unstarted);
+        for task in lost.clone() {
             self.notify_gone(launcher, *task, Some(Cause::Lost));
         }
         let registry = &mut self.launchers[launcher].registry;
-        lost.iter()
-            .for_each(|task| registry.task_ended(*task, End::Lost));
+        lost.for_each(|task| registry.task_ended(*task, End::Lost));
         registry.host_lost(host);
-        self.launchers[launcher].spawns.host_lost(host, &lost);
+        self.launchers[launcher].spawns.host_lost(host, &unstarted);
         self.advance_spawns(launcher);
+    }
+
+    /// A host that its launcher has given up ends with its channel, or later.
+    fn let_go(&mut self, launcher: usize, host: u32) {
+        let is_ours = self.hosts[host as usize].owner.launcher() == Some(launcher);
+        match is_ours {
+            true => self.drop_channel(launcher, host),
+            false => {
+                self.close_channel(launcher, host);
+                let own = &self.hosts[host as usize];
+                if own.life == Life::Up && !own.given_up && own.follower.is_some() {
+                    self.give_up_unowned(host);
+                }
+            }
+        }
     }
 
     pub fn take_up(&mut self, launcher: usize, host: u32, message: Up) {
         let leader = &mut self.launchers[launcher];
         match message {
-            Up::Handover(handover, worlds, snapshot) => {
-                let Some(rejoin) = leader.rejoin.as_mut() else {
-                    return;
-                };
-                if rejoin.awaited.remove(&host) {
-                    rejoin.handovers.push(*handover);
-                    rejoin.worlds.extend(worlds);
-                    rejoin.snapshots.extend(snapshot);
-                    self.begin_if_complete(launcher);
-                }
-            }
-            message if leader.rejoin.is_some() => {
-                let rejoin = leader.rejoin.iter_mut();
-                let mut answered = rejoin.filter(|rejoin| !rejoin.awaited.contains(&host));
-                if let Some(rejoin) = answered.next() {
-                    rejoin.unread.push((host, message));
-                }
-            }
-            _ if host != leader.host && !leader.remotes.contains(&host) => {}
+            message if leader.rejoin.is_some() => self.hear_claimed(launcher, host, message),
+            _ if host != leader.host && !leader.remotes.contains_key(&host) => {}
+            Up::OwnerLost(_) | Up::Ready | Up::Handover(..) => {}
             Up::Request { task, bytes } => self.handle_request(launcher, task, &bytes),
             Up::Received { task, count } => leader.registry.acknowledged(task, count),
             Up::Applied { changes } => {
@@ -320,6 +347,9 @@ impl Sim {
                 self.send_ready(launcher, ready);
             }
             Up::Ended(ended) => {
+                let remote = leader.remotes.get_mut(&host);
+                let known = remote.is_none_or(|one| one.running.remove(&ended.rank).is_some());
+                self.note_wrong(!known, || format!("host {host} tells of an end: {ended:?}"));
                 self.task_ended(launcher, ended);
                 self.speak(launcher);
             }
@@ -334,6 +364,13 @@ impl Sim {
                 self.speak(launcher);
             }
             Up::Started { task, outcome } => {
+                if let Some(remote) = leader.remotes.get_mut(&host) {
+                    let known = remote.unstarted.remove(&task);
+                    if outcome.is_ok() {
+                        remote.running.insert(task, 100 + task);
+                    }
+                    self.note_wrong(!known, || format!("host {host} tells of task {task}"));
+                }
                 self.note_outcome(launcher, task, outcome);
                 self.advance_spawns(launcher);
                 self.speak(launcher);
@@ -341,129 +378,75 @@ impl Sim {
         }
     }
 
-    /// A host begins to lead: it asks for all others that are left, as far as it knows.
-    pub fn lead(&mut self, host: u32) {
-        let hosts = self.hosts.len() as u32;
-        let (handover, worlds) = (self.handover(host), self.worlds(host));
-        let view = self.view(host);
-        let follower = self.hosts[host as usize].follower.as_mut();
-        let follower = follower.expect("a follower");
-        let successors = follower.successors().map(str::to_owned).collect();
-        let order = follower.take_order().expect("an order");
-        let registry = follower.replica.take().expect("a replica");
-        let others = order.candidates.iter().filter(|one| one.number != host);
-        let others = others.filter(|one| view.is_left(&one.run));
-        let awaited: BTreeSet<u32> = others.map(|one| one.number).collect();
-        self.hosts[host as usize].follower = None;
-        let launcher = self.launchers.len();
-        self.launchers.push(Launcher {
-            host,
-            successors,
-            registry: ReplicatedRegistry::new(registry, true),
-            leadership: Leadership::new(&name_of(host), &run_of(host), runs(hosts)),
-            replication: Replication::default(),
-            confirmed: 0,
-            remotes: BTreeSet::new(),
-            active: BTreeMap::new(),
-            spawns: Spawns::new(MOST_TASKS),
-            lifecycle: lifecycle(0),
-            rejoin: Some(Rejoin {
-                awaited: awaited.clone(),
-                handovers: vec![handover],
-                worlds,
-                snapshots: Vec::new(),
-                is_refused: false,
-                unread: Vec::new(),
-            }),
-        });
-        for other in awaited {
-            let at = self.after(0, 20);
-            self.at(at, What::Claim(launcher, other));
-            let late = self.now + PATIENCE;
-            self.at(late, What::Late(launcher, other));
-        }
-        self.begin_if_complete(launcher);
-    }
-
-    /// Two leaders never both act.
-    fn note_second_leader(&mut self, launcher: usize) {
-        let host = self.launchers[launcher].host;
-        let others = self.launchers.iter().filter(|one| one.host != host);
-        let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
-        if let Some(other) = others.rev().find(acts) {
-            let two = format!("host {host} leads while host {} does", other.host);
-            self.wrong.get_or_insert(two);
-        }
-    }
-
-    fn begin_if_complete(&mut self, launcher: usize) {
-        let leader = &mut self.launchers[launcher];
-        let complete = |rejoin: &mut Rejoin| rejoin.awaited.is_empty();
-        let Some(rejoin) = leader.rejoin.take_if(complete) else {
-            return;
-        };
-        self.note_second_leader(launcher);
-        // All that are left had an order in which it was: nobody has heard that it was given up.
-        let host = self.launchers[launcher].host;
-        self.hosts[host as usize].given_up = false;
+    /// Makes one job of all that is known.
+    pub fn take_over(
+        &mut self,
+        launcher: usize,
+        (handovers, snapshots): (Vec<Handover>, Vec<Option<Vec<u8>>>),
+        lost: BTreeMap<u32, Absence>,
+        before: &str,
+    ) {
         let leader = &mut self.launchers[launcher];
         let own = Registry::from_snapshot(&leader.registry.snapshot()).expect("a snapshot");
-        let mut registry = latest(own, rejoin.snapshots.iter());
-        let worlds = all_worlds(rejoin.worlds);
-        let requests = rejoin.handovers.iter().flat_map(|one| &one.requests);
-        add_unknown_tasks(&mut registry, &worlds, requests, b"program");
+        let mut registry = latest(own, snapshots.iter().flatten());
+        for handover in handovers.iter().skip(1) {
+            let remote = Remote {
+                running: handover.running.iter().copied().collect(),
+                unstarted: handover.unstarted.iter().copied().collect(),
+            };
+            leader.remotes.insert(handover.host, remote);
+        }
+        let before = (before, Absence::NoMore);
+        let takeover = Takeover::new(&mut registry, handovers, lost, before, b"program");
+        for host in takeover.absent(&registry) {
+            let (running, unstarted) = living_tasks(&registry, host.number);
+            let remote = Remote {
+                running: running.into_iter().collect(),
+                unstarted: unstarted.into_iter().collect(),
+            };
+            leader.remotes.insert(host.number, remote);
+        }
+        let first_tasks = 2 * self.hosts.len() as u32;
+        leader.lifecycle = takeover.lifecycle(POLICY, Vec::new(), &registry, first_tasks);
+        let (now, decision) = (self.now, registry.decision());
+        leader.lifecycle.adopt(now, decision, &mut Vec::new());
         leader.registry = ReplicatedRegistry::new(registry, true);
         let own = leader.host;
-        for world in &worlds {
+        for world in &takeover.worlds {
             self.enter(own, world.clone());
         }
-        let leader = &mut self.launchers[launcher];
-        let registry = &leader.registry;
-        let host = leader.host;
-        let present: BTreeSet<u32> = rejoin.handovers.iter().map(|one| one.host).collect();
-        leader.remotes = present.iter().copied().filter(|one| *one != host).collect();
-        let gone = failover::gone(registry, &rejoin.handovers);
-        let alive = registry.hosts().iter().filter(|host| host.alive);
-        let absent = alive.map(|host| host.number);
-        let mut lost: Vec<u32> = absent.filter(|host| !present.contains(host)).collect();
-        leader.active = active(registry, &rejoin.handovers);
-        // The old launcher had given these up.
-        let given_up =
-            |one: &&Handover| one.running.iter().any(|(task, _)| gone.contains_key(task));
-        lost.extend(rejoin.handovers.iter().filter(given_up).map(|one| one.host));
-        // A channel ends, and with it all on a host that had been given up and has come nevertheless.
-        lost.iter().for_each(|host| self.stop(*host));
         let mut hands = Hands {
             sim: self,
             launcher,
         };
-        take_over(&mut hands, &rejoin.handovers, &worlds, gone, &lost);
+        take_over(&mut hands, takeover);
         self.hosts_changed(launcher);
         self.speak(launcher);
-        for (host, message) in rejoin.unread {
-            self.take_up(launcher, host, message);
-        }
     }
-}
 
-/// The tasks of each host that run or are to start, as far as is known.
-fn active(registry: &Registry, handovers: &[Handover]) -> BTreeMap<u32, BTreeSet<u32>> {
-    let mut active: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    let is_present = |host: &u32| handovers.iter().any(|one| one.host == *host);
-    for task in (0..registry.task_count()).filter(|task| registry.is_alive(*task)) {
-        if let Some(on) = registry.host_of(task).filter(|on| !is_present(on)) {
-            active.entry(on).or_default().insert(task);
+    /// The launcher gives up a host that is alive: the channel between the two has broken. In the end that host gives up, too.
+    pub fn give_up_living(&mut self, host: u32) {
+        let Some(launcher) = self.working_launcher() else {
+            return;
+        };
+        if self.hosts[host as usize].owner == Owner::Leader(launcher) {
+            self.close_channel(launcher, host);
+            self.give_up_unowned(host);
+            self.give_up_host(launcher, host);
         }
     }
-    for one in handovers {
-        let running = one.running.iter().map(|(task, _)| *task);
-        let tasks = running.chain(one.unstarted.iter().copied());
-        // An end that the registry does not know is still to happen.
-        let news = one.ended.iter().map(|ended| ended.rank);
-        let of_host = active.entry(one.host).or_default();
-        of_host.extend(tasks.chain(news));
+
+    /// The launcher that leads now.
+    pub fn working_launcher(&self) -> Option<usize> {
+        let leads = |one: &Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
+        self.launchers.iter().rposition(leads)
     }
-    active
+
+    /// The launcher that works on a host.
+    pub fn launcher_on(&self, host: u32) -> Option<usize> {
+        let at = self.launchers.iter().rposition(|one| one.host == host);
+        at.filter(|_| self.life(host) != Life::Gone)
+    }
 }
 
 /// A launcher that takes over.
@@ -479,7 +462,10 @@ impl Successor for Hands<'_> {
 
     fn enter(&mut self, host: u32, world: &World) {
         let world = world.clone();
-        if self.sim.launchers[self.launcher].remotes.contains(&host) {
+        if self.sim.launchers[self.launcher]
+            .remotes
+            .contains_key(&host)
+        {
             self.sim
                 .send_down(self.launcher, host, Down::Enter { world });
         }
@@ -501,7 +487,7 @@ impl Successor for Hands<'_> {
         self.sim.task_ended(self.launcher, ended);
     }
 
-    fn host_lost(&mut self, host: u32) {
+    fn host_lost(&mut self, host: u32, _: &Absence) {
         self.sim.host_lost(self.launcher, host);
     }
 

@@ -33,7 +33,7 @@ impl Sim {
         let own = leader.host;
         match effect {
             SpawnEffect::Prepare { spawn, host, count } => {
-                if leader.remotes.contains(&host) {
+                if leader.remotes.contains_key(&host) {
                     return self.send_down(launcher, host, Down::Prepare { spawn, count });
                 }
                 let prepared = self.prepare(count);
@@ -55,7 +55,7 @@ impl Sim {
                     .entered_here(spawn, outcome, registry, lifecycle);
             }
             SpawnEffect::EnterElsewhere { spawn, world } => {
-                let hosts = leader.remotes.clone();
+                let hosts: Vec<u32> = leader.remotes.keys().copied().collect();
                 for host in &hosts {
                     let world = world.clone();
                     self.send_down(launcher, *host, Down::Enter { world });
@@ -103,24 +103,24 @@ impl Sim {
 
     fn have_started(&mut self, launcher: usize, host: u32, tasks: SpawnedTasks) {
         let leader = &mut self.launchers[launcher];
-        let is_here = host == leader.host;
-        if !is_here && !leader.remotes.contains(&host) {
+        if host == leader.host {
+            return self.start(host, tasks);
+        }
+        let Some(remote) = leader.remotes.get_mut(&host) else {
             let lost = || (Why::Host, "the host is lost".to_owned());
             return tasks
                 .tasks()
                 .for_each(|task| self.note_outcome(launcher, task, Err(lost())));
-        }
-        leader.active.entry(host).or_default().extend(tasks.tasks());
-        match is_here {
-            true => self.start(host, tasks),
-            false => self.send_down(launcher, host, Down::Start { tasks }),
-        }
+        };
+        remote.unstarted.extend(tasks.tasks());
+        self.send_down(launcher, host, Down::Start { tasks });
     }
 
     pub fn note_outcome(&mut self, launcher: usize, task: u32, outcome: Result<(), Refused>) {
         match outcome {
             Ok(()) => {
                 let leader = &mut self.launchers[launcher];
+                leader.lifecycle.task_started();
                 leader.registry.task_started(task, 100 + task);
             }
             Err(_) => self.never_started(launcher, task),
@@ -129,9 +129,11 @@ impl Sim {
     }
 
     pub fn never_started(&mut self, launcher: usize, task: u32) {
-        self.tasks[task as usize].end.get_or_insert(End::Lost);
-        let active = self.launchers[launcher].active.values_mut();
-        active.for_each(|tasks| tasks.retain(|one| *one != task));
+        let leader = &mut self.launchers[launcher];
+        leader.lifecycle.start_failed();
+        if self.life(self.launchers[launcher].host) == Life::Up {
+            self.tasks[task as usize].end_now(self.now, End::Lost);
+        }
         self.notify_gone(launcher, task, Some(Cause::Lost));
         let registry = &mut self.launchers[launcher].registry;
         registry.task_ended(task, End::Lost);

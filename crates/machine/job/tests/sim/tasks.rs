@@ -1,6 +1,7 @@
 //! Tasks that make requests at random, and remember all that they hear.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use regatta_job::{End, Ended};
 use regatta_wire::control::{Ask, Ending, Event, Output, Place, Spawn, Tell, What, flags};
@@ -22,6 +23,7 @@ pub struct Task {
     pub started: bool,
     /// None: it runs, or is to start.
     pub end: Option<End>,
+    pub ended_at: Option<Duration>,
     pub asked: BTreeMap<u32, Ask>,
     /// All answers, by the number of the request.
     pub answers: BTreeMap<u32, Vec<Tell>>,
@@ -29,6 +31,8 @@ pub struct Task {
     pub events: Vec<(u32, Event)>,
     /// Watches that it has asked to forget.
     pub unwatched: BTreeSet<u32>,
+    /// When each request was answered first.
+    pub answered_at: BTreeMap<u32, Duration>,
 }
 
 impl Task {
@@ -39,10 +43,19 @@ impl Task {
             request,
             started: request.is_none(),
             end: None,
+            ended_at: None,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             events: Vec::new(),
             unwatched: BTreeSet::new(),
+            answered_at: BTreeMap::new(),
+        }
+    }
+
+    /// It has ended, if it had not before.
+    pub fn end_now(&mut self, now: Duration, end: End) {
+        if self.end.is_none() {
+            (self.end, self.ended_at) = (Some(end), Some(now));
         }
     }
 
@@ -65,6 +78,13 @@ pub fn value_of(task: u32, id: u32) -> Vec<u8> {
     [task.to_le_bytes(), id.to_le_bytes()].concat()
 }
 
+/// The task that has put an entry of this value, and its request.
+pub fn put_by(value: &[u8]) -> Option<(u32, u32)> {
+    let (task, id) = value.split_first_chunk()?;
+    let id = id.try_into().ok()?;
+    Some((u32::from_le_bytes(*task), u32::from_le_bytes(id)))
+}
+
 /// The name of an entry that nobody else puts.
 pub fn own_name(task: u32, id: u32) -> String {
     format!("of-{task}-{id}")
@@ -75,6 +95,7 @@ impl Sim {
     fn some_task(&mut self) -> Option<u32> {
         let running: Vec<u32> = (0..self.tasks.len() as u32)
             .filter(|task| self.tasks[*task as usize].runs())
+            .filter(|task| self.hosts[self.tasks[*task as usize].host as usize].frozen <= self.now)
             .collect();
         let drawn = self.random(running.len() as u64) as usize;
         running.get(drawn).copied()
@@ -179,6 +200,10 @@ impl Sim {
                 (End::Signalled { signal, core }, TaskState::Joined)
             }
         };
+        self.end_task(rank, end, state);
+    }
+
+    pub fn end_task(&mut self, rank: u32, end: End, state: TaskState) {
         let pid = 100 + rank;
         self.end(Ended {
             rank,
@@ -190,7 +215,7 @@ impl Sim {
 
     /// A message comes to a task. One that has ended reads nothing.
     pub fn receive(&mut self, task: u32, bytes: &[u8]) {
-        let message = Tell::decode(bytes).expect("a message");
+        let (now, message) = (self.now, Tell::decode(bytes).expect("a message"));
         if self.tasks[task as usize].end.is_some() {
             return;
         }
@@ -201,8 +226,9 @@ impl Sim {
             }
             self.tasks[task as usize].events.push((watch, event));
         } else if let Some(id) = message.id() {
-            let answers = &mut self.tasks[task as usize].answers;
-            answers.entry(id).or_default().push(message);
+            let task = &mut self.tasks[task as usize];
+            task.answers.entry(id).or_default().push(message);
+            task.answered_at.entry(id).or_insert(now);
         }
     }
 
@@ -215,9 +241,9 @@ impl Sim {
             } => true,
             Event::TaskEnded { task, .. } => {
                 let task = &self.tasks[*task as usize];
-                task.end.is_some() || !self.is_of_job(task.host)
+                task.end.is_some() || self.has_left(task.host)
             }
-            Event::HostLost { host, .. } => !self.is_of_job(*host),
+            Event::HostLost { host, .. } => self.has_left(*host),
             _ => true,
         }
     }

@@ -123,44 +123,28 @@ impl Agent {
         else {
             return;
         };
-        tasks.forget_all_prepared();
-        tasks.caught.all_taken();
         if let Some(template) = &self.template {
             self.room.set(template.window as usize);
         }
-        let local = &following.follower.local;
-        let worlds = local.worlds.iter().filter(|world| world.first >= known);
+        let mut handover = succession::handover(tasks, &following.follower.local);
+        handover.worlds.retain(|world| world.first >= known);
+        let requests = std::mem::take(&mut handover.requests);
         let state = State {
             hello: hello.clone(),
-            tasks: tasks.job().tasks(),
-            worlds: worlds.cloned().collect(),
-            unstarted: tasks.unstarted(),
-            running: tasks.processes(),
-            ended: local.ended.clone(),
-            heard: local.received_counts(),
             starts: self.starts,
-            gone: local.gone.clone(),
-            open_streams: tasks.caught.open_streams(),
-            silent: tasks.silent(),
+            handover,
         };
-        let unanswered = local.requests.iter();
-        let unanswered: Vec<Report> = unanswered
-            .map(|(&(task, _), bytes)| Report::Asked {
-                task,
-                bytes: bytes.clone(),
-            })
-            .collect();
-        let asked = unanswered.len() as u32;
         let replica = &following.follower.replica;
         let later = replica.later_snapshot(changes).unwrap_or_default();
         for piece in later.chunks(PIECE) {
             let bytes = piece.to_vec();
             self.send_report(&Report::Copy { bytes });
         }
+        let asked = requests.len() as u32;
         self.send_report(&Report::State { state, asked });
-        unanswered
-            .iter()
-            .for_each(|report| self.send_report(report));
+        for (task, bytes) in requests {
+            self.send_report(&Report::Asked { task, bytes });
+        }
         let waiting = self.join_socket.as_ref().map(AgentJoinSocket::waiting);
         let waiting = waiting.unwrap_or_default();
         waiting.iter().for_each(|report| self.send_report(report));

@@ -50,7 +50,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use regatta_job::End;
 use regatta_job::Ended;
-use regatta_job::failover::{FailoverPlan, SuccessionOrder};
+use regatta_job::failover::{FailoverPlan, Handover, SuccessionOrder};
 pub(crate) use regatta_job::hosts::{Hello, Sight, Target, Token};
 pub(crate) use regatta_wire::fields::Message;
 use regatta_wire::fields::{Bytes, Field};
@@ -227,36 +227,15 @@ fields!(Preparation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub hello: Hello,
-    /// How many tasks are in its table, and those of them that the new launcher has not.
-    pub tasks: u32,
-    pub worlds: Vec<World>,
-    /// Of its own tasks: those that are to be started, those that run and their processes, and how the others ended.
-    pub unstarted: Vec<u32>,
-    pub running: Vec<(u32, u32)>,
-    pub ended: Vec<Ended>,
-    /// How many messages each of its tasks has received.
-    pub heard: Vec<(u32, u32)>,
     /// How often `StartSpawn` or `Admit` has come.
     pub starts: u32,
-    /// The tasks of other hosts that it has heard to be gone; without a cause they left in good order.
-    pub gone: Vec<(u32, Option<Cause>)>,
-    /// Streams of its tasks that are for another task, and open.
-    pub open_streams: Vec<(u32, u32)>,
-    /// Its tasks that run, and have closed their sockets.
-    pub silent: Vec<u32>,
+    /// Without the requests, which follow.
+    pub handover: Handover,
 }
 fields!(State {
     hello,
-    tasks,
-    worlds,
-    unstarted,
-    running,
-    ended,
-    heard,
     starts,
-    gone,
-    open_streams,
-    silent
+    handover
 });
 
 impl Field for Bind {

@@ -9,18 +9,16 @@ use std::time::Duration;
 
 use regatta_job::Registry;
 use regatta_job::failover::{
-    Candidate, FailoverPlan, LocalRecord, SuccessionOrder, add_unknown_tasks, all_worlds,
-    known_runs, latest,
+    Absence, Candidate, FailoverPlan, Handover, SuccessionOrder, Takeover, known_runs, latest,
 };
-use regatta_wire::world::World;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::following::Following;
-use super::rally::{self, Found, Rally, Seeker};
-use super::{LEADER, OWN, form};
+use super::rally::{self, Channels, Found, Rally, Seeker};
+use super::{LEADER, OWN, form, handover};
 use crate::agent_join_socket::AgentJoinSocket;
 use crate::channel::Link;
-use crate::channel::messages::{Preparation, State};
+use crate::channel::messages::Preparation;
 use crate::fleet::Ground;
 use crate::host_starter::NewHostStarter;
 use crate::hosts::{Host, Map};
@@ -78,14 +76,12 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
         told: &mut told,
         tether: &mut resources.link,
         tasks: resources.tasks.job().tasks(),
-        changes: registry.changes(),
-        dead: rally::dead_hosts(&registry).collect(),
+        registry: &registry,
         output: &mut output,
-        parted: Vec::new(),
-        refused: None,
+        channels: Channels::default(),
     }
     .rally(&others)?;
-    let registry = latest(registry, rally.found.iter().map(|found| &found.copy));
+    let registry = latest(registry, rally.found.iter().map(|found| &found.answer.copy));
     let usual = across(&will, &resources.template, &registry);
     news.close();
     let cause = told.causes.get(&line.launcher);
@@ -253,81 +249,59 @@ fn plan(will: &FailoverPlan, resources: &AgentResources, across: Across, growth:
     }
 }
 
-/// Brings together what all agents know: from here on every table has the same tasks.
+/// Brings together what all agents know: from here on this host's table has all tasks.
 fn take_stock(
     resources: AgentResources,
     mut registry: Registry,
-    launcher: (SuccessionOrder, String),
-    mut rally: Rally,
+    (order, cause): (SuccessionOrder, String),
+    rally: Rally,
     here: Candidate,
 ) -> Result<Stock, Refusal> {
-    let AgentResources {
-        link,
-        signals,
-        owner,
-        mut tasks,
-        join_socket,
-        streams,
-        template,
-        following,
-    } = resources;
-    let local = following.follower.local;
-    tasks.forget_all_prepared();
-    tasks.caught.all_taken();
-    let requests = local.unanswered();
-    let worlds = enter_all_worlds(&mut tasks, &local, &mut rally.found)?;
-    let asked = rally.found.iter().flat_map(|found| &found.asked);
-    let asked = asked.chain(&requests);
-    add_unknown_tasks(&mut registry, &worlds, asked, &template.program);
-    Ok(Stock {
-        own: State {
-            hello: crate::gather::hello_again(),
-            tasks: tasks.job().tasks(),
-            worlds: Vec::new(),
-            unstarted: tasks.unstarted(),
-            running: tasks.processes(),
-            heard: local.received_counts(),
-            ended: local.ended,
-            starts: 0,
-            gone: local.gone,
-            open_streams: tasks.caught.open_streams(),
-            silent: tasks.silent(),
-        },
-        asked: requests,
-        tether: link,
-        signals,
-        owner,
-        tasks,
-        join_socket,
-        streams,
-        registry,
-        worlds,
-        ground: Ground {
-            template,
-            addresses: local.addresses,
-        },
-        launcher,
-        found: rally.found,
-        lost: rally.lost,
-        here,
-    })
-}
-
-/// All worlds that any host has in its table, each of which is in that of this host from now on.
-fn enter_all_worlds(
-    tasks: &mut Tasks,
-    local: &LocalRecord,
-    found: &mut [Found],
-) -> Result<Vec<World>, Refusal> {
-    let others = found.iter_mut();
-    let others = others.flat_map(|found| std::mem::take(&mut found.state.worlds));
-    let worlds = all_worlds(local.worlds.iter().cloned().chain(others));
-    for world in &worlds {
+    let mut tasks = resources.tasks;
+    let local = resources.following.follower.local;
+    let own = Handover {
+        host: here.number,
+        ..handover(&mut tasks, &local)
+    };
+    let (mut handovers, mut remotes) = (vec![own], Vec::new());
+    for Found { mut remote, answer } in rally.found {
+        let Some(state) = answer.into_state() else {
+            continue;
+        };
+        remote.starts = state.starts;
+        remote.unstarted.clone_from(&state.handover.unstarted);
+        remote.running = state.handover.running.iter().copied().collect();
+        handovers.push(Handover {
+            host: remote.number,
+            ..state.handover
+        });
+        remotes.push(remote);
+    }
+    let launcher = (order.name.as_str(), Absence::Gone(cause));
+    let program = &resources.template.program;
+    let takeover = Takeover::new(&mut registry, handovers, rally.lost, launcher, program);
+    for world in &takeover.worlds {
         if world.first == tasks.job().tasks() {
             tasks
                 .enter(world)
                 .map_err(|error| Refusal::of_regatta(error.to_string()))?;
         }
     }
-    Ok(worlds)
+    Ok(Stock {
+        tether: resources.link,
+        signals: resources.signals,
+        owner: resources.owner,
+        tasks,
+        join_socket: resources.join_socket,
+        streams: resources.streams,
+        registry,
+        takeover,
+        ground: Ground {
+            template: resources.template,
+            addresses: local.addresses,
+        },
+        candidates: order.candidates,
+        remotes,
+        here,
+    })
 }

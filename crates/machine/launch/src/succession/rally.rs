@@ -1,17 +1,17 @@
-//! Bringing the agents of a job together again, under another launcher.
-//!
-//! The channel to each is claimed until that succeeds, its host is lost, or the time is over: its agent hears of the loss when its own
-//! daemon does. When no claim is open any more, all agents hear the word at once. If one of them does not name this host among the hosts that
-//! may lead, they all hear that it gives up, and their daemons take the claims back.
+//! The channels on which a new launcher claims the agents of a job, says the word to them, and hears what they know. [`Claims`] decides.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use regatta_job::Registry;
-use regatta_job::failover::{Candidate, FailoverPlan};
+use regatta_job::failover::{
+    Absence, Candidate, ClaimEffect, ClaimInput, Claims, FailoverPlan, MembershipView, Obstacle,
+    dead_hosts,
+};
+use regatta_wire::Malformed;
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, GAVE_UP, LEAD, NO_MORE, OWN, OWNER_LOST, is_named};
+use super::{DAEMON_ENDED, GAVE_UP, LEAD, OWN, OWNER_LOST, successors};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
@@ -22,50 +22,80 @@ use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::Remote;
 use crate::rsh;
 use crate::signals::Signals;
+use crate::time_asleep::Wakes;
 
-/// An agent that has not come for so long never will.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// A host that may not lead has so long to say so to those that wait for it.
+/// Why a host leaves a job to others whose agents it could not claim.
+const FOLLOW_ANOTHER: &str =
+    "most of the hosts of the job do not let this one lead, and may follow another one";
+/// The channels of a host that gives up have so long to carry that.
 const WITHDRAWAL: Duration = Duration::from_secs(3);
-/// How often one is asked for.
-const AGAIN: Duration = Duration::from_millis(100);
+/// How often channels are looked after at least.
+const TURN: Duration = Duration::from_millis(100);
 
 /// An agent that has come.
 pub(crate) struct Found {
     pub remote: Remote,
-    pub state: State,
-    /// Requests of its tasks that nobody has answered.
-    pub asked: Vec<(u32, Vec<u8>)>,
+    pub answer: Answer,
+}
+
+/// All that an agent has handed over, or as much as has arrived.
+#[derive(Default)]
+pub(crate) struct Answer {
+    /// With the number of requests that follow it.
+    state: Option<(State, u32)>,
     /// A copy of the registry that is later than ours; empty: it has none.
     pub copy: Vec<u8>,
+}
+
+impl Answer {
+    /// The state, when all that belongs to it has arrived.
+    fn whole(&self) -> Option<&State> {
+        let (state, requests) = self.state.as_ref()?;
+        (state.handover.requests.len() == *requests as usize).then_some(state)
+    }
+
+    pub(crate) fn into_state(self) -> Option<State> {
+        self.state.map(|(state, _)| state)
+    }
+
+    /// One more report. False: it makes no sense here.
+    fn take(&mut self, report: Report) -> bool {
+        match (report, &mut self.state) {
+            (Report::Beat {}, _) => {}
+            (Report::Copy { bytes }, None) => self.copy.extend_from_slice(&bytes),
+            (Report::State { state, asked }, at @ None) => *at = Some((state, asked)),
+            (Report::Asked { task, bytes }, Some((state, _))) => {
+                state.handover.requests.push((task, bytes));
+            }
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// The result of looking for the agents of all hosts.
 pub(crate) struct Rally {
     pub found: Vec<Found>,
     /// The hosts that are lost too, and why.
-    pub lost: Vec<(Candidate, String)>,
+    pub lost: BTreeMap<u32, Absence>,
 }
 
-enum Step {
-    Waiting(Instant),
-    /// The channel is asked for.
-    Claiming(Box<Remote>),
-    /// It is ours, and its agent may be taken over by this host.
-    Claimed(Box<Remote>),
-    Calling(Box<Calling>),
-    Done(Result<Box<Found>, String>),
-}
-
-/// An agent to which the word is said.
-struct Calling {
+/// A channel, and the next thing of interest on it.
+struct Channel {
     remote: Remote,
-    /// It has taken note.
-    ready: bool,
-    /// Its report at that time.
-    said: Option<(State, u32)>,
-    asked: Vec<(u32, Vec<u8>)>,
-    copy: Vec<u8>,
+    next: Next,
+}
+
+enum Next {
+    /// The line in which the agent says that its owner is lost.
+    OwnerLost,
+    /// Nothing: the agent repeats that line.
+    Nothing,
+    /// The line in which the agent takes note of the word.
+    Ready,
+    Answer(Answer),
+    /// The job that begins: the answer is whole.
+    Job(Answer),
 }
 
 /// Looks for agents.
@@ -78,16 +108,19 @@ pub(crate) struct Seeker<'a> {
     pub told: &'a mut news::Report,
     /// The channel of this host's agent. Its end is that of the daemon here.
     pub tether: &'a mut Link,
-    /// How many tasks this launcher knows of, and how many changes of the registry.
+    /// How many tasks this launcher knows of, and its replica.
     pub tasks: u32,
-    pub changes: u64,
-    /// The hosts that the old launcher had given up, by the copies of the registry that have come so far: nobody looks for these.
-    pub dead: HashSet<u32>,
+    pub registry: &'a Registry,
     pub output: &'a mut Output,
+    pub channels: Channels,
+}
+
+/// Channels to the agents that are looked for.
+#[derive(Default)]
+pub(crate) struct Channels {
+    open: BTreeMap<u32, Channel>,
     /// Channels that have been given up, until their commands have ended.
-    pub parted: Vec<Remote>,
-    /// Why this host may not lead, if some agent does not name it.
-    pub refused: Option<(Instant, Refusal)>,
+    parted: Vec<Remote>,
 }
 
 /// How the shell on a host is taken over in which an agent waits.
@@ -106,163 +139,142 @@ pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
 impl Seeker<'_> {
     /// Looks for the agents on these hosts, to the end.
     pub(crate) fn rally(mut self, candidates: &[Candidate]) -> Result<Rally, Refusal> {
-        let mut began = Instant::now();
-        let mut steps: Vec<Step> = candidates.iter().map(|_| Step::Waiting(began)).collect();
-        let mut calls = false;
+        let (mut began, mut wakes) = (Instant::now(), Wakes::new());
+        let (view, causes) = membership(self.told);
+        let mut claims = Claims::new(Duration::ZERO, candidates, view, causes, self.registry);
         loop {
-            if let Some(report) = self.news.next() {
-                *self.told = report;
+            // Time in which this process did not run counts against nobody.
+            began += wakes.away();
+            for input in self.listen().into_iter().chain([ClaimInput::Timer]) {
+                claims.handle(began.elapsed(), input);
             }
-            self.parted.retain_mut(|remote| !remote.has_ended());
-            let alone = daemon_has_ended(self.tether).then(|| DAEMON_ENDED.to_owned());
-            if let Some(why) = alone.or_else(|| why_cut_off(self.told, candidates)) {
-                let why = format!("{why}. The job ends here, since it may go on there");
-                return Err(Refusal::new(STATUS_REFUSED, why));
+            while let Some(effect) = claims.poll() {
+                let done = match effect {
+                    ClaimEffect::Begin => return Ok(self.found(claims.lost())),
+                    ClaimEffect::Leave(why) => return Err(self.leave(why, candidates)),
+                    effect => self.carry_out(effect, candidates),
+                };
+                done.into_iter()
+                    .for_each(|input| claims.handle(began.elapsed(), input));
             }
-            let late = began.elapsed() >= PATIENCE;
-            for (candidate, step) in candidates.iter().zip(&mut steps) {
-                self.advance(candidate, step, late);
-            }
-            for (candidate, step) in candidates.iter().zip(&mut steps) {
-                self.pass_over(candidate, step);
-            }
-            if steps.iter().all(|step| matches!(step, Step::Done(_))) {
-                break;
-            }
-            let claimed = |step: &Step| matches!(step, Step::Claimed(_) | Step::Done(_));
-            if !calls && steps.iter().all(claimed) {
-                (calls, began) = (true, Instant::now());
-            }
-            let is_due =
-                |(since, _): &mut (Instant, Refusal)| calls || since.elapsed() >= WITHDRAWAL;
-            if let Some((_, refusal)) = self.refused.take_if(is_due) {
-                self.withdraw(steps);
-                return Err(refusal);
-            }
-            if calls {
-                steps = steps.into_iter().map(|step| self.call(step)).collect();
-            }
-            self.wait(&steps)?;
+            self.wait()?;
         }
-        let mut rally = Rally {
-            found: Vec::new(),
-            lost: Vec::new(),
+    }
+
+    /// All that has happened since the last call.
+    fn listen(&mut self) -> Vec<ClaimInput> {
+        self.channels
+            .parted
+            .retain_mut(|remote| !remote.has_ended());
+        let mut inputs = Vec::new();
+        if daemon_has_ended(self.tether) {
+            inputs.push(ClaimInput::DaemonEnded);
+        }
+        if let Some(report) = self.news.next() {
+            *self.told = report;
+            let (view, causes) = membership(self.told);
+            inputs.push(ClaimInput::Membership(view, causes));
+        }
+        let hosts: Vec<u32> = self.channels.open.keys().copied().collect();
+        inputs.extend(hosts.into_iter().filter_map(|host| self.hear(host)));
+        inputs
+    }
+
+    /// The next thing of interest on the channel of a host, if it has arrived.
+    fn hear(&mut self, host: u32) -> Option<ClaimInput> {
+        let channel = self.channels.open.get_mut(&host)?;
+        let input = match channel.hear(host) {
+            Ok(Some(input)) => input,
+            Ok(None) if channel.is_in_vain() => {
+                self.part(host);
+                ClaimInput::Closed(host)
+            }
+            Ok(None) => return None,
+            Err(Malformed) => ClaimInput::Nonsense(host),
         };
-        for (candidate, step) in candidates.iter().zip(steps) {
-            match step {
-                Step::Done(Ok(found)) => rally.found.push(*found),
-                Step::Done(Err(why)) => rally.lost.push((candidate.clone(), why)),
-                _ => {}
-            }
+        match input {
+            ClaimInput::OwnerLost(..) => self.report_step(host, "waits for"),
+            ClaimInput::HandedOver(..) => self.report_step(host, "follows"),
+            _ => {}
         }
-        Ok(rally)
+        Some(input)
     }
 
-    /// Gives an agent up if its host is dead by a copy of the registry, also one that has come: others have been told so.
-    fn pass_over(&mut self, candidate: &Candidate, step: &mut Step) {
-        if !self.dead.contains(&candidate.number) || matches!(step, Step::Done(Err(_))) {
-            return;
+    /// Carries out an effect. Something may come of it at once.
+    fn carry_out(&mut self, effect: ClaimEffect, candidates: &[Candidate]) -> Option<ClaimInput> {
+        match effect {
+            ClaimEffect::Open(host) => {
+                let name = name_of(host, candidates);
+                let Ok(remote) = Remote::open(self.across, host, name, self.signals) else {
+                    return Some(ClaimInput::Closed(host));
+                };
+                let next = Next::OwnerLost;
+                self.channels.open.insert(host, Channel { remote, next });
+            }
+            ClaimEffect::Lead(host) => {
+                let word = format!("\n{LEAD} {} {}\n", rsh::identity(), self.own_run());
+                if let Some(channel) = self.channels.open.get_mut(&host) {
+                    channel.remote.link.send_raw(word.as_bytes());
+                    channel.next = Next::Ready;
+                }
+            }
+            ClaimEffect::AskState(host) => {
+                let (tasks, changes) = (self.tasks, self.registry.changes());
+                if let Some(channel) = self.channels.open.get_mut(&host) {
+                    let _ = channel.remote.send(&Order::Lead { tasks, changes });
+                }
+            }
+            ClaimEffect::Close(host) => self.part(host),
+            ClaimEffect::GiveUp(host) => {
+                let word = format!("\n{GAVE_UP} {}\n", self.own_run());
+                if let Some(Channel { mut remote, .. }) = self.channels.open.remove(&host) {
+                    remote.link.send_raw(word.as_bytes());
+                    // The command carries what has been written before it ends.
+                    remote.link.close();
+                    self.channels.parted.push(remote);
+                }
+            }
+            ClaimEffect::Begin | ClaimEffect::Leave(_) => {}
         }
-        let why = "the launcher before this one had given it up".to_owned();
-        match std::mem::replace(step, Step::Done(Err(why))) {
-            Step::Claiming(remote) | Step::Claimed(remote) => self.part(*remote),
-            Step::Calling(calling) => self.part(calling.remote),
-            Step::Done(Ok(found)) => self.part(found.remote),
-            Step::Waiting(_) | Step::Done(Err(_)) => {}
-        }
+        None
     }
 
-    /// Takes one host as far as it goes now.
-    fn advance(&mut self, candidate: &Candidate, step: &mut Step, late: bool) {
-        if let Step::Done(found) = step {
-            found.iter_mut().for_each(|found| found.remote.keep_up());
-            return;
-        }
-        if let Some(why) = why_given_up(self.told, candidate, late) {
-            let before = std::mem::replace(step, Step::Done(Err(why)));
-            match before {
-                Step::Claiming(remote) | Step::Claimed(remote) => self.part(*remote),
-                Step::Calling(calling) => self.part(calling.remote),
-                Step::Waiting(_) | Step::Done(_) => {}
+    /// Leaves the job to others: what was said on channels is carried before.
+    fn leave(mut self, why: Obstacle, candidates: &[Candidate]) -> Refusal {
+        let why = match why {
+            Obstacle::DaemonEnded => DAEMON_ENDED.to_owned(),
+            Obstacle::CutOff(why) => why,
+            Obstacle::TooFew => FOLLOW_ANOTHER.to_owned(),
+            Obstacle::GivenUp(host) => {
+                let until = Instant::now() + WITHDRAWAL;
+                let parted = self.channels.parted.iter_mut();
+                parted.for_each(|remote| remote.await_end(until));
+                let name = name_of(host, candidates);
+                format!("the launcher had given this host up, as the host {name} has heard")
             }
-            return;
-        }
-        *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
-            Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
-            Step::Waiting(_) => {
-                let (number, name) = (candidate.number, &candidate.name);
-                match Remote::open(self.across, number, name, self.signals) {
-                    Ok(remote) => Step::Claiming(Box::new(remote)),
-                    Err(_) => Step::Waiting(Instant::now() + AGAIN),
-                }
-            }
-            Step::Claiming(remote) => self.read_claim(remote),
-            Step::Claimed(mut remote) => {
-                // Its agent repeats that its owner is lost.
-                while remote.read() {
-                    remote.link.forget();
-                }
-                self.unless_ended(remote, Step::Claimed)
-            }
-            Step::Calling(calling) => self.read_answer(calling),
-            done => done,
         };
+        let sentence = format!("{why}. The job ends here, since it may go on there");
+        Refusal::new(STATUS_REFUSED, sentence)
     }
 
-    /// Goes on with a channel, or claims it again if it has ended: its agent does not know yet, perhaps, that its owner is lost.
-    fn unless_ended(&mut self, remote: Box<Remote>, on: impl Fn(Box<Remote>) -> Step) -> Step {
-        match remote.link.is_ended() {
-            true => {
-                self.part(*remote);
-                Step::Waiting(Instant::now() + AGAIN)
-            }
-            false => on(remote),
-        }
-    }
-
-    /// Reads whether the channel of an agent is ours, and whether it may be.
-    fn read_claim(&mut self, mut remote: Box<Remote>) -> Step {
-        while remote.read() {}
-        match remote.link.line(OWNER_LOST) {
-            Ok(Some(line)) => {
-                self.report_step(&remote, "waits for");
-                if !is_named(&line, self.own_run()) {
-                    let sentence = format!(
-                        "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
-                        remote.name
-                    );
-                    let refusal = Refusal::new(STATUS_REFUSED, sentence);
-                    self.refused.get_or_insert((Instant::now(), refusal));
-                }
-                Step::Claimed(remote)
-            }
-            Ok(None) => self.unless_ended(remote, Step::Claiming),
-            Err(_) => self.nonsense(*remote),
-        }
-    }
-
-    /// Gives all claims back, and says that this host will not lead: others wait for it if they have an order in which it is.
-    fn withdraw(&self, steps: Vec<Step>) {
-        let word = format!("\n{GAVE_UP} {}\n", self.own_run());
-        let claimed = steps.into_iter().filter_map(|step| match step {
-            Step::Claimed(remote) => Some(*remote),
+    fn found(self, lost: BTreeMap<u32, Absence>) -> Rally {
+        let found = |channel: Channel| match channel.next {
+            Next::Job(answer) => Some(Found {
+                remote: channel.remote,
+                answer,
+            }),
             _ => None,
-        });
-        let mut claimed: Vec<Remote> = claimed.collect();
-        for remote in &mut claimed {
-            remote.link.send_raw(word.as_bytes());
-            // The command carries what has been written before it ends.
-            remote.link.close();
+        };
+        Rally {
+            found: self.channels.open.into_values().filter_map(found).collect(),
+            lost,
         }
-        let until = Instant::now() + WITHDRAWAL;
-        claimed
-            .iter_mut()
-            .for_each(|remote| remote.await_end(until));
     }
 
-    fn report_step(&mut self, remote: &Remote, does: &str) {
-        if self.across.verbose {
-            let name = &remote.name;
+    fn report_step(&mut self, host: u32, does: &str) {
+        let channel = self.channels.open.get(&host);
+        if let Some(channel) = channel.filter(|_| self.across.verbose) {
+            let name = &channel.remote.name;
             let sentence = format!("the agent on the host {name} {does} this launcher");
             self.output.report(&sentence);
             self.output.flush();
@@ -273,101 +285,20 @@ impl Seeker<'_> {
         self.told.view.own.as_deref().unwrap_or_default()
     }
 
-    /// Says the word to an agent whose channel is claimed.
-    fn call(&self, step: Step) -> Step {
-        let Step::Claimed(mut remote) = step else {
-            return step;
-        };
-        let word = format!("\n{LEAD} {} {}\n", rsh::identity(), self.own_run());
-        remote.link.send_raw(word.as_bytes());
-        Step::Calling(Box::new(Calling {
-            remote: *remote,
-            ready: false,
-            said: None,
-            asked: Vec::new(),
-            copy: Vec::new(),
-        }))
-    }
-
-    fn part(&mut self, mut remote: Remote) {
-        remote.lose();
-        self.parted.push(remote);
-    }
-
-    fn nonsense(&mut self, remote: Remote) -> Step {
-        self.part(remote);
-        Step::Done(Err("its agent says what cannot be understood".to_owned()))
-    }
-
-    fn read_answer(&mut self, mut calling: Box<Calling>) -> Step {
-        let remote = &mut calling.remote;
-        remote.link.flush();
-        while remote.read() {}
-        if remote.link.is_ended() {
-            self.part(calling.remote);
-            return Step::Waiting(Instant::now() + AGAIN);
-        }
-        if !calling.ready {
-            let word = format!("{} {}", rsh::READY, rsh::identity());
-            match remote.link.line(&word) {
-                Ok(Some(_)) => {
-                    calling.ready = true;
-                    let (tasks, changes) = (self.tasks, self.changes);
-                    let _ = remote.send(&Order::Lead { tasks, changes });
-                }
-                Ok(None) => return Step::Calling(calling),
-                Err(_) => return self.nonsense(calling.remote),
-            }
-        }
-        calling.remote.beat();
-        loop {
-            let all = calling.asked.len();
-            if let Some((state, _)) = calling.said.take_if(|(_, count)| all == *count as usize) {
-                calling.remote.greeted(state.hello.clone());
-                self.report_step(&calling.remote, "follows");
-                if let Ok(copy) = Registry::from_snapshot(&calling.copy) {
-                    self.dead.extend(dead_hosts(&copy));
-                }
-                return Step::Done(Ok(Box::new(Found {
-                    remote: calling.remote,
-                    state,
-                    asked: calling.asked,
-                    copy: calling.copy,
-                })));
-            }
-            match calling.remote.link.next() {
-                Ok(None) => return Step::Calling(calling),
-                Ok(Some(Report::Beat {})) => {}
-                Ok(Some(Report::Copy { bytes })) if calling.said.is_none() => {
-                    calling.copy.extend_from_slice(&bytes);
-                }
-                Ok(Some(Report::State {
-                    state,
-                    asked: count,
-                })) if calling.said.is_none() => {
-                    calling.said = Some((state, count));
-                }
-                Ok(Some(Report::Asked { task, bytes })) if calling.said.is_some() => {
-                    calling.asked.push((task, bytes));
-                }
-                _ => return self.nonsense(calling.remote),
-            }
+    fn part(&mut self, host: u32) {
+        if let Some(mut channel) = self.channels.open.remove(&host) {
+            channel.remote.lose();
+            self.channels.parted.push(channel.remote);
         }
     }
 
-    fn wait(&mut self, steps: &[Step]) -> Result<(), Refusal> {
+    fn wait(&mut self) -> Result<(), Refusal> {
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
         fds.extend(self.news.polls());
         fds.extend(self.tether.polls());
-        for step in steps {
-            match step {
-                Step::Claiming(remote) | Step::Claimed(remote) => fds.extend(remote.polls()),
-                Step::Calling(calling) => fds.extend(calling.remote.polls()),
-                Step::Done(Ok(found)) => fds.extend(found.remote.polls()),
-                _ => {}
-            }
-        }
-        let timeout = Timespec::try_from(AGAIN).ok();
+        let channels = self.channels.open.values();
+        fds.extend(channels.flat_map(|channel| channel.remote.polls()));
+        let timeout = Timespec::try_from(TURN).ok();
         let _ = regatta_transport::ready::poll(&mut fds, timeout.as_ref());
         drop(fds);
         let (arrived, lives) = self.owner.wishes(self.signals);
@@ -381,10 +312,85 @@ impl Seeker<'_> {
     }
 }
 
-/// The hosts that are dead by the registry.
-pub(crate) fn dead_hosts(registry: &Registry) -> impl Iterator<Item = u32> {
-    let dead = registry.hosts().iter().filter(|host| !host.alive);
-    dead.map(|host| host.number)
+impl Channel {
+    /// Reads what has arrived. The next thing of interest, if that is among it.
+    fn hear(&mut self, host: u32) -> Result<Option<ClaimInput>, Malformed> {
+        let remote = &mut self.remote;
+        match &mut self.next {
+            Next::OwnerLost => {
+                while remote.read() {}
+                let line = remote.link.line(OWNER_LOST)?;
+                Ok(line.map(|line| {
+                    self.next = Next::Nothing;
+                    let successors = successors(&line);
+                    ClaimInput::OwnerLost(host, successors)
+                }))
+            }
+            Next::Nothing => {
+                while remote.read() {
+                    remote.link.forget();
+                }
+                Ok(None)
+            }
+            Next::Ready => {
+                remote.link.flush();
+                while remote.read() {}
+                let word = format!("{} {}", rsh::READY, rsh::identity());
+                if remote.link.is_ended() || remote.link.line(&word)?.is_none() {
+                    return Ok(None);
+                }
+                self.next = Next::Answer(Answer::default());
+                Ok(Some(ClaimInput::Ready(host)))
+            }
+            Next::Answer(_) => self.hear_answer(host),
+            Next::Job(_) => {
+                remote.keep_up();
+                Ok(None)
+            }
+        }
+    }
+
+    fn hear_answer(&mut self, host: u32) -> Result<Option<ClaimInput>, Malformed> {
+        let (remote, Next::Answer(answer)) = (&mut self.remote, &mut self.next) else {
+            return Ok(None);
+        };
+        remote.link.flush();
+        while remote.read() {}
+        if remote.link.is_ended() {
+            return Ok(None);
+        }
+        remote.beat();
+        while answer.whole().is_none() {
+            match remote.link.next()? {
+                None => return Ok(None),
+                Some(report) => answer.take(report).then_some(()).ok_or(Malformed)?,
+            }
+        }
+        let answer = std::mem::take(answer);
+        let hello = answer.whole().map(|state| state.hello.clone());
+        hello.into_iter().for_each(|hello| remote.greeted(hello));
+        let copy = Registry::from_snapshot(&answer.copy);
+        let dead = copy.iter().flat_map(dead_hosts).collect();
+        self.next = Next::Job(answer);
+        Ok(Some(ClaimInput::HandedOver(host, dead)))
+    }
+
+    /// Whether it has ended, and a claim with it. The end of one in a job that begins is an event of that job.
+    fn is_in_vain(&self) -> bool {
+        self.remote.link.is_ended() && !matches!(self.next, Next::Job(_))
+    }
+}
+
+fn name_of(host: u32, candidates: &[Candidate]) -> &str {
+    let mut candidates = candidates.iter();
+    let found = candidates.find(|candidate| candidate.number == host);
+    found.map_or("", |candidate| &candidate.name)
+}
+
+/// A report, for the claims.
+fn membership(report: &news::Report) -> (MembershipView, BTreeMap<String, String>) {
+    let causes = report.causes.clone().into_iter();
+    (report.view.clone(), causes.collect())
 }
 
 /// Whether the daemon of this host has ended, which holds the other end of this channel. Nothing that it says is of interest: it is
@@ -396,26 +402,6 @@ pub(crate) fn daemon_has_ended(tether: &mut Link) -> bool {
     tether.is_ended()
 }
 
-/// Why the agent on a host is given up, if it is. A host that is none of the machine's does not come back: as it was, it is
-/// lost, whether or not it is still known why.
-fn why_given_up(told: &news::Report, candidate: &Candidate, late: bool) -> Option<String> {
-    match told.view.is_left(&candidate.run) {
-        true => late.then(|| "its part of the job has not been heard of any more".to_owned()),
-        false => {
-            let known = told.causes.get(&candidate.run).cloned();
-            Some(known.unwrap_or_else(|| NO_MORE.to_owned()))
-        }
-    }
-}
-
-/// Why the job cannot be taken over here, if this host is cut off from others of the job by now, which may go on without it.
-fn why_cut_off(told: &news::Report, candidates: &[Candidate]) -> Option<String> {
-    let why = told.view.hindrance.as_ref()?;
-    let mut candidates = candidates.iter();
-    let cut_off = candidates.any(|candidate| told.view.is_suspected(&candidate.run));
-    cut_off.then(|| why.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
@@ -424,11 +410,14 @@ mod tests {
 
     use rustix::pipe::PipeFlags;
 
-    use regatta_job::failover::{HostState, MembershipView};
+    use regatta_job::failover::{Handover, HostState};
 
     use super::*;
     use crate::plan::Form;
     use crate::{gather, sys};
+
+    /// Longer than an agent may be silent.
+    const PATIENCE: Duration = Duration::from_secs(15);
 
     /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which this script leads.
     struct Bench {
@@ -441,6 +430,7 @@ mod tests {
         /// The daemon's end of that.
         daemon: Option<OwnedFd>,
         output: Output,
+        registry: Registry,
         beta: Candidate,
     }
 
@@ -474,6 +464,7 @@ mod tests {
                 tether,
                 daemon: Some(daemon),
                 output: Output::new(Form::Inherit).expect("an output"),
+                registry: Registry::new(Vec::new(), &[], b"program"),
                 beta: Candidate {
                     number: 1,
                     name: "beta".to_owned(),
@@ -491,11 +482,9 @@ mod tests {
                 told: &mut self.told,
                 tether: &mut self.tether,
                 tasks: 2,
-                changes: 0,
-                dead: HashSet::new(),
+                registry: &self.registry,
                 output: &mut self.output,
-                parted: Vec::new(),
-                refused: None,
+                channels: Channels::default(),
             }
         }
     }
@@ -508,27 +497,17 @@ mod tests {
         (link.expect("a channel"), theirs)
     }
 
-    /// An agent that has come, and knows nothing.
-    fn found(remote: Remote) -> Box<Found> {
+    /// The answer of an agent that knows nothing.
+    fn answer() -> Answer {
         let state = State {
             hello: gather::hello_again(),
-            tasks: 2,
-            worlds: Vec::new(),
-            unstarted: Vec::new(),
-            running: Vec::new(),
-            ended: Vec::new(),
-            heard: Vec::new(),
             starts: 0,
-            gone: Vec::new(),
-            open_streams: Vec::new(),
-            silent: Vec::new(),
+            handover: Handover::default(),
         };
-        Box::new(Found {
-            remote,
-            state,
-            asked: Vec::new(),
+        Answer {
+            state: Some((state, 0)),
             copy: Vec::new(),
-        })
+        }
     }
 
     #[test]
@@ -547,102 +526,22 @@ mod tests {
     #[test]
     fn an_agent_that_has_come_is_heard_while_others_are_looked_for() {
         let mut bench = Bench::new("exit 1");
-        let beta = bench.beta.clone();
         let (link, theirs) = channel();
         let mut remote = Remote::without_command("beta", 1, link);
         let long_ago = Instant::now().checked_sub(PATIENCE);
         remote.heard = long_ago.expect("a clock that runs");
-        let mut steps = [Step::Done(Ok(found(remote)))];
         let agent = std::thread::spawn(move || File::from(theirs).write_all(&[0; 1 << 20]));
         let until = Instant::now() + PATIENCE;
         let mut seeker = bench.seeker();
+        let next = Next::Job(answer());
+        seeker.channels.open.insert(1, Channel { remote, next });
         while !agent.is_finished() {
             assert!(Instant::now() < until, "nobody reads what it says");
-            seeker.advance(&beta, &mut steps[0], false);
-            seeker.wait(&steps).expect("no signal");
+            assert_eq!(seeker.listen(), []);
+            seeker.wait().expect("no signal");
         }
         agent.join().expect("a thread").expect("a reader");
-        let [Step::Done(Ok(found))] = &mut steps else {
-            panic!("it was given up");
-        };
+        let found = &mut seeker.found(BTreeMap::new()).found[0];
         assert!(!found.remote.is_silent(PATIENCE));
-    }
-
-    #[test]
-    fn nobody_waits_for_the_agent_of_a_host_that_was_given_up_before() {
-        let mut bench = Bench::new("exit 1");
-        let candidates = [1, 2].map(|number| Candidate {
-            number,
-            ..bench.beta.clone()
-        });
-        let (link, _agent) = channel();
-        let mut seeker = bench.seeker();
-        seeker.dead.extend([1, 2]);
-        let began = Instant::now();
-        let rally = seeker.rally(&candidates).expect("a rally");
-        assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
-        assert_eq!((rally.found.len(), rally.lost.len()), (0, 2));
-        // One that has come is given up, too.
-        let mut step = Step::Done(Ok(found(Remote::without_command("beta", 1, link))));
-        let mut seeker = bench.seeker();
-        seeker.dead.insert(1);
-        seeker.pass_over(&candidates[0], &mut step);
-        assert!(matches!(step, Step::Done(Err(_))) && seeker.parted[0].lost);
-    }
-
-    #[test]
-    fn a_job_is_not_taken_over_by_a_host_that_is_cut_off_from_its_others() {
-        let told = |state: HostState, hindrance: Option<&str>| news::Report {
-            hosts: Vec::new(),
-            ending: false,
-            view: MembershipView {
-                own: None,
-                left: [("beta".to_owned(), state)].into(),
-                hindrance: hindrance.map(str::to_owned),
-            },
-            causes: Default::default(),
-        };
-        let candidates = ["alpha", "beta"].map(|run| Candidate {
-            number: 1,
-            name: run.to_owned(),
-            run: run.to_owned(),
-        });
-        assert_eq!(
-            why_cut_off(&told(HostState::Suspected, None), &candidates),
-            None
-        );
-        assert_eq!(
-            why_cut_off(&told(HostState::Alive, Some("alone")), &candidates),
-            None
-        );
-        let why = why_cut_off(&told(HostState::Suspected, Some("alone")), &candidates);
-        assert_eq!(why.as_deref(), Some("alone"));
-    }
-
-    #[test]
-    fn an_agent_is_given_up_when_its_host_is_gone_or_has_come_back_as_another_or_time_is_over() {
-        let candidate = |run: &str| Candidate {
-            number: 1,
-            name: "beta".to_owned(),
-            run: run.to_owned(),
-        };
-        let told = news::Report {
-            hosts: Vec::new(),
-            ending: false,
-            view: MembershipView {
-                own: Some("here".to_owned()),
-                left: ["second", "here"]
-                    .map(|run| (run.to_owned(), HostState::Alive))
-                    .into(),
-                hindrance: None,
-            },
-            causes: [("other".to_owned(), "it has been silent".to_owned())].into(),
-        };
-        let why = |run: &str, late| why_given_up(&told, &candidate(run), late);
-        assert_eq!(why("second", false), None);
-        assert!(why("second", true).is_some());
-        assert_eq!(why("other", false).as_deref(), Some("it has been silent"));
-        // Of the first run of beta the daemons say nothing since the second one is there.
-        assert_eq!(why("first", false).as_deref(), Some(NO_MORE));
     }
 }

@@ -4,6 +4,7 @@ use crate::bind::Share;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use regatta_job::Ended;
 use regatta_job::failover::Candidate;
 use regatta_job::hosts::Interface;
 
@@ -306,22 +307,27 @@ fn report() -> impl Strategy<Value = Report> {
                 unstarted,
                 running,
                 ended,
-                heard,
+                received,
                 gone,
                 (open_streams, silent),
             )| {
-                let state = State {
-                    hello,
+                let handover = Handover {
+                    host: 0,
                     tasks,
                     worlds,
                     unstarted,
                     running,
                     ended,
-                    heard,
-                    starts,
+                    received,
                     gone,
+                    requests: Vec::new(),
                     open_streams,
                     silent,
+                };
+                let state = State {
+                    hello,
+                    starts,
+                    handover,
                 };
                 Report::State { state, asked }
             },

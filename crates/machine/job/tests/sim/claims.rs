@@ -1,0 +1,400 @@
+//! A host that takes the job over: the claims decide, and the daemons give channels away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use regatta_job::Registry;
+use regatta_job::failover::{
+    Absence, Candidate, ClaimEffect, ClaimInput, Claims, Handover, MembershipView, Obstacle,
+    dead_hosts,
+};
+
+use super::launcher::Launcher;
+use super::{Down, Life, Owner, Sim, Up, What};
+
+/// A launcher that claims the other hosts, and does not lead yet.
+pub struct Rejoin {
+    claims: Claims,
+    candidates: Vec<Candidate>,
+    /// The name of the host of the launcher before.
+    pub before: String,
+    pub own: Handover,
+    /// The answers of the hosts that have handed over what they know, with their replicas if these are later.
+    pub answers: BTreeMap<u32, (Handover, Option<Vec<u8>>)>,
+    /// The hosts with a channel that is open, or is being opened, as far as is known here.
+    open: BTreeSet<u32>,
+    /// Hosts among these that have said that their owner is lost.
+    claimed: BTreeSet<u32>,
+    /// The hosts whose channels have ended after their answers.
+    pub ended: BTreeSet<u32>,
+    /// Messages of this host and of those that have answered: they are read when the launcher leads.
+    pub unread: Vec<(u32, Up)>,
+    /// When something is due, as far as an event was put in for it.
+    due: Option<Duration>,
+    /// The word was said to somebody.
+    has_called: bool,
+    /// Why it has left the job to others.
+    pub left: Option<Obstacle>,
+}
+
+impl Rejoin {
+    /// A channel is closed. Whether it was open.
+    fn close(&mut self, host: u32) -> bool {
+        self.claimed.remove(&host);
+        self.open.remove(&host)
+    }
+
+    /// Whether the membership knows none of the hosts any more that are claimed.
+    pub fn awaits_nobody(&self, view: &MembershipView) -> bool {
+        let mut candidates = self.candidates.iter();
+        !candidates.any(|one| view.is_left(&one.run))
+    }
+}
+
+impl Sim {
+    /// A host is to lead: it claims all others.
+    pub fn lead(&mut self, host: u32) {
+        let (own, view) = (self.handover(host), self.view(host));
+        let follower = self.hosts[host as usize].follower.as_mut();
+        let follower = follower.expect("a follower");
+        let successors = follower.successors().map(str::to_owned).collect();
+        let order = follower.take_order().expect("an order");
+        let registry = follower.replica.take().expect("a replica");
+        let others = order.candidates.into_iter();
+        let candidates: Vec<Candidate> = others.filter(|one| one.number != host).collect();
+        let claims = Claims::new(self.now, &candidates, view, BTreeMap::new(), &registry);
+        self.hosts[host as usize].follower = None;
+        let hosts = self.hosts.len() as u32;
+        let launcher = self.launchers.len();
+        self.launchers.push(Launcher {
+            successors,
+            rejoin: Some(Rejoin {
+                claims,
+                candidates,
+                before: order.name,
+                own,
+                answers: BTreeMap::new(),
+                open: BTreeSet::new(),
+                claimed: BTreeSet::new(),
+                ended: BTreeSet::new(),
+                unread: Vec::new(),
+                due: None,
+                has_called: false,
+                left: None,
+            }),
+            ..Launcher::new(host, hosts, registry)
+        });
+        self.carry_out_claims(launcher);
+    }
+
+    pub fn handle_claims(&mut self, launcher: usize, input: ClaimInput) {
+        let leader = &mut self.launchers[launcher];
+        let now = self.now.saturating_sub(leader.asleep);
+        if let Some(rejoin) = &mut leader.rejoin {
+            rejoin.claims.handle(now, input);
+            self.carry_out_claims(launcher);
+        }
+    }
+
+    pub fn claims_are_due(&mut self, launcher: usize) {
+        if let Some(rejoin) = &mut self.launchers[launcher].rejoin {
+            rejoin.due = None;
+            self.handle_claims(launcher, ClaimInput::Timer);
+        }
+    }
+
+    fn carry_out_claims(&mut self, launcher: usize) {
+        loop {
+            let leader = &mut self.launchers[launcher];
+            let Some(rejoin) = leader.rejoin.as_mut() else {
+                return;
+            };
+            let Some(effect) = rejoin.claims.poll() else {
+                break;
+            };
+            self.carry_out_claim(launcher, effect);
+        }
+        let leader = &mut self.launchers[launcher];
+        let Some(rejoin) = leader.rejoin.as_mut() else {
+            return;
+        };
+        let deadline = rejoin.claims.deadline();
+        let deadline = deadline.filter(|at| rejoin.due.is_none_or(|due| *at < due));
+        if let Some(at) = deadline {
+            rejoin.due = Some(at);
+            let at = at + leader.asleep;
+            self.at(at.max(self.now), What::Timer(launcher));
+        }
+    }
+
+    fn carry_out_claim(&mut self, launcher: usize, effect: ClaimEffect) {
+        let changes = self.launchers[launcher].registry.changes();
+        match effect {
+            ClaimEffect::Open(host) => {
+                let rejoin = self.launchers[launcher].rejoin.iter_mut();
+                let again = !rejoin.fold(true, |_, rejoin| rejoin.open.insert(host));
+                self.note_wrong(again, || format!("the channel of host {host} is open"));
+                let at = self.after(0, 20);
+                self.at(at, What::Claim(launcher, host));
+            }
+            ClaimEffect::Lead(host) => {
+                self.note_first_word(launcher);
+                self.say(launcher, host, Down::Lead);
+            }
+            ClaimEffect::AskState(host) => self.say(launcher, host, Down::AskState { changes }),
+            ClaimEffect::Close(host) => {
+                self.note_closed(launcher, host);
+                self.drop_channel(launcher, host);
+            }
+            ClaimEffect::GiveUp(host) => {
+                self.say(launcher, host, Down::GaveUp);
+                self.note_closed(launcher, host);
+            }
+            ClaimEffect::Begin => self.begin(launcher),
+            ClaimEffect::Leave(why) => {
+                let host = self.launchers[launcher].host;
+                let rejoin = self.launchers[launcher].rejoin.iter_mut();
+                rejoin.for_each(|rejoin| rejoin.left = Some(why.clone()));
+                if self.life(host) == Life::Up {
+                    self.hosts[host as usize].given_up = true;
+                    self.end_channels(launcher);
+                    self.stop(host);
+                }
+            }
+        }
+    }
+
+    /// Nothing is sent on a channel that is closed.
+    fn say(&mut self, launcher: usize, host: u32, message: Down) {
+        let rejoin = self.launchers[launcher].rejoin.as_ref();
+        let is_closed = rejoin.is_none_or(|rejoin| !rejoin.open.contains(&host));
+        self.note_wrong(is_closed, || {
+            format!("{message:?} for host {host}, whose channel is closed")
+        });
+        self.send_down(launcher, host, message);
+    }
+
+    fn note_closed(&mut self, launcher: usize, host: u32) {
+        let rejoin = self.launchers[launcher].rejoin.iter_mut();
+        let closed = rejoin.fold(false, |_, rejoin| rejoin.close(host));
+        self.note_wrong(!closed, || {
+            format!("the channel of host {host} is closed twice")
+        });
+    }
+
+    /// The word is said to all together: when nobody has heard it, every host that is not lost is claimed.
+    fn note_first_word(&mut self, launcher: usize) {
+        let rejoin = self.launchers[launcher].rejoin.as_mut();
+        let rejoin = rejoin.expect("it does not lead yet");
+        if std::mem::replace(&mut rejoin.has_called, true) {
+            return;
+        }
+        let lost = rejoin.claims.lost();
+        let numbers = rejoin.candidates.iter().map(|one| one.number);
+        let early =
+            numbers.filter(|host| !lost.contains_key(host) && !rejoin.claimed.contains(host));
+        let early: Vec<u32> = early.collect();
+        self.note_wrong(!early.is_empty(), || {
+            format!("the word is said before {early:?} are claimed")
+        });
+    }
+
+    /// A launcher closes a channel. An agent that has heard the word ends with it.
+    pub fn drop_channel(&mut self, launcher: usize, host: u32) {
+        self.close_channel(launcher, host);
+        let own = &mut self.hosts[host as usize];
+        if own.life != Life::Up {
+            return;
+        }
+        match own.owner {
+            Owner::Called(by) | Owner::Leader(by) if by == launcher => self.stop(host),
+            Owner::Claimed(by) if by == launcher => self.give_up_unowned(host),
+            _ => {}
+        }
+    }
+
+    /// The daemon of a host is asked for its agent's channel.
+    pub fn claim(&mut self, launcher: usize, host: u32) {
+        let from = self.launchers[launcher].host;
+        if self.life(from) != Life::Up {
+            return;
+        }
+        let is_free = match self.hosts[host as usize].owner {
+            Owner::Nobody => true,
+            // Messages that it has sent before its end still arrive.
+            Owner::Claimed(by) => {
+                self.life(self.launchers[by].host) != Life::Up && self.is_quiet(by, host)
+            }
+            Owner::Called(_) | Owner::Leader(_) => false,
+        };
+        let is_there = is_free && self.life(host) == Life::Up;
+        let Some(successors) = self.waiting_for(host).filter(|_| is_there) else {
+            let at = self.after(0, 100);
+            return self.at(at, What::Closed(launcher, host));
+        };
+        let owner = &mut self.hosts[host as usize].owner;
+        let before = std::mem::replace(owner, Owner::Claimed(launcher));
+        if let Some(before) = before.launcher() {
+            self.close_channel(before, host);
+        }
+        self.open_channel(launcher, host);
+        self.send_up(launcher, host, Up::OwnerLost(successors));
+    }
+
+    /// The hosts that may take over a host whose owner is lost, also one that has begun to lead itself.
+    fn waiting_for(&self, host: u32) -> Option<Vec<String>> {
+        let own = &self.hosts[host as usize];
+        let Some(follower) = &own.follower else {
+            let at = self.launcher_on(host)?;
+            let claims = self.launchers[at].rejoin.is_some();
+            return claims.then(|| self.launchers[at].successors.clone());
+        };
+        let waits = own.claimable && follower.is_without_owner();
+        waits.then(|| follower.successors().map(str::to_owned).collect())
+    }
+
+    /// A launcher that claims hears of a host.
+    pub fn hear_claimed(&mut self, launcher: usize, host: u32, message: Up) {
+        let own = self.launchers[launcher].host;
+        let Some(rejoin) = self.launchers[launcher].rejoin.as_mut() else {
+            return;
+        };
+        let input = match message {
+            Up::OwnerLost(successors) => {
+                rejoin.claimed.insert(host);
+                ClaimInput::OwnerLost(host, successors)
+            }
+            Up::Ready => ClaimInput::Ready(host),
+            Up::Handover(handover, snapshot) => {
+                let registry = snapshot.iter().map(|bytes| Registry::from_snapshot(bytes));
+                let dead = registry
+                    .flat_map(|one| dead_hosts(&one.expect("a snapshot")).collect::<Vec<_>>());
+                let dead = dead.collect();
+                rejoin.answers.insert(host, (*handover, snapshot));
+                ClaimInput::HandedOver(host, dead)
+            }
+            message => {
+                if host == own || rejoin.answers.contains_key(&host) {
+                    rejoin.unread.push((host, message));
+                }
+                return;
+            }
+        };
+        self.handle_claims(launcher, input);
+    }
+
+    /// A launcher sees that a channel has ended.
+    pub fn channel_ended(&mut self, launcher: usize, host: u32) {
+        let from = self.launchers[launcher].host;
+        if self.life(from) == Life::Gone {
+            return;
+        }
+        match &mut self.launchers[launcher].rejoin {
+            Some(rejoin) if rejoin.answers.contains_key(&host) => {
+                rejoin.ended.insert(host);
+            }
+            Some(rejoin) => {
+                if rejoin.close(host) {
+                    self.handle_claims(launcher, ClaimInput::Closed(host));
+                }
+            }
+            None => self.give_up_host(launcher, host),
+        }
+    }
+
+    /// A channel of a launcher that claims breaks, one of those that there are.
+    pub fn break_claim(&mut self, choice: usize) {
+        let claims = |one: &Launcher| one.rejoin.is_some() && self.life(one.host) == Life::Up;
+        let Some(launcher) = self.launchers.iter().rposition(claims) else {
+            return;
+        };
+        let own = self.channels.keys().filter(|(by, _)| *by == launcher);
+        let hosts: Vec<u32> = own.map(|(_, host)| *host).collect();
+        let Some(&host) = hosts.get(choice % hosts.len().max(1)) else {
+            return;
+        };
+        match self.hosts[host as usize].owner {
+            Owner::Called(by) | Owner::Leader(by) if by == launcher => {
+                if !self.can_lose(host) {
+                    return;
+                }
+                self.give_up_unowned(host);
+            }
+            Owner::Claimed(by) if by == launcher => {
+                self.hosts[host as usize].owner = Owner::Nobody;
+            }
+            _ => {}
+        }
+        self.close_channel(launcher, host);
+        let at = self.after(0, 20);
+        self.at(at, What::Closed(launcher, host));
+    }
+
+    /// A launcher that claims, and may not go on, leaves the job to others.
+    pub fn leaves_claims(&mut self, launcher: usize) {
+        let rejoin = self.launchers[launcher].rejoin.as_ref();
+        let stays = rejoin.is_none_or(|rejoin| rejoin.left.is_none());
+        let host = self.launchers[launcher].host;
+        self.note_wrong(stays, || format!("host {host} goes on to claim"));
+    }
+
+    /// A host is lost to its new launcher for a reason: it is, or its channel has broken, or it did not run.
+    fn note_lost_for_nothing(&mut self, launcher: usize) {
+        let rejoin = self.launchers[launcher].rejoin.as_ref();
+        let lost = rejoin.map(|rejoin| rejoin.claims.lost());
+        for (host, why) in lost.into_iter().flatten() {
+            let own = &self.hosts[host as usize];
+            let is_known = own.given_up || own.is_late || why == Absence::GivenUpBefore;
+            let is_well = own.life == Life::Up && own.follower.is_some();
+            self.note_wrong(is_well && !is_known, || {
+                format!("host {host} is given up: {why}")
+            });
+        }
+    }
+
+    /// Every host has answered or is lost.
+    fn begin(&mut self, launcher: usize) {
+        let host = self.launchers[launcher].host;
+        if self.life(host) != Life::Up {
+            return;
+        }
+        self.note_second_leader(launcher);
+        self.note_lost_for_nothing(launcher);
+        // All that are left had an order in which it was: nobody has heard that it was given up.
+        self.hosts[host as usize].given_up = false;
+        let owner = std::mem::replace(&mut self.hosts[host as usize].owner, Owner::Nobody);
+        let before = owner.launcher();
+        before
+            .into_iter()
+            .for_each(|by| self.close_channel(by, host));
+        let rejoin = self.launchers[launcher].rejoin.take().expect("claims");
+        let lost = rejoin.claims.lost();
+        let is_found = |host: &u32| !lost.contains_key(host);
+        let answers = rejoin
+            .answers
+            .into_iter()
+            .filter(|(host, _)| is_found(host));
+        let (handovers, snapshots): (Vec<_>, Vec<_>) = answers.map(|(_, answer)| answer).unzip();
+        let handovers = [rejoin.own].into_iter().chain(handovers).collect();
+        let before = rejoin.before;
+        self.take_over(launcher, (handovers, snapshots), lost, &before);
+        let dead = self.hosts[host as usize].dead.clone();
+        for other in dead.into_iter().chain(rejoin.ended) {
+            self.give_up_host(launcher, other);
+        }
+        for (host, message) in rejoin.unread {
+            self.take_up(launcher, host, message);
+        }
+    }
+
+    /// Two leaders never both act.
+    fn note_second_leader(&mut self, launcher: usize) {
+        let host = self.launchers[launcher].host;
+        let others = self.launchers.iter().filter(|one| one.host != host);
+        let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
+        let other = others.rev().find(acts).map(|one| one.host);
+        self.note_wrong(other.is_some(), || {
+            format!("host {host} leads while host {other:?} does")
+        });
+    }
+}

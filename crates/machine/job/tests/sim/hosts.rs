@@ -1,0 +1,270 @@
+//! A host that follows a launcher, or claims to be the next one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use regatta_job::Ended;
+use regatta_job::failover::{FailoverPlan, Follower, Handover};
+use regatta_job::spawn::{Prepared, SpawnedTasks};
+use regatta_wire::control::{Ask, Why};
+use regatta_wire::fields::Message;
+use regatta_wire::life::Cause;
+use regatta_wire::world::World;
+
+use super::{Down, Life, Sim, Up, What, run_of};
+
+/// The launcher at the other end of a host's channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The daemon holds it, or the host leads.
+    Nobody,
+    /// One that has claimed it, and said no word.
+    Claimed(usize),
+    /// One that has said that it leads.
+    Called(usize),
+    /// One that has asked for all that is known here.
+    Leader(usize),
+}
+
+impl Owner {
+    pub fn launcher(self) -> Option<usize> {
+        match self {
+            Owner::Nobody => None,
+            Owner::Claimed(by) | Owner::Called(by) | Owner::Leader(by) => Some(by),
+        }
+    }
+}
+
+pub struct Host {
+    pub life: Life,
+    /// None: it leads, or claims to.
+    pub follower: Option<Follower>,
+    pub owner: Owner,
+    /// Its daemon gives the channel to who claims it.
+    pub claimable: bool,
+    /// A launcher has given it up while it was alive; and one has at some time.
+    pub given_up: bool,
+    pub was_given_up: bool,
+    /// Its processes do not run until then.
+    pub frozen: Duration,
+    /// It has been frozen, and a launcher that claims may lose patience.
+    pub is_late: bool,
+    /// It has come back as another run after it was lost.
+    pub is_back: bool,
+    /// Tasks of other hosts that are gone by its table.
+    pub table: BTreeMap<u32, Option<Cause>>,
+    /// So many tasks are in its table.
+    pub entered: u32,
+    /// Its own tasks that are to start.
+    pub unstarted: BTreeSet<u32>,
+    pub suspected: BTreeSet<u32>,
+    pub dead: BTreeSet<u32>,
+}
+
+impl Host {
+    /// One of so many with two tasks each, led from host 0.
+    pub fn new(number: u32, hosts: u32) -> Host {
+        let follower = || Follower::new(FailoverPlan::default(), Duration::ZERO);
+        Host {
+            life: Life::Up,
+            follower: (number > 0).then(follower),
+            owner: if number > 0 {
+                Owner::Leader(0)
+            } else {
+                Owner::Nobody
+            },
+            claimable: false,
+            given_up: false,
+            was_given_up: false,
+            frozen: Duration::ZERO,
+            is_late: false,
+            is_back: false,
+            table: BTreeMap::new(),
+            entered: 2 * hosts,
+            unstarted: BTreeSet::new(),
+            suspected: BTreeSet::new(),
+            dead: BTreeSet::new(),
+        }
+    }
+}
+
+impl Sim {
+    pub fn life(&self, host: u32) -> Life {
+        self.hosts[host as usize].life
+    }
+
+    pub fn follower(&mut self, host: u32) -> Option<&mut Follower> {
+        self.hosts[host as usize].follower.as_mut()
+    }
+
+    /// Reports to the launcher that leads, if one does.
+    fn report(&mut self, host: u32, message: Up) {
+        if let Owner::Leader(launcher) = self.hosts[host as usize].owner {
+            self.send_up(launcher, host, message);
+        }
+    }
+
+    /// Something that a host has to say: to its launcher, or to the one that it is.
+    fn report_or_handle(&mut self, host: u32, message: Up) {
+        match (self.follower(host).is_some(), self.launcher_on(host)) {
+            (true, _) => self.report(host, message),
+            (false, Some(launcher)) => self.take_up(launcher, host, message),
+            (false, None) => {}
+        }
+    }
+
+    pub fn take_down(&mut self, launcher: usize, host: u32, message: Down) {
+        let (now, run) = (self.now, run_of(self.launchers[launcher].host));
+        let Some(follower) = self.hosts[host as usize].follower.as_mut() else {
+            return;
+        };
+        match message {
+            Down::Copy {
+                change,
+                bytes,
+                last,
+            } => {
+                let taken = follower.replica.take_piece(change, &bytes, last);
+                taken.expect("a snapshot or a change");
+            }
+            Down::Confirm => {
+                if let Some(changes) = follower.replica.changes() {
+                    self.report(host, Up::Applied { changes });
+                }
+            }
+            Down::Message { task, bytes } => {
+                let due = follower.local.note_message(task, &bytes);
+                self.receive(task, &bytes);
+                if let Some(count) = due {
+                    self.report(host, Up::Received { task, count });
+                }
+            }
+            Down::Gone { task, cause } => {
+                follower.local.gone.push((task, cause));
+                let table = &mut self.hosts[host as usize].table;
+                table.entry(task).or_insert(cause);
+            }
+            Down::Order(order) => follower.set_order(order),
+            Down::Lead => {
+                follower.follow(&run);
+                let own = &mut self.hosts[host as usize];
+                (own.owner, own.claimable) = (Owner::Called(launcher), false);
+                self.send_up(launcher, host, Up::Ready);
+            }
+            Down::GaveUp => {
+                follower.pass_over(now, &run);
+                let leads = follower.leads();
+                self.hosts[host as usize].owner = Owner::Nobody;
+                self.close_channel(launcher, host);
+                if leads {
+                    self.lead(host);
+                }
+            }
+            Down::AskState { changes } => self.hand_over(launcher, host, changes),
+            Down::Prepare { spawn, count } => {
+                let prepared = self.prepare(count);
+                self.report(host, Up::Prepared { spawn, prepared });
+            }
+            Down::Enter { world } => {
+                let first = world.first;
+                self.enter(host, world);
+                self.report(host, Up::Entered { first });
+            }
+            Down::Start { tasks } => self.start(host, tasks),
+        }
+    }
+
+    fn hand_over(&mut self, launcher: usize, host: u32, changes: u64) {
+        let own = &mut self.hosts[host as usize];
+        own.owner = Owner::Leader(launcher);
+        (own.given_up, own.is_late) = (false, false);
+        let follower = own.follower.as_mut().expect("a follower");
+        follower.adopt();
+        let snapshot = follower.replica.later_snapshot(changes);
+        let handover = Box::new(self.handover(host));
+        self.send_up(launcher, host, Up::Handover(handover, snapshot));
+    }
+
+    /// The facts of a host that follows, or is about to lead.
+    pub fn handover(&mut self, host: u32) -> Handover {
+        let running = (0..).zip(&self.tasks);
+        let running = running.filter(|(_, task)| task.host == host && task.runs());
+        let running = running.map(|(number, _)| (number, 100 + number)).collect();
+        let own = &self.hosts[host as usize];
+        let local = &own.follower.as_ref().expect("a follower").local;
+        Handover {
+            host,
+            tasks: own.entered,
+            unstarted: own.unstarted.iter().copied().collect(),
+            running,
+            ..local.handover()
+        }
+    }
+
+    /// A host can prepare tasks, or not.
+    pub fn prepare(&mut self, count: u32) -> Prepared {
+        match self.random(8) {
+            0 => Err((Why::Program, "there is no such program".to_owned())),
+            _ => Ok(vec![None; count as usize]),
+        }
+    }
+
+    /// A host enters tasks into its table.
+    pub fn enter(&mut self, host: u32, world: World) {
+        let entered = self.hosts[host as usize].entered;
+        self.note_wrong(entered < world.first, || {
+            format!("host {host} has {entered} tasks and is to enter {world:?}")
+        });
+        if entered == world.first {
+            self.hosts[host as usize].entered += world.places.len() as u32;
+            if let Some(follower) = self.follower(host) {
+                follower.local.worlds.push(world);
+            }
+        }
+    }
+
+    /// A host is to start tasks, and does so by and by.
+    pub fn start(&mut self, host: u32, tasks: SpawnedTasks) {
+        for task in tasks.tasks() {
+            self.hosts[host as usize].unstarted.insert(task);
+            let at = self.after(0, 20);
+            self.at(at, What::Start(task));
+        }
+    }
+
+    pub fn start_task(&mut self, task: u32) {
+        let Some(host) = self.tasks.get(task as usize).map(|task| task.host) else {
+            return;
+        };
+        if self.life(host) == Life::Gone || !self.hosts[host as usize].unstarted.remove(&task) {
+            return;
+        }
+        let outcome = match self.random(8) {
+            0 => Err((Why::System, "there is no process for it".to_owned())),
+            _ => Ok(()),
+        };
+        self.tasks[task as usize].started = outcome.is_ok();
+        self.report_or_handle(host, Up::Started { task, outcome });
+    }
+
+    /// A task makes a request.
+    pub fn request(&mut self, task: u32, request: &Ask) {
+        let mut bytes = Vec::new();
+        request.encode(&mut bytes);
+        let host = self.tasks[task as usize].host;
+        if let Some(follower) = self.follower(host) {
+            follower.local.note_request(task, &bytes);
+        }
+        self.report_or_handle(host, Up::Request { task, bytes });
+    }
+
+    /// A task ends.
+    pub fn end(&mut self, ended: Ended) {
+        let host = self.tasks[ended.rank as usize].host;
+        self.tasks[ended.rank as usize].end_now(self.now, ended.end);
+        if let Some(follower) = self.follower(host) {
+            follower.local.note_ended(ended);
+        }
+        self.report_or_handle(host, Up::Ended(ended));
+    }
+}

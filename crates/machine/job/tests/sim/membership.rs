@@ -1,0 +1,203 @@
+//! The membership, and what befalls hosts.
+
+use std::time::Duration;
+
+use regatta_job::End;
+use regatta_job::failover::{ClaimInput, HostState, MembershipView};
+
+use super::{Life, Owner, Sim, What, run_of};
+
+impl Sim {
+    fn numbers(&self) -> std::ops::Range<u32> {
+        0..self.hosts.len() as u32
+    }
+
+    /// Whether a host is neither lost nor given up, and runs.
+    pub fn is_of_job(&self, host: u32) -> bool {
+        let own = &self.hosts[host as usize];
+        own.life == Life::Up && !own.given_up && own.frozen <= self.now
+    }
+
+    /// Whether a host has left the job.
+    pub fn has_left(&self, host: u32) -> bool {
+        let own = &self.hosts[host as usize];
+        own.life != Life::Up || own.given_up
+    }
+
+    /// A host is lost: all of it at once, or the network around it. The others hear of it by and by.
+    pub fn lose(&mut self, host: u32, life: Life) {
+        self.cut_channels(host);
+        let claiming = self.launcher_on(host);
+        let claiming = claiming.filter(|at| self.launchers[*at].rejoin.is_some());
+        match life {
+            Life::Cut => {
+                self.stop(host);
+                self.hosts[host as usize].life = life;
+                let at = self.after(1000, 3000);
+                self.at(at, What::Isolated(host));
+            }
+            _ => {
+                // Its daemon ends a moment before.
+                if let Some(launcher) = claiming {
+                    self.handle_claims(launcher, ClaimInput::DaemonEnded);
+                    self.leaves_claims(launcher);
+                }
+                self.stop(host);
+            }
+        }
+        for other in self.numbers() {
+            if self.life(other) == Life::Up {
+                let of = host;
+                for (gone, least, most) in [(false, 300, 1000), (true, 2000, 3000)] {
+                    let at = self.after(least, most);
+                    let host = other;
+                    self.at(at, What::Learn { host, of, gone });
+                }
+            }
+        }
+    }
+
+    pub fn stop(&mut self, host: u32) {
+        self.hosts[host as usize].life = Life::Gone;
+        let now = self.now;
+        for task in self.tasks.iter_mut().filter(|task| task.host == host) {
+            task.end_now(now, End::Lost);
+        }
+    }
+
+    /// The processes of a host do not run for a while.
+    pub fn freeze(&mut self, host: u32, time: Duration) {
+        let until = self.now + time;
+        let own = &mut self.hosts[host as usize];
+        (own.frozen, own.is_late) = (until, true);
+        if let Some(launcher) = self.launcher_on(host) {
+            self.launchers[launcher].asleep += time;
+        }
+    }
+
+    /// No launcher owns the host any more, and none will unless the one that gave it up is lost.
+    pub fn give_up_unowned(&mut self, host: u32) {
+        let own = &mut self.hosts[host as usize];
+        (own.given_up, own.was_given_up, own.owner) = (true, true, Owner::Nobody);
+        let at = self.after(25_000, 35_000);
+        self.at(at, What::LosePatience(host));
+    }
+
+    /// Whether a host can be lost now: a minority of those that have agreed on each other is, and what tasks were told is known elsewhere.
+    /// (With the launcher's host and the only one that has confirmed a change at the same time the job loses that change.)
+    pub fn can_lose(&self, host: u32) -> bool {
+        let of_job = |host: &u32| self.is_of_job(*host);
+        let others = self.numbers().filter(|other| *other != host);
+        let left = others.clone().filter(of_job).count();
+        // Hosts that some still count.
+        let up = self.hosts.iter().filter(|host| host.life == Life::Up);
+        let known = up.map(|host| self.hosts.len() - host.dead.len());
+        let counted = known.max().unwrap_or(0);
+        let mut others = others.filter(of_job);
+        2 * left > counted && others.any(|other| self.knows_all_confirmed(other))
+    }
+
+    /// Whether a host has applied every change that any launcher had confirmed.
+    fn knows_all_confirmed(&self, host: u32) -> bool {
+        let replica = match &self.hosts[host as usize].follower {
+            Some(follower) => follower.replica.changes(),
+            None => self
+                .launcher_on(host)
+                .map(|at| self.launchers[at].registry.changes()),
+        };
+        let confirmed = self.launchers.iter().map(|one| one.confirmed);
+        let confirmed = confirmed.max().unwrap_or(0);
+        replica.is_some_and(|changes| changes >= confirmed)
+    }
+
+    pub fn view(&self, host: u32) -> MembershipView {
+        let own = &self.hosts[host as usize];
+        let state = |other: u32| match own.suspected.contains(&other) {
+            true => HostState::Suspected,
+            false => HostState::Alive,
+        };
+        let run = |other: u32| match own.dead.contains(&other) {
+            false => Some((run_of(other), state(other))),
+            true => {
+                let back = self.hosts[other as usize].is_back;
+                back.then(|| (format!("{}-again", run_of(other)), HostState::Alive))
+            }
+        };
+        MembershipView {
+            own: Some(run_of(host)),
+            left: self.numbers().filter_map(run).collect(),
+            hindrance: None,
+        }
+    }
+
+    pub fn learn(&mut self, host: u32, of: u32, gone: bool) {
+        let knows = &mut self.hosts[host as usize];
+        if knows.life != Life::Up {
+            return;
+        }
+        match gone {
+            true => knows.dead.insert(of),
+            false => knows.suspected.insert(of),
+        };
+        let (now, view) = (self.now, self.view(host));
+        let Some(follower) = self.follower(host) else {
+            let Some(launcher) = self.launcher_on(host) else {
+                return;
+            };
+            match self.launchers[launcher].rejoin.is_some() {
+                true => self.handle_claims(launcher, ClaimInput::Membership(view, [].into())),
+                false if gone => self.give_up_host(launcher, of),
+                false => {}
+            }
+            return;
+        };
+        follower.handle_membership(now, view);
+        let (lost, leads) = (follower.has_lost_owner(now), follower.leads());
+        if lost {
+            let own = &mut self.hosts[host as usize];
+            own.claimable = true;
+            let owner = std::mem::replace(&mut own.owner, Owner::Nobody);
+            let closed = owner.launcher();
+            closed
+                .into_iter()
+                .for_each(|by| self.close_channel(by, host));
+        }
+        if leads {
+            self.lead(host);
+        }
+    }
+
+    /// A host that is cut off sees no majority: it neither leads nor goes on to.
+    pub fn isolated(&mut self, host: u32) {
+        let (now, mut view) = (self.now, self.view(host));
+        view.hindrance = Some("it sees no majority".to_owned());
+        for (run, state) in &mut view.left {
+            if *run != run_of(host) {
+                *state = HostState::Suspected;
+            }
+        }
+        if let Some(follower) = self.follower(host) {
+            follower.handle_membership(now, view);
+            let leads = follower.leads();
+            self.note_wrong(leads, || format!("host {host} leads without a majority"));
+        } else if let Some(launcher) = self.launcher_on(host) {
+            let leader = &self.launchers[launcher];
+            if leader.rejoin.is_some() {
+                let all_are_lost = leader
+                    .rejoin
+                    .as_ref()
+                    .is_some_and(|one| one.awaits_nobody(&view));
+                self.handle_claims(launcher, ClaimInput::Membership(view, [].into()));
+                if !all_are_lost {
+                    self.leaves_claims(launcher);
+                }
+            } else {
+                let goes_on = leader.leadership.cut_off(&view).is_empty();
+                self.note_wrong(goes_on, || {
+                    format!("host {host} goes on without a majority")
+                });
+            }
+        }
+        self.stop(host);
+    }
+}
