@@ -239,16 +239,18 @@ impl Seeker<'_> {
         None
     }
 
-    /// Leaves the job to others: what was said on channels is carried before.
+    /// Leaves the job to others. Agents that wait for this host hear so before: while its daemon is there, and they are in reach.
     fn leave(mut self, why: Obstacle, candidates: &[Candidate]) -> Refusal {
+        if let Obstacle::GivenUp(_) | Obstacle::TooFew = why {
+            let until = Instant::now() + WITHDRAWAL;
+            let parted = self.channels.parted.iter_mut();
+            parted.for_each(|remote| remote.await_end(until));
+        }
         let why = match why {
             Obstacle::DaemonEnded => DAEMON_ENDED.to_owned(),
             Obstacle::CutOff(why) => why,
             Obstacle::TooFew => FOLLOW_ANOTHER.to_owned(),
             Obstacle::GivenUp(host) => {
-                let until = Instant::now() + WITHDRAWAL;
-                let parted = self.channels.parted.iter_mut();
-                parted.for_each(|remote| remote.await_end(until));
                 let name = name_of(host, candidates);
                 format!("the launcher had given this host up, as the host {name} has heard")
             }
