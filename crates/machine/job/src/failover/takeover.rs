@@ -208,7 +208,8 @@ pub trait Successor {
     fn enter(&mut self, host: u32, world: &World);
     /// Enters into every table that a task is gone, also into those that have it so.
     fn notify_gone(&mut self, task: u32, cause: Option<Cause>);
-    /// Gives the first candidates replicas.
+    /// Gives the first candidates replicas. The hosts that are lost, as [`Takeover::lost`] has them, are no candidates from the beginning:
+    /// a task of theirs is gone by then for some hosts, and if this launcher is lost now, they must not follow it.
     fn replicate(&mut self);
     /// Sends a message to a task once more. It waits as every message does until another host's replica knows of what it comes.
     fn send_again(&mut self, host: u32, task: u32, bytes: Vec<u8>);

@@ -175,9 +175,10 @@ impl Sim {
     }
 
     fn hand_over(&mut self, launcher: usize, host: u32, changes: u64) {
+        let is_there = self.life(self.launchers[launcher].host) == Life::Up;
         let own = &mut self.hosts[host as usize];
         own.owner = Owner::Leader(launcher);
-        (own.given_up, own.is_late) = (false, false);
+        own.given_up &= !is_there;
         let follower = own.follower.as_mut().expect("a follower");
         follower.adopt();
         let snapshot = follower.replica.later_snapshot(changes);

@@ -29,6 +29,8 @@ pub struct Remote {
     pub running: BTreeMap<u32, u32>,
     /// Its tasks that are to start.
     pub unstarted: BTreeSet<u32>,
+    /// It is about to be lost: nothing is said to it, and nobody hears that it may lead.
+    lost: bool,
 }
 
 pub struct Launcher {
@@ -86,7 +88,7 @@ impl Launcher {
         }
         let remote = |host| Remote {
             running: [(host, 100 + host), (host + hosts, 100 + host + hosts)].into(),
-            unstarted: BTreeSet::new(),
+            ..Remote::default()
         };
         Launcher {
             remotes: (1..hosts).map(|host| (host, remote(host))).collect(),
@@ -125,8 +127,8 @@ impl Sim {
     pub fn hosts_changed(&mut self, launcher: usize) {
         self.send_changes(launcher);
         let leader = &mut self.launchers[launcher];
-        let hosts = leader.remotes.keys();
-        let names: Vec<(u32, String)> = hosts.map(|host| (*host, name_of(*host))).collect();
+        let hosts = leader.remotes.iter().filter(|(_, remote)| !remote.lost);
+        let names: Vec<(u32, String)> = hosts.map(|(host, _)| (*host, name_of(*host))).collect();
         let left = names.iter().map(|(host, name)| (*host, name.as_str()));
         let order = leader.leadership.order(left);
         let count = Replication::count(order.candidates.len() + 1);
@@ -393,6 +395,7 @@ impl Sim {
             let remote = Remote {
                 running: handover.running.iter().copied().collect(),
                 unstarted: handover.unstarted.iter().copied().collect(),
+                lost: false,
             };
             leader.remotes.insert(handover.host, remote);
         }
@@ -403,8 +406,12 @@ impl Sim {
             let remote = Remote {
                 running: running.into_iter().collect(),
                 unstarted: unstarted.into_iter().collect(),
+                lost: false,
             };
             leader.remotes.insert(host.number, remote);
+        }
+        for (host, remote) in &mut leader.remotes {
+            remote.lost = takeover.lost.contains_key(host);
         }
         let first_tasks = 2 * self.hosts.len() as u32;
         leader.lifecycle = takeover.lifecycle(POLICY, Vec::new(), &registry, first_tasks);

@@ -78,7 +78,11 @@ impl Sim {
     /// No launcher owns the host any more, and none will unless the one that gave it up is lost.
     pub fn give_up_unowned(&mut self, host: u32) {
         let own = &mut self.hosts[host as usize];
-        (own.given_up, own.was_given_up, own.owner) = (true, true, Owner::Nobody);
+        (own.given_up, own.was_given_up) = (true, true);
+        let owner = std::mem::replace(&mut own.owner, Owner::Nobody).launcher();
+        owner
+            .into_iter()
+            .for_each(|by| self.close_channel(by, host));
         let at = self.after(25_000, 35_000);
         self.at(at, What::LosePatience(host));
     }

@@ -98,6 +98,8 @@ impl<'p> Supervisor<'p> {
         }
         for remote in &mut remotes {
             remote.ranks = tasks_on(registry, remote.number);
+            // Nobody may hear of it as one that leads next.
+            remote.lost = takeover.lost.contains_key(&remote.number);
         }
         let mut growing = Growing::begin(across, Some(stock.ground), plan.stays, &stock.signals);
         growing.iter_mut().for_each(Growing::is_gathered);
