@@ -441,21 +441,9 @@ pub(crate) fn or_failed<T>(
     if answer.is_some() {
         return Ok(answer);
     }
-    if remote.called && remote.link.is_ended() {
-        return Err(Refusal::of_regatta(format!(
-            "the agent on the host {} has hung up before it was one of the job's",
-            remote.name
-        )));
-    }
     if remote.link.is_ended() {
-        if !remote.is_concluded() {
-            return Ok(None);
-        }
-        let status = remote.status();
-        let (name, said) = (remote.name.clone(), remote.said());
-        return Err(Refusal::of_regatta(rsh::explain(
-            across, &name, status, &said,
-        )));
+        let end = remote.end();
+        return end.map_or(Ok(None), |end| Err(end.refusal(across, &remote.name)));
     }
     if remote.called && remote.heard.elapsed() >= across.connect {
         return Err(Refusal::of_regatta(format!(

@@ -12,10 +12,12 @@ use rustix::time::Timespec;
 use regatta_hostfile::Options;
 
 use crate::channel::Link;
+use crate::channel::end::ChannelEnd;
 use crate::channel::messages::{Hello, Order};
 use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::signals::Signals;
+use crate::succession::{DAEMON_ENDED, GOES_ON_AS_ANOTHER};
 use crate::{rsh, sys};
 
 /// How often either side of a channel says that it is there.
@@ -276,14 +278,14 @@ impl Remote {
     }
 
     /// Everything that was said and has not been handed out.
-    pub(crate) fn said(&mut self) -> String {
+    fn said(&mut self) -> String {
         let mut said = self.errors().join("\n");
         said.push('\n');
         said + &self.said
     }
 
     /// Why a command of our own has ended, as it has said in a sentence.
-    pub(crate) fn last_words(&self) -> Option<&str> {
+    fn last_words(&self) -> Option<&str> {
         let last = self.said.trim_end().lines().last()?;
         last.strip_prefix("regatta: ")
     }
@@ -303,21 +305,40 @@ impl Remote {
         self.command
     }
 
-    /// Whether all is known of a channel that has ended: how its command ended, or that this one takes too long. Never waits.
-    pub(crate) fn is_concluded(&mut self) -> bool {
+    /// Why the channel has ended, if it has, and everything is known: how its command ended, or that this one takes too long. Never
+    /// waits.
+    pub(crate) fn end(&mut self) -> Option<ChannelEnd> {
+        if !self.link.is_ended() {
+            return None;
+        }
+        if self.called {
+            return Some(ChannelEnd::HungUp);
+        }
         let since = *self.ended.get_or_insert_with(Instant::now);
-        self.has_ended() || since.elapsed() >= LAST_WORD
+        if !self.has_ended() && since.elapsed() < LAST_WORD {
+            return None;
+        }
+        self.read_errors();
+        Some(match self.last_words() {
+            Some(DAEMON_ENDED) => ChannelEnd::OwnDaemon,
+            Some(why) => match why.strip_suffix(GOES_ON_AS_ANOTHER) {
+                Some(why) => ChannelEnd::Renewed(why.to_owned()),
+                None => {
+                    let known = format!("the host {} is lost: ", self.name);
+                    ChannelEnd::Daemons(why.strip_prefix(&known).unwrap_or(why).to_owned())
+                }
+            },
+            None => ChannelEnd::Command {
+                status: self.status,
+                said: self.said(),
+            },
+        })
     }
 
     /// Until nothing more is expected of a channel that has ended.
     pub(crate) fn until_concluded(&self) -> Option<Duration> {
         let since = self.ended.filter(|_| !self.lost)?;
         Some(LAST_WORD.saturating_sub(since.elapsed()))
-    }
-
-    /// How the command ended, as far as that is known.
-    pub(crate) fn status(&self) -> Option<i32> {
-        self.status
     }
 
     /// Gives the host up: nothing is said to it, and its command is ended.
@@ -416,7 +437,7 @@ mod tests {
         let mut remote = open("exec >&- 2>&-; read -r line; exit 3");
         await_end_of_channel(&mut remote, Remote::read_errors);
         let before = Instant::now();
-        assert!(!remote.is_concluded() && remote.status().is_none());
+        assert_eq!(remote.end(), None);
         assert!(before.elapsed() < LAST_WORD / 2, "it was waited for");
         assert!(
             remote
@@ -425,8 +446,17 @@ mod tests {
         );
         remote.link.close();
         remote.await_end(Instant::now() + PATIENCE);
-        assert!(remote.is_concluded());
-        assert_eq!(remote.status(), Some(3));
+        let end = remote.end();
+        assert!(
+            matches!(
+                end,
+                Some(ChannelEnd::Command {
+                    status: Some(3),
+                    ..
+                })
+            ),
+            "{end:?}"
+        );
     }
 
     #[test]

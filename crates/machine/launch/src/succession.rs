@@ -30,6 +30,7 @@ use regatta_job::failover::FailoverPlan;
 
 use crate::plan::{Across, Form, OnFailure, Plan};
 
+pub(crate) mod claim;
 pub(crate) mod following;
 pub(crate) mod lead;
 pub(crate) mod rally;

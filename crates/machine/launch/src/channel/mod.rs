@@ -6,6 +6,7 @@
 //! behind what cannot be written.
 
 mod carrier;
+pub(crate) mod end;
 pub(crate) mod messages;
 
 use std::os::fd::OwnedFd;

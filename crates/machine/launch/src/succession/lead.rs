@@ -67,10 +67,9 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
         .cloned()
         .partition(|candidate| candidate.run == own);
     let here = here.into_iter().next().ok_or(known)?;
-    let seeking = rally::across(&usual, &will);
     let mut output = Output::new(form(&will))?;
     let rally = Seeker {
-        across: &seeking,
+        across: &usual,
         signals: &resources.signals,
         owner: &mut resources.owner,
         news: &mut news,

@@ -8,10 +8,11 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use regatta_job::Registry;
-use regatta_job::failover::{Candidate, FailoverPlan};
+use regatta_job::failover::Candidate;
 use rustix::time::Timespec;
 
-use super::{DAEMON_ENDED, GAVE_UP, LEAD, NO_MORE, OWN, OWNER_LOST, is_named};
+use super::claim::{self, Claim};
+use super::{DAEMON_ENDED, NO_MORE};
 use crate::channel::Link;
 use crate::channel::messages::{Order, Report, State};
 use crate::news::{self, News};
@@ -20,7 +21,6 @@ use crate::owner::{self, Owner};
 use crate::plan::Across;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::Remote;
-use crate::rsh;
 use crate::signals::Signals;
 
 /// An agent that has not come for so long never will.
@@ -88,19 +88,6 @@ pub(crate) struct Seeker<'a> {
     pub parted: Vec<Remote>,
     /// Why this host may not lead, if some agent does not name it.
     pub refused: Option<(Instant, Refusal)>,
-}
-
-/// How the shell on a host is taken over in which an agent waits.
-pub(crate) fn across(usual: &Across, will: &FailoverPlan) -> Across {
-    let word = |word: &String| match word.as_str() {
-        "--lasting" => "--inherit".to_owned(),
-        _ => word.clone(),
-    };
-    let own = std::iter::once(OWN.to_owned());
-    Across {
-        rsh: Some(own.chain(will.reach.iter().map(word)).collect()),
-        ..usual.clone()
-    }
 }
 
 impl Seeker<'_> {
@@ -189,44 +176,35 @@ impl Seeker<'_> {
         }
         *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
-            Step::Waiting(_) => {
-                let (number, name) = (candidate.number, &candidate.name);
-                match Remote::open(self.across, number, name, self.signals) {
-                    Ok(remote) => Step::Claiming(Box::new(remote)),
-                    Err(_) => Step::Waiting(Instant::now() + AGAIN),
-                }
-            }
+            Step::Waiting(_) => match claim::open(self.across, candidate, self.signals) {
+                Ok(remote) => Step::Claiming(Box::new(remote)),
+                Err(_) => Step::Waiting(Instant::now() + AGAIN),
+            },
             Step::Claiming(remote) => self.read_claim(remote),
-            Step::Claimed(mut remote) => {
-                // Its agent repeats that its owner is lost.
-                while remote.read() {
-                    remote.link.forget();
-                }
-                self.unless_ended(remote, Step::Claimed)
-            }
+            Step::Claimed(mut remote) => match claim::keep(&mut remote) {
+                true => Step::Claimed(remote),
+                false => self.claim_again(*remote),
+            },
             Step::Calling(calling) => self.read_answer(calling),
             done => done,
         };
     }
 
-    /// Goes on with a channel, or claims it again if it has ended: its agent does not know yet, perhaps, that its owner is lost.
-    fn unless_ended(&mut self, remote: Box<Remote>, on: impl Fn(Box<Remote>) -> Step) -> Step {
-        match remote.link.is_ended() {
-            true => {
-                self.part(*remote);
-                Step::Waiting(Instant::now() + AGAIN)
-            }
-            false => on(remote),
-        }
+    /// Claims a channel again that has ended: its agent does not know yet, perhaps, that its owner is lost.
+    fn claim_again(&mut self, remote: Remote) -> Step {
+        self.part(remote);
+        Step::Waiting(Instant::now() + AGAIN)
     }
 
     /// Reads whether the channel of an agent is ours, and whether it may be.
     fn read_claim(&mut self, mut remote: Box<Remote>) -> Step {
-        while remote.read() {}
-        match remote.link.line(OWNER_LOST) {
-            Ok(Some(line)) => {
+        match claim::read(&mut remote, self.own_run()) {
+            Claim::Open => Step::Claiming(remote),
+            Claim::Ended => self.claim_again(*remote),
+            Claim::Malformed => self.nonsense(*remote),
+            Claim::Granted { named } => {
                 self.report_step(&remote, "waits for");
-                if !is_named(&line, self.own_run()) {
+                if !named {
                     let sentence = format!(
                         "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
                         remote.name
@@ -236,28 +214,17 @@ impl Seeker<'_> {
                 }
                 Step::Claimed(remote)
             }
-            Ok(None) => self.unless_ended(remote, Step::Claiming),
-            Err(_) => self.nonsense(*remote),
         }
     }
 
     /// Gives all claims back, and says that this host will not lead: others wait for it if they have an order in which it is.
     fn withdraw(&self, steps: Vec<Step>) {
-        let word = format!("\n{GAVE_UP} {}\n", self.own_run());
         let claimed = steps.into_iter().filter_map(|step| match step {
             Step::Claimed(remote) => Some(*remote),
             _ => None,
         });
-        let mut claimed: Vec<Remote> = claimed.collect();
-        for remote in &mut claimed {
-            remote.link.send_raw(word.as_bytes());
-            // The command carries what has been written before it ends.
-            remote.link.close();
-        }
         let until = Instant::now() + WITHDRAWAL;
-        claimed
-            .iter_mut()
-            .for_each(|remote| remote.await_end(until));
+        claim::give_back(claimed.collect(), self.own_run(), until);
     }
 
     fn report_step(&mut self, remote: &Remote, does: &str) {
@@ -278,8 +245,7 @@ impl Seeker<'_> {
         let Step::Claimed(mut remote) = step else {
             return step;
         };
-        let word = format!("\n{LEAD} {} {}\n", rsh::identity(), self.own_run());
-        remote.link.send_raw(word.as_bytes());
+        claim::lead(&mut remote, self.own_run());
         Step::Calling(Box::new(Calling {
             remote: *remote,
             ready: false,
@@ -304,18 +270,16 @@ impl Seeker<'_> {
         remote.link.flush();
         while remote.read() {}
         if remote.link.is_ended() {
-            self.part(calling.remote);
-            return Step::Waiting(Instant::now() + AGAIN);
+            return self.claim_again(calling.remote);
         }
         if !calling.ready {
-            let word = format!("{} {}", rsh::READY, rsh::identity());
-            match remote.link.line(&word) {
-                Ok(Some(_)) => {
+            match claim::is_followed(remote) {
+                Ok(true) => {
                     calling.ready = true;
                     let (tasks, changes) = (self.tasks, self.changes);
                     let _ = remote.send(&Order::Lead { tasks, changes });
                 }
-                Ok(None) => return Step::Calling(calling),
+                Ok(false) => return Step::Calling(calling),
                 Err(_) => return self.nonsense(calling.remote),
             }
         }
