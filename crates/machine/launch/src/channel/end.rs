@@ -11,6 +11,8 @@ pub(crate) enum ChannelEnd {
     Command { status: Option<i32>, said: String },
     /// The agent, which had been called, has hung up.
     HungUp,
+    /// The host at its other end is lost, as the daemons say: this is the cause.
+    HostLost(String),
     /// The daemons that carried it have ended it, for this reason.
     Daemons(String),
     /// The daemon of this host has ended, and with it the channels to all others.
@@ -33,7 +35,7 @@ impl ChannelEnd {
                 format!("its channel ended{status}{said}")
             }
             ChannelEnd::HungUp => "its channel ended".to_owned(),
-            ChannelEnd::Daemons(why) => why.clone(),
+            ChannelEnd::HostLost(why) | ChannelEnd::Daemons(why) => why.clone(),
             ChannelEnd::OwnDaemon => {
                 "the daemon of this host has ended, and with it the channels to all others"
                     .to_owned()
@@ -54,6 +56,7 @@ impl ChannelEnd {
             ChannelEnd::HungUp => {
                 format!("the agent on the host {host} has hung up before it was one of the job's")
             }
+            ChannelEnd::HostLost(cause) => format!("the host {host} is lost: {cause}"),
             end => end.cause(),
         })
     }

@@ -29,6 +29,7 @@ use crate::place::Place;
 use crate::plan::{Across, Growth, OnFailure, Plan};
 use crate::reach::Choice;
 use crate::refusal::Refusal;
+use crate::rsh::reach_command;
 use crate::signals::Signals;
 use crate::streams::Streams;
 use crate::supervise::resuming::{self, Outcome, Stock};
@@ -59,7 +60,6 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
     };
     let will = resources.following.follower.plan.clone();
     let place = write_to_file(&will.job, &resources.template.join_name);
-    let usual = across(&will, &resources.template, &registry);
     let own = told.view.own.clone().unwrap_or_default();
     let (here, others): (Vec<Candidate>, Vec<Candidate>) = line
         .candidates
@@ -69,7 +69,7 @@ pub(crate) fn lead(mut resources: AgentResources) -> Result<(), Refusal> {
     let here = here.into_iter().next().ok_or(known)?;
     let mut output = Output::new(form(&will))?;
     let rally = Seeker {
-        across: &usual,
+        plan: &will,
         signals: &resources.signals,
         owner: &mut resources.owner,
         news: &mut news,
@@ -190,11 +190,10 @@ fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> A
     for host in registry.hosts() {
         hosts[host.number as usize].name.clone_from(&host.name);
     }
-    let own = std::iter::once(OWN.to_owned());
     let interface = will.interface.as_deref();
     Across {
         map: Map::Block,
-        rsh: Some(own.chain(will.reach.iter().cloned()).collect()),
+        rsh: Some(reach_command(OWN, &will.machine, &will.job)),
         interface: interface.and_then(|choice| Choice::parse(choice).ok()),
         directory: Some(PathBuf::from(OsString::from_vec(
             template.directory.clone(),
@@ -219,9 +218,8 @@ fn plan(
 ) -> Plan {
     let template = &resources.template;
     let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
-    let own = std::iter::once(OWN.to_owned());
     let growth = Growth {
-        command: own.chain(will.tell.iter().cloned()).collect(),
+        machine: Some(will.machine.clone()),
         known,
         host: here.name.clone(),
         run: here.run.clone(),

@@ -8,17 +8,17 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use regatta_job::Registry;
-use regatta_job::failover::Candidate;
+use regatta_job::failover::{Candidate, FailoverPlan};
 use rustix::time::Timespec;
 
+use super::NO_MORE;
 use super::claim::{self, Claim};
-use super::{DAEMON_ENDED, NO_MORE};
 use crate::channel::Link;
+use crate::channel::end::ChannelEnd;
 use crate::channel::messages::{Order, Report, State};
-use crate::news::{self, News};
+use crate::membership_feed::{self, MembershipFeed};
 use crate::output::Output;
 use crate::owner::{self, Owner};
-use crate::plan::Across;
 use crate::refusal::{Refusal, STATUS_REFUSED};
 use crate::remote::Remote;
 use crate::signals::Signals;
@@ -60,8 +60,6 @@ enum Step {
 /// An agent to which the word is said.
 struct Calling {
     remote: Remote,
-    /// It has taken note.
-    ready: bool,
     /// Its report at that time.
     said: Option<(State, u32)>,
     asked: Vec<(u32, Vec<u8>)>,
@@ -70,12 +68,12 @@ struct Calling {
 
 /// Looks for agents.
 pub(crate) struct Seeker<'a> {
-    pub across: &'a Across,
+    pub plan: &'a FailoverPlan,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
     /// The hosts that are there.
-    pub news: &'a mut News,
-    pub told: &'a mut news::Report,
+    pub news: &'a mut MembershipFeed,
+    pub told: &'a mut membership_feed::Report,
     /// The channel of this host's agent. Its end is that of the daemon here.
     pub tether: &'a mut Link,
     /// How many tasks this launcher knows of, and how many changes of the registry.
@@ -101,7 +99,7 @@ impl Seeker<'_> {
                 *self.told = report;
             }
             self.parted.retain_mut(|remote| !remote.has_ended());
-            let alone = daemon_has_ended(self.tether).then(|| DAEMON_ENDED.to_owned());
+            let alone = daemon_has_ended(self.tether).then(|| ChannelEnd::OwnDaemon.cause());
             if let Some(why) = alone.or_else(|| why_cut_off(self.told, candidates)) {
                 let why = format!("{why}. The job ends here, since it may go on there");
                 return Err(Refusal::new(STATUS_REFUSED, why));
@@ -176,10 +174,7 @@ impl Seeker<'_> {
         }
         *step = match std::mem::replace(step, Step::Waiting(Instant::now())) {
             Step::Waiting(at) if at > Instant::now() => Step::Waiting(at),
-            Step::Waiting(_) => match claim::open(self.across, candidate, self.signals) {
-                Ok(remote) => Step::Claiming(Box::new(remote)),
-                Err(_) => Step::Waiting(Instant::now() + AGAIN),
-            },
+            Step::Waiting(_) => Step::Claiming(Box::new(claim::open(self.plan, candidate))),
             Step::Claiming(remote) => self.read_claim(remote),
             Step::Claimed(mut remote) => match claim::keep(&mut remote) {
                 true => Step::Claimed(remote),
@@ -198,13 +193,12 @@ impl Seeker<'_> {
 
     /// Reads whether the channel of an agent is ours, and whether it may be.
     fn read_claim(&mut self, mut remote: Box<Remote>) -> Step {
-        match claim::read(&mut remote, self.own_run()) {
+        match claim::read(&mut remote) {
             Claim::Open => Step::Claiming(remote),
             Claim::Ended => self.claim_again(*remote),
-            Claim::Malformed => self.nonsense(*remote),
-            Claim::Granted { named } => {
+            Claim::Granted(successors) => {
                 self.report_step(&remote, "waits for");
-                if !named {
+                if successors.iter().all(|run| run != self.own_run()) {
                     let sentence = format!(
                         "the launcher had given this host up, as the host {} has heard. The job ends here, since it may go on there",
                         remote.name
@@ -223,12 +217,18 @@ impl Seeker<'_> {
             Step::Claimed(remote) => Some(*remote),
             _ => None,
         });
+        let mut claimed: Vec<Remote> = claimed.collect();
+        for remote in &mut claimed {
+            claim::give_up(remote, self.own_run());
+        }
         let until = Instant::now() + WITHDRAWAL;
-        claim::give_back(claimed.collect(), self.own_run(), until);
+        claimed
+            .iter_mut()
+            .for_each(|remote| remote.await_end(until));
     }
 
     fn report_step(&mut self, remote: &Remote, does: &str) {
-        if self.across.verbose {
+        if self.plan.verbose {
             let name = &remote.name;
             let sentence = format!("the agent on the host {name} {does} this launcher");
             self.output.report(&sentence);
@@ -246,9 +246,10 @@ impl Seeker<'_> {
             return step;
         };
         claim::lead(&mut remote, self.own_run());
+        let (tasks, changes) = (self.tasks, self.changes);
+        let _ = remote.send(&Order::Lead { tasks, changes });
         Step::Calling(Box::new(Calling {
             remote: *remote,
-            ready: false,
             said: None,
             asked: Vec::new(),
             copy: Vec::new(),
@@ -271,17 +272,6 @@ impl Seeker<'_> {
         while remote.read() {}
         if remote.link.is_ended() {
             return self.claim_again(calling.remote);
-        }
-        if !calling.ready {
-            match claim::is_followed(remote) {
-                Ok(true) => {
-                    calling.ready = true;
-                    let (tasks, changes) = (self.tasks, self.changes);
-                    let _ = remote.send(&Order::Lead { tasks, changes });
-                }
-                Ok(false) => return Step::Calling(calling),
-                Err(_) => return self.nonsense(calling.remote),
-            }
         }
         calling.remote.beat();
         loop {
@@ -362,7 +352,11 @@ pub(crate) fn daemon_has_ended(tether: &mut Link) -> bool {
 
 /// Why the agent on a host is given up, if it is. A host that is none of the machine's does not come back: as it was, it is
 /// lost, whether or not it is still known why.
-fn why_given_up(told: &news::Report, candidate: &Candidate, late: bool) -> Option<String> {
+fn why_given_up(
+    told: &membership_feed::Report,
+    candidate: &Candidate,
+    late: bool,
+) -> Option<String> {
     match told.view.is_left(&candidate.run) {
         true => late.then(|| "its part of the job has not been heard of any more".to_owned()),
         false => {
@@ -373,7 +367,7 @@ fn why_given_up(told: &news::Report, candidate: &Candidate, late: bool) -> Optio
 }
 
 /// Why the job cannot be taken over here, if this host is cut off from others of the job by now, which may go on without it.
-fn why_cut_off(told: &news::Report, candidates: &[Candidate]) -> Option<String> {
+fn why_cut_off(told: &membership_feed::Report, candidates: &[Candidate]) -> Option<String> {
     let why = told.view.hindrance.as_ref()?;
     let mut candidates = candidates.iter();
     let cut_off = candidates.any(|candidate| told.view.is_suspected(&candidate.run));
@@ -394,13 +388,13 @@ mod tests {
     use crate::plan::Form;
     use crate::{gather, sys};
 
-    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which this script leads.
+    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which nothing leads.
     struct Bench {
-        across: Across,
+        plan: FailoverPlan,
         signals: Signals,
         owner: Owner,
-        news: News,
-        told: news::Report,
+        news: MembershipFeed,
+        told: membership_feed::Report,
         tether: Link,
         /// The daemon's end of that.
         daemon: Option<OwnedFd>,
@@ -409,23 +403,18 @@ mod tests {
     }
 
     impl Bench {
-        fn new(script: &str) -> Self {
-            let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
+        fn new() -> Self {
             let signals = Signals::catch().expect("signals");
             let (tether, daemon) = channel();
             Self {
-                across: Across {
-                    rsh: Some(words(script).into()),
-                    ..Across::new(Vec::new())
-                },
+                plan: FailoverPlan::default(),
                 owner: Owner {
                     leash: None,
                     group: sys::process_group(),
                 },
-                // It says nothing new, to its end.
-                news: News::open(&words("exec cat"), &signals),
+                news: MembershipFeed::closed(),
                 signals,
-                told: news::Report {
+                told: membership_feed::Report {
                     hosts: Vec::new(),
                     ending: false,
                     view: MembershipView {
@@ -448,7 +437,7 @@ mod tests {
 
         fn seeker(&mut self) -> Seeker<'_> {
             Seeker {
-                across: &self.across,
+                plan: &self.plan,
                 signals: &self.signals,
                 owner: &mut self.owner,
                 news: &mut self.news,
@@ -497,20 +486,20 @@ mod tests {
 
     #[test]
     fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_that_to_others_at_once() {
-        let mut bench = Bench::new("exit 1");
+        let mut bench = Bench::new();
         bench.daemon = None;
         let began = Instant::now();
         let beta = bench.beta.clone();
         let refused = bench.seeker().rally(&[beta]).err();
         assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
         let why = refused.expect("a reason").sentence;
-        assert!(why.starts_with(DAEMON_ENDED), "{why}");
+        assert!(why.starts_with(&ChannelEnd::OwnDaemon.cause()), "{why}");
     }
 
     /// More than fits the channel is written for a launcher that still looks for others.
     #[test]
     fn an_agent_that_has_come_is_heard_while_others_are_looked_for() {
-        let mut bench = Bench::new("exit 1");
+        let mut bench = Bench::new();
         let beta = bench.beta.clone();
         let (link, theirs) = channel();
         let mut remote = Remote::without_command("beta", 1, link);
@@ -534,7 +523,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_the_agent_of_a_host_that_was_given_up_before() {
-        let mut bench = Bench::new("exit 1");
+        let mut bench = Bench::new();
         let candidates = [1, 2].map(|number| Candidate {
             number,
             ..bench.beta.clone()
@@ -556,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_job_is_not_taken_over_by_a_host_that_is_cut_off_from_its_others() {
-        let told = |state: HostState, hindrance: Option<&str>| news::Report {
+        let told = |state: HostState, hindrance: Option<&str>| membership_feed::Report {
             hosts: Vec::new(),
             ending: false,
             view: MembershipView {
@@ -590,7 +579,7 @@ mod tests {
             name: "beta".to_owned(),
             run: run.to_owned(),
         };
-        let told = news::Report {
+        let told = membership_feed::Report {
             hosts: Vec::new(),
             ending: false,
             view: MembershipView {

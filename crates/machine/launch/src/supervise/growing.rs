@@ -1,6 +1,6 @@
 //! Hosts that become hosts of the job while it runs.
 //!
-//! A command tells of hosts ([`News`]). To one that is new a channel is opened as to those that were there from the first;
+//! The daemon of this host tells of hosts ([`MembershipFeed`]). To one that is new a channel is opened as to those that were there from the first;
 //! it goes through the same steps (an agent that says what it is, a table of its own), but while the loop goes on. When its
 //! agent is ready it is told at once all that the others have heard since the start: which tasks were added, and which are
 //! no more. From then on it gets the events as they do, so nothing has to wait for a host that arrives.
@@ -15,15 +15,14 @@ use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
 use regatta_wire::control::Why;
-use serde_json::{Value, json};
+use regatta_wire::session::UnreachablePair;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
 use crate::fleet::Ground;
-use crate::news::{Listed, News};
+use crate::membership_feed::{Listed, MembershipFeed};
 use crate::plan::Across;
 use crate::remote::{self, Remote};
-use crate::signals::Signals;
 use crate::succession::failover_plan;
 use arriving::{Arriving, Step};
 use hosters::Hosters;
@@ -42,7 +41,7 @@ pub(super) struct Growing<'p> {
     takes_in: bool,
     ground: Ground,
     /// None: nobody tells, but tasks may ask for hosts.
-    news: Option<News>,
+    news: Option<MembershipFeed>,
     wishes: Wishes,
     hosters: Hosters,
     person: Option<Person>,
@@ -66,12 +65,10 @@ impl<'p> Growing<'p> {
         across: Option<&'p Across>,
         ground: Option<Ground>,
         vacant: bool,
-        signals: &Signals,
     ) -> Option<Self> {
         let (across, ground) = (across?, ground?);
         let growth = across.growth.as_ref()?;
-        let tells = !growth.command.is_empty();
-        let news = tells.then(|| News::open(&growth.command, signals));
+        let news = growth.machine.as_deref().map(MembershipFeed::open);
         Some(Self {
             across,
             gathering: vacant && news.is_some(),
@@ -106,21 +103,16 @@ impl<'p> Growing<'p> {
         self.gathering = false;
     }
 
-    /// Says to the command that tells of hosts which tasks cannot reach each other. False: not now.
-    pub(super) fn send_unreached(&mut self, mut unreached: Vec<Value>) -> bool {
-        let job = self.across.growth.as_ref().map(|growth| &growth.job);
-        for one in &mut unreached {
-            one["job"] = json!(job);
-        }
-        let line = format!("{}\n", Value::from(unreached));
-        let mut news = self.news.iter_mut();
-        news.all(|news| news.send_line(line.as_bytes()))
+    /// Tells the daemon which tasks cannot reach each other. False: not now.
+    pub(super) fn send_unreachable(&mut self, pairs: Vec<UnreachablePair>) -> bool {
+        let job = self.across.growth.as_ref().map_or("", |growth| &growth.job);
+        let news = self.news.as_mut();
+        news.is_none_or(|news| news.send_unreachable(job, pairs))
     }
 
-    /// The processes that carry channels, and the one that tells: no signal of the job is theirs.
+    /// The processes that carry channels: no signal of the job is theirs.
     pub(super) fn helpers(&self) -> impl Iterator<Item = Pid> {
-        let remotes = self.remotes().filter_map(Remote::command);
-        remotes.chain(self.news.as_ref().and_then(News::teller))
+        self.remotes().filter_map(Remote::command)
     }
 
     fn remotes(&self) -> impl Iterator<Item = &Remote> {
@@ -129,9 +121,6 @@ impl<'p> Growing<'p> {
     }
 
     pub(super) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        self.news
-            .iter_mut()
-            .for_each(|news| news.reaped(pid, status));
         let arriving = self.arriving.iter_mut().filter_map(Arriving::remote_mut);
         arriving
             .chain(&mut self.parted)
@@ -140,7 +129,7 @@ impl<'p> Growing<'p> {
 
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let arriving = self.arriving.iter().filter_map(Arriving::remote);
-        let news = self.news.iter().flat_map(News::polls);
+        let news = self.news.iter().flat_map(MembershipFeed::polls);
         let calling = self.arriving.iter().filter_map(Arriving::poll);
         let person = self.person.iter().map(Person::poll);
         news.chain(arriving.flat_map(Remote::polls))
@@ -169,13 +158,13 @@ impl<'p> Growing<'p> {
             let concluded = arriving.remote().and_then(Remote::until_concluded);
             until(arriving).into_iter().chain(concluded).min()
         };
-        let revival = self.news.as_ref().and_then(News::until_revival);
-        self.arriving.iter().filter_map(until).chain(revival).min()
+        let renewal = self.news.as_ref().and_then(MembershipFeed::until_renewal);
+        self.arriving.iter().filter_map(until).chain(renewal).min()
     }
 
     /// Nobody is taken in any more.
     pub(super) fn end(&mut self) {
-        self.news.iter_mut().for_each(News::close);
+        self.news.iter_mut().for_each(MembershipFeed::close);
         for arriving in std::mem::take(&mut self.arriving) {
             self.part(arriving.step);
         }
@@ -220,15 +209,15 @@ impl Supervisor<'_> {
         let Some(growing) = &mut self.growing else {
             return;
         };
-        let mut told = growing.news.as_ref().is_none_or(News::is_over);
-        let report = growing.news.as_mut().and_then(News::next);
+        let mut told = growing.news.as_ref().is_none_or(MembershipFeed::is_over);
+        let report = growing.news.as_mut().and_then(MembershipFeed::next);
         // The end of the job needs all of it in its place.
         if let Some(report) = &report {
             told = true;
             self.handle_standing(report);
         }
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
-        if news.is_some_and(News::is_over) {
+        if news.is_some_and(MembershipFeed::is_over) {
             self.end_with_machine();
         }
         let Some(mut growing) = self.growing.take() else {
@@ -241,7 +230,7 @@ impl Supervisor<'_> {
         if let Some(news) = &mut growing.news {
             let remark = news.take_remark();
             remark.iter().for_each(|remark| self.output.report(remark));
-            if news.take_revived() {
+            if news.take_renewed() {
                 self.resend_reaches();
             }
         }

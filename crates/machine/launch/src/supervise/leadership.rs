@@ -8,7 +8,7 @@ use regatta_wire::fields::Message;
 
 use super::Supervisor;
 use crate::channel::messages::Order;
-use crate::news::Report;
+use crate::membership_feed::Report;
 use crate::plan::{Growth, Plan};
 use crate::refusal::STATUS_REFUSED;
 use crate::remote::Remote;
@@ -22,7 +22,7 @@ const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
 
 /// Of a job of a virtual machine. `runs` are those of its hosts, by their numbers.
 pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
-    let growth = growth.filter(|growth| !growth.command.is_empty())?;
+    let growth = growth.filter(|growth| growth.machine.is_some())?;
     Some(Leadership::new(&growth.host, &growth.run, runs))
 }
 

@@ -16,7 +16,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use regatta_wire::control::Tell;
-use serde_json::{Value, json};
+use regatta_wire::session::UnreachablePair;
+use serde_json::json;
 
 use super::Supervisor;
 
@@ -203,7 +204,7 @@ impl Supervisor<'_> {
         self.reaches.forget(task);
     }
 
-    /// The command that was told for the daemon has ended: another one is to be told all of it.
+    /// The connection to the daemon has ended: on another one it is to be told all of it.
     pub(super) fn resend_reaches(&mut self) {
         self.reaches.changed = !self.reaches.hosts.is_empty();
     }
@@ -344,17 +345,19 @@ impl Supervisor<'_> {
         let told = told.filter(|between| between.told != Told::Nothing);
         let firsts = told.filter_map(|between| {
             let (&tasks, pair) = between.pairs.first_key_value()?;
-            let given_up = between.pairs.values().all(|pair| pair.given_up);
-            let ((task, peer), _, since) = self.sentence(tasks, pair);
-            Some(json!({
-                "host": self.lifecycle.host(task), "peer": self.lifecycle.host(peer),
-                "task": task, "peer_task": peer, "given_up": given_up,
-                "since_ms": u64::try_from((now - since).as_millis()).unwrap_or(u64::MAX),
-            }))
+            let ((task, peer_task), _, since) = self.sentence(tasks, pair);
+            Some(UnreachablePair {
+                host: self.lifecycle.host(task)?.to_owned(),
+                peer: self.lifecycle.host(peer_task)?.to_owned(),
+                task,
+                peer_task,
+                since_ms: u64::try_from((now - since).as_millis()).unwrap_or(u64::MAX),
+                given_up: between.pairs.values().all(|pair| pair.given_up),
+            })
         });
-        let unreached: Vec<Value> = firsts.take(LISTED).collect();
+        let pairs: Vec<UnreachablePair> = firsts.take(LISTED).collect();
         let growing = self.growing.as_mut();
-        self.reaches.changed = !growing.is_none_or(|growing| growing.send_unreached(unreached));
+        self.reaches.changed = !growing.is_none_or(|growing| growing.send_unreachable(pairs));
     }
 
     /// Tells both tasks of each pair whose time is over, and whose silence was just reported again, that the other one is dead for

@@ -233,7 +233,7 @@ impl<'p> Supervisor<'p> {
         let first_tasks = stock.tasks.job().first();
         let lifecycle = lifecycle(plan, registry, &hosts, first_tasks);
         let across = plan.across.as_ref();
-        let mut growing = Growing::begin(across, Some(stock.ground), plan.stays, &stock.signals);
+        let mut growing = Growing::begin(across, Some(stock.ground), plan.stays);
         growing.iter_mut().for_each(Growing::is_gathered);
         let mut history = History::new(growing.is_some(), plan.stays);
         let worlds = stock.worlds.iter();

@@ -13,7 +13,7 @@ use crate::agent_call::{Called, Calling};
 use crate::channel::Link;
 use crate::channel::messages::{Hello, Order, Preparation, Report};
 use crate::fleet::PER_CHANNEL;
-use crate::news::Listed;
+use crate::membership_feed::Listed;
 use crate::plan::Across;
 use crate::refusal::Refusal;
 use crate::remote::Remote;

@@ -15,7 +15,7 @@ use super::arriving::{Arriving, Step};
 use super::hosters::Request;
 use super::persons::Hand;
 use crate::channel::messages::Hello;
-use crate::news::Listed;
+use crate::membership_feed::Listed;
 use crate::plan::Across;
 use crate::reach;
 use crate::refusal::Refusal;
